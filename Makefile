@@ -4,6 +4,7 @@
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
+# make alerts  the alert rules, checked and tested by Debian's promtool
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
@@ -33,7 +34,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock
+.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock alerts
 .DEFAULT_GOAL := help
 
 help:
@@ -105,6 +106,15 @@ lock: $(READY)
 	@build/lock/bin/uv pip compile -q requirements.txt --universal --generate-hashes --no-header --no-annotate \
 		-o requirements.lock >/dev/null
 	@$(PY) scripts/supply_chain.py
+
+# Debian's Prometheus, unpacked and not installed: an installed one starts as a service of the machine.
+build/prometheus/usr/bin/promtool:
+	@mkdir -p build/prometheus
+	@echo "Fetching prometheus"; $(APT) update -qq; cd build/prometheus && apt-get download -qq prometheus
+	@cd build/prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+
+alerts: $(DEV_READY) build/prometheus/usr/bin/promtool
+	@$(PY) -m pytest -q -n 0 tests/deploy/test_alerts.py
 
 # The page reader in C, where there is a compiler; it looks for itself whether it was built of other sources.
 native: | $(READY)

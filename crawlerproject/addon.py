@@ -20,6 +20,7 @@ from crawlerproject.config.identity import identity
 from crawlerproject.config.old_settings import warn_old_names
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
 from crawlerproject.config.values import let_in_flight
+from crawlerproject.json_log import take_log
 
 if TYPE_CHECKING:
     from typing import Self
@@ -74,8 +75,14 @@ class Guarded:
             )
         return cls()
 
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Runs before Scrapy opens its log."""
+        take_log(settings)
+
     def update_settings(self, settings: BaseSettings) -> None:
         """Runs after the spider's ``custom_settings`` are applied."""
+        take_log(settings)
         warn_old_names(settings)
         keep_guard(settings)
         _let_upload(settings)
@@ -105,6 +112,7 @@ class PoliteCrawl:
             for name in _EARLY:
                 settings.set(name, getattr(ours, name), _ADDON)
         _defaults(settings)
+        take_log(settings)
         # Nothing would enforce robots.txt, NeverCrawl and pace for ftp; a project may name a handler.
         handlers = {"http": SCRAPY_HANDLER, "https": SCRAPY_HANDLER, "ftp": None}
         settings.set("DOWNLOAD_HANDLERS_BASE", settings.getdict("DOWNLOAD_HANDLERS_BASE") | handlers, _ADDON)
@@ -112,6 +120,7 @@ class PoliteCrawl:
     def update_settings(self, settings: BaseSettings) -> None:
         """Set our defaults, and what the kind of spider needs."""
         _defaults(settings)
+        take_log(settings)
         warn_old_names(settings)
         if self._frontier:
             set_for_frontier(settings)

@@ -76,6 +76,7 @@ OURS = {
     # Pages that need a browser.
     "RENDER": "auto",
     "RENDER_BROWSER": "",
+    "RENDER_SANDBOX": "auto",
     "RENDER_MAX_IN_FLIGHT": 2,
     "RENDER_MAX_PER_HOST": 1000,
     "RENDER_MAX_SUBREQUESTS": 40,
@@ -112,6 +113,7 @@ OURS = {
     "FRONTIER_MAX_REST_SECONDS": 3600,
     "DISK_MIN_FREE_BYTES": 200_000_000,
     "LOG_KEEP_DAYS": 31,
+    "LOG_LINES": "text",
     "PROGRESS_LOG_SECONDS": 30,
     "OWN_ERRORS_MAX_IN_A_ROW": 20,
     # The live page; 0: none.

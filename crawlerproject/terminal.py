@@ -170,9 +170,14 @@ def guard_log() -> None:
     logging.setLogRecordFactory(GuardedRecord)
 
 
+def has_json_log(settings: BaseSettings) -> bool:
+    """Whether the log is for a program: one JSON object a line."""
+    return bool(settings.get("LOG_LINES") == "json")
+
+
 def has_panel(settings: BaseSettings) -> bool:
     """Whether a crawl shows itself on a terminal; its log then only has what an operator needs to see."""
-    return sys.stderr.isatty() and not settings.get("LOG_FILE")
+    return sys.stderr.isatty() and not settings.get("LOG_FILE") and not has_json_log(settings)
 
 
 class _Lowered(logging.Filter):

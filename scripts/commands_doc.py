@@ -106,6 +106,7 @@ def runs(port: int) -> list[Run]:
         Run(f"view http://excluded.test:{port}/", "during", "Here refused; otherwise a browser opens."),
         Run('pause busy.test --why "their webmaster is looking into it"', "during"),
         Run("resume busy.test", "during"),
+        Run("state backup kept/web", "during", "Then copy the archive, when it suits."),
         Run(f"add http://plain1.test:{port}/", "during", "A seed that the crawl knows already changes nothing."),
         Run('never trap.test --why "asked by their webmaster"', "during"),
         Run("never --list", "during"),
@@ -137,6 +138,7 @@ def runs(port: int) -> list[Run]:
             "after",
             "Any index in Common Crawl's form will do; here it is that of our own crawl.",
         ),
+        Run("state restore kept/web", "after", "What the archive has gained since is kept aside, and fetched again."),
     ]
 
 

@@ -74,10 +74,11 @@ MAY_IMPORT = {
             "recovery",
             "hooks.refused",
             "reparse",
+            "watch.whole",
             "stores",
             "rules",
         ),
-        *("terminal", "errors", "reasons", "wire", "__version__"),
+        *("terminal", "json_log", "errors", "reasons", "wire", "__version__"),
     ),
 }
 COMMANDS = "commands"

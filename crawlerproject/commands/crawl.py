@@ -25,6 +25,7 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
+from crawlerproject.json_log import formatter_of
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
 from crawlerproject.terminal import guard_streams, quiet_scrapy
@@ -50,7 +51,7 @@ def log_refusal(settings: BaseSettings, sentence: str) -> None:
     try:
         with open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file:
             handler = logging.StreamHandler(file)
-            handler.setFormatter(logging.Formatter(settings["LOG_FORMAT"], settings["LOG_DATEFORMAT"]))
+            handler.setFormatter(formatter_of(settings))
             record = logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (sentence,), None)
             handler.handle(record)
     except (OSError, LookupError, ValueError):

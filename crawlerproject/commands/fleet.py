@@ -20,6 +20,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.fleet import LocalFleet
 from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
+from crawlerproject.json_log import take_log
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -78,6 +79,7 @@ class Command(CrawlCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Until the crawl is done or was stopped."""
         assert self.settings is not None
+        take_log(self.settings)
         configure_logging(self.settings)
         folder = whole_crawl(self.settings)
         if shared(self.settings):
@@ -97,6 +99,7 @@ class Command(CrawlCommand):
         self.settings.set("STATE_URL", LOCAL, priority="cmdline")
         plan = whole.plan(opts.name, opts.workers, self.settings.getint("FLEET_PARTITIONS"))
         self._check_as(plan.workers, opts)
+        take_log(self.settings)  # as crawl.toml says
         service = LocalFleet(
             whole.folder,
             plan.workers,

@@ -1,16 +1,24 @@
-"""``scrapy state copy FROM TO``: a crawl's frontier moved between its folder and Redis."""
+"""``scrapy state``: a crawl's frontier moved between its folder and Redis; backups of it, made and put back."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from scrapy.settings import BaseSettings
 
+from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_file import apply_of_folder
+from crawlerproject.config.fleet import shared
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.rules.readable import counted, human_bytes, moment
+from crawlerproject.stores.backup.contents import read_backup
+from crawlerproject.stores.backup.making import back_up
+from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
@@ -21,37 +29,92 @@ from crawlerproject.stores.redis.client import SCHEMES, without_password
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
+_BACK_EXAMPLE = "scrapy state copy redis://localhost:6379/0 crawls/copy"
+_WAIT_SECONDS = 120.0
+"""A running crawl looks for orders twice a second, and writes out 80 MB at most; on a busy disk both take longer."""
 
 
 class Command(OperatorCommand):
-    """Changes TO only."""
+    """``copy`` changes TO only, ``backup`` makes DIR, ``restore`` changes CRAWL_DIR."""
 
-    arguments = "copy FROM TO"
-    summary = "Copy a stopped crawl's frontier from its folder to Redis, or back"
+    arguments = "copy FROM TO | backup DIR [--wait SECONDS] | restore DIR"
+    summary = "Copy a stopped crawl's frontier from its folder to Redis, or back; make and put back backups"
     details = (
-        "One of FROM and TO is a crawl's folder, the other a Redis (the crawl is called FLEET_CRAWL there). An "
+        "backup: make a backup of the state of the crawl that CRAWL_DIR names, while it runs or not, in DIR, which is "
+        "new. What is archived is not in it: copy warc/, index/ and log/ afterwards. restore: bring the crawl in "
+        "CRAWL_DIR, a new folder with a copy of the archive or its own, to where it was; what the archive gained since "
+        "is kept in torn/. copy: one of FROM and TO is a crawl's folder, the other a Redis (the crawl is called "
+        "FLEET_CRAWL there). An "
         "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
         "pages and hosts are compared. What several workers on one machine hold is brought together first. WARC files "
         f"and logs stay where they are. Example: {_EXAMPLE}"
     )
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--wait",
+            type=float,
+            default=_WAIT_SECONDS,
+            metavar="SECONDS",
+            help=f"backup: how long a running crawl may take to make its checkpoint ({_WAIT_SECONDS:g})",
+        )
+
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do what the first argument says."""
+        match args:
+            case ["copy", source, target] if _is_redis(source) != _is_redis(target):
+                self._copy(source, target)
+            case ["backup", target]:
+                self._back_up(target, opts.wait)
+            case ["restore", source]:
+                restore(read_backup(Path(source)), self._crawl(), _say)
+            case _:
+                raise OperatorError(
+                    f"Give copy, a crawl's folder and a Redis in either order ({_EXAMPLE}), or backup or restore and "
+                    "a backup's folder."
+                )
+
+    def _copy(self, source: str, target: str) -> None:
         """Copy, and say what both sides hold now."""
-        if len(args) != 3 or args[0] != "copy" or (_is_redis(args[1]) == _is_redis(args[2])):
-            raise OperatorError(f"Give copy, a crawl's folder and a Redis, in either order: {_EXAMPLE}")
-        copied = _into_redis(self.settings, args) if _is_redis(args[2]) else _into_folder(self.settings, args)
+        into = _into_redis if _is_redis(target) else _into_folder
+        copied = into(self.settings, source, target)
         for what, count in copied.counts.items():
             say(f"{count:>15,} {what}")
-        target = without_password(args[2])
-        say(f"{target} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
+        named = without_password(target)
+        say(f"{named} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
+
+    def _back_up(self, target: str, wait_seconds: float) -> None:
+        """Make a backup, and say what it counts of the archive."""
+        crawl = self._crawl()
+        back_up(crawl, Path(target), wait_seconds)
+        backup = read_backup(Path(target))
+        size = sum(path.stat().st_size for path in backup.folder.rglob("*") if path.is_file())
+        say(f"{target} holds the state of the crawl in {crawl} at {moment(backup.made_at)}: {human_bytes(size)}")
+        closed = sum(len(folder.closed) for folder in backup.folders)
+        say(f"It counts {counted(closed, 'closed WARC file')}, which are not in it, and")
+        for folder in backup.folders:
+            if (file := folder.still_open) is not None:
+                say(f"{file.length:>15,} bytes of {file.filename}")
+        say("Copy warc/, index/ and log/ from now on, to keep what was archived.")
+
+    def _crawl(self) -> CrawlDir:
+        """The folder that CRAWL_DIR names. Raises OperatorError for a crawl whose frontier is elsewhere."""
+        apply_of_folder(self.settings)
+        if shared(self.settings):
+            raise OperatorError(
+                "The frontier of this crawl is in Redis: have Redis keep it (appendonly, BGSAVE), or stop the workers "
+                f"and copy it: {_BACK_EXAMPLE}"
+            )
+        return whole_crawl(self.settings)
 
 
 def _is_redis(place: str) -> bool:
     return urlsplit(place).scheme + "://" in SCHEMES
 
 
-def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
-    folder = CrawlDir(args[1])
+def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
+    folder = CrawlDir(source)
     if not folder.is_dir() or (is_alone(folder) and not folder.has_frontier()):
         raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
     lock = take_lock(folder)
@@ -65,19 +128,19 @@ def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
         started = [each.run.stat().st_mtime_ns for each in folders_of(folder) if each.run.exists()]
         stamp = f"{folder.resolve()} {max(started, default=0)}"
         most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES")
-        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), partitions, most_texts)
-        return to_redis(folder.frontier, stamp, target, _say)
+        redis = RedisCrawl(target, str(settings["FLEET_CRAWL"]), partitions, most_texts)
+        return to_redis(folder.frontier, stamp, redis, _say)
     finally:
         os.close(lock)
 
 
-def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
-    folder = CrawlDir(args[2])
+def _into_folder(settings: BaseSettings, source: str, target: str) -> Copied:
+    folder = CrawlDir(target)
     lock = take_lock(folder)
     try:
         if not is_alone(folder):
             raise OperatorError(f"There is a crawl of several workers in {folder} already; choose another folder.")
-        return to_rocks(RedisCrawl(args[1], str(settings["FLEET_CRAWL"])), folder.frontier, _say)
+        return to_rocks(RedisCrawl(source, str(settings["FLEET_CRAWL"])), folder.frontier, _say)
     finally:
         os.close(lock)
 

@@ -20,6 +20,7 @@ from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
+from crawlerproject.watch.whole import of_all
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 _SILENT_SECONDS = 60.0
@@ -35,7 +36,7 @@ class Command(InspectCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--metrics", action="store_true", help="of all workers, as Prometheus reads them")
+        parser.add_argument("--metrics", action="store_true", help="the same and more, as Prometheus reads it")
         parser.add_argument(
             "--alive", action="store_true", help="only whether it is at work: exit status 0, or 1; reads no frontier"
         )
@@ -59,9 +60,9 @@ class Command(InspectCommand):
         if opts.json:
             say_json(facts)
         elif opts.metrics:
-            from crawlerproject.reports.metrics import worker_metrics  # Scrapy imports every command at each start
+            from crawlerproject.reports.metrics import crawl_metrics  # Scrapy imports every command at each start
 
-            say(*worker_metrics(facts).splitlines())
+            say(*crawl_metrics(_said(crawl), facts, crawl.now).splitlines())
         else:
             say(*status_lines(crawl, ahead, facts))
 
@@ -107,6 +108,14 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
         "uploads": uploads_of(crawl.folders) or None,
         "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
     }
+
+
+def _said(crawl: CrawlView) -> dict[str, Any]:
+    """The last word of the processes at work on this machine, as that of one; empty when there is none."""
+    at_work = [worker.status for worker in crawl.workers if worker.running and worker.status]
+    if not crawl.workers and crawl.running:
+        at_work = [crawl.status]
+    return of_all(at_work[0], at_work[1:]) if at_work else {}
 
 
 def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str, Any]:

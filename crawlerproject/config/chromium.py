@@ -53,7 +53,7 @@ def find_chromium(configured: str) -> str | None:
 
 def arguments(page_memory_bytes: int) -> list[str]:
     """Chromium's command line."""
-    lines = [
+    return [
         # Whatever is not answered by us fails: no name and no address resolves, and all goes through a proxy that is
         # nowhere. Peer connections and QUIC would pass both by UDP.
         "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -73,6 +73,3 @@ def arguments(page_memory_bytes: int) -> list[str]:
         # A page's scripts get no more than this; the rest of its memory is watched from outside.
         f"--js-flags=--max-old-space-size={max(32, page_memory_bytes // 2**20)}",
     ]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        lines.append("--no-sandbox")  # Chromium refuses to start as root with its sandbox
-    return lines

@@ -9,8 +9,10 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
+from crawlerproject import __version__
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.fleet import local, one_of_several, shared
+from crawlerproject.crawl.backups import Backups
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
@@ -20,7 +22,7 @@ from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fleet.moves.move import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
-from crawlerproject.stores.crawl_dir import take_lock
+from crawlerproject.stores.crawl_dir import stamp_formats, take_lock
 from crawlerproject.stores.fleet_plan import ALONE
 from crawlerproject.stores.operator_files.control import Control
 from crawlerproject.stores.poison import Poison
@@ -45,6 +47,7 @@ class Crawl:
         self.folder = crawl_folder(settings, spider.name)
         self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
+        self.backups = Backups(self.folder)
         self._figures = Figures()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         check_settings(settings)  # the crawl command has done so; another project's may not have
@@ -63,9 +66,22 @@ class Crawl:
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
             self.reader = page_reader_of(settings, self.poison, crawler.stats)
             self.session: Session = self._opened()
+            self._stamp()
         except BaseException:
             os.close(self._lock)
             raise
+
+    def _stamp(self) -> None:
+        """Say in the folder, and in the log, that this version writes it from now on. OperatorError."""
+        try:
+            before = stamp_formats(self.folder, __version__)
+        except StorageError as error:
+            raise OperatorError(f"{error}; make room, then start again.") from error
+        if before:
+            logger.info(
+                "This folder was written by version %s; from now on %s writes it, each row as it comes to it. An "
+                "earlier one may refuse it then: a backup from before goes back.", before, __version__
+            )  # fmt: skip
 
     def _opened(self) -> Session:
         run = self.run

@@ -105,7 +105,7 @@ class FastPath:
             else:
                 await maybe_deferred_to_future(self._scraper.enqueue_scrape(result, request))
         except Exception:
-            logger.exception("could not handle %s", request.url)
+            logger.exception("could not handle %s", request.url, extra={"url": request.url})
         finally:
             slot.remove_request(request)
             slot.nextcall.schedule()

@@ -10,9 +10,16 @@ from crawlerproject.documents.kinds import DOCX, ODT
 from crawlerproject.documents.package import Package, let_go, steps, text_in
 
 _DC = "{http://purl.org/dc/elements/1.1/}"
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+# Of the transitional and of the strict conformance class (ECMA-376 part 1, annex A; part 4).
+_WORDS = (
+    "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}",
+    "{http://purl.oclc.org/ooxml/wordprocessingml/main}",
+)
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_IDS = (
+    "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
+    "{http://purl.oclc.org/ooxml/officeDocument/relationships}id",
+)
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
@@ -28,14 +35,21 @@ class _Format(NamedTuple):
     facts: str  # with the title and the language
     paragraphs: frozenset[str]
     left_out: frozenset[str]  # what no reader sees: comments, what was deleted, what stands for what is understood
-    blanks: dict[str, str]  # elements that stand for letters
+    signs: dict[str, str]  # elements that stand for letters
+    texts: frozenset[str] | None = None  # the only ones that have letters; None: what stands in a paragraph is its text
+
+
+def _words(*names: str) -> frozenset[str]:
+    return frozenset(space + name for space in _WORDS for name in names)
 
 
 _FORMATS = {
     DOCX: _Format(
-        "word/document.xml", "docProps/core.xml", frozenset({f"{_W}p"}),
-        frozenset({f"{_MC}Fallback", f"{_W}delText", f"{_W}instrText"}),
-        {f"{_W}tab": " ", f"{_W}br": "\n", f"{_W}cr": "\n"},
+        "word/document.xml", "docProps/core.xml", _words("p"),
+        _words("delText", "instrText") | {f"{_MC}Fallback"},
+        dict.fromkeys(_words("tab"), " ") | dict.fromkeys(_words("br", "cr"), "\n")
+        | dict.fromkeys(_words("noBreakHyphen"), "-"),
+        _words("t"),
     ),
     ODT: _Format(
         "content.xml", "meta.xml", frozenset({f"{_TEXT}p", f"{_TEXT}h"}),
@@ -43,6 +57,9 @@ _FORMATS = {
         {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": "\n"},
     ),
 }  # fmt: skip
+
+
+_LINKS, _FIELDS = _words("hyperlink"), _words("instrText")
 
 
 def read(kind: str, body: bytes) -> dict[str, Any]:
@@ -82,9 +99,9 @@ def _address(element: Any, targets: dict[str, str]) -> str:
     """Where an element links to; "" for one that is no link."""
     if element.tag == f"{_TEXT}a":
         return str(element.get(f"{_XLINK}href", ""))
-    if element.tag == f"{_W}hyperlink":
-        return targets.get(element.get(f"{_REL}id", ""), "")
-    if element.tag == f"{_W}instrText" and (field := _LINK_FIELD.match(element.text or "")) is not None:
+    if element.tag in _LINKS:
+        return next((targets[name] for place in _IDS if (name := element.get(place)) in targets), "")
+    if element.tag in _FIELDS and (field := _LINK_FIELD.match(element.text or "")) is not None:
         return field[1]
     return ""
 
@@ -99,8 +116,11 @@ def _shown(element: Any, form: _Format) -> str:
 def _say(element: Any, form: _Format, said: list[str]) -> None:
     if element.tag in form.left_out:
         return
-    said.append(form.blanks.get(element.tag, "") + (element.text or ""))
+    said.append(form.signs.get(element.tag, ""))
+    if form.texts is None or element.tag in form.texts:
+        said.append(element.text or "")
     for child in element:
         if isinstance(child.tag, str):  # else a comment or an entity
             _say(child, form, said)
-        said.append(child.tail or "")
+        if form.texts is None:
+            said.append(child.tail or "")

@@ -76,6 +76,7 @@ class CommitLoop(CrawlTask):
             self.close_crawl("operator_error")
             return False
         except StorageError as error:
+            run.tallies.commit_failed()
             run.pause(str(error))
             session = scheduler.crawl.session
             session.member.stuck(session.frontier, run)
@@ -98,3 +99,5 @@ class CommitLoop(CrawlTask):
                 scheduler.resume()
             if await crawl.session.commits.commit(lambda: scheduler.idle() and not crawl.control.added()):
                 scheduler.resume()
+            if not run.lost:
+                run.tallies.committed_at = run.now()

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
 _TICK_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processor
+_HOLD_SECONDS = 0.05  # what nothing should hold the loop for (runtime/loop_budget.py)
 HELD, WORKED = "loop/longest_hold_seconds", "loop/longest_work_seconds"
+HOLDS, HELD_SUM = "loop/holds", "loop/held_seconds"
 
 
 class LoopLatency:
-    """A timer that should ring each hundredth of a second, and how late it rang at worst.
+    """A timer that should ring each hundredth of a second, how late it rang at worst, and how often very late.
 
     ``longest_hold`` is by the clock, a busy machine included; ``longest_work`` is what of one such delay this thread
     spent on the processor.
@@ -69,6 +71,9 @@ class LoopLatency:
         if self._closed():
             return
         held = time.monotonic() - self._due
+        if held >= _HOLD_SECONDS:
+            self._stats.inc_value(HOLDS)
+            self._stats.set_value(HELD_SUM, round(self._stats.get_value(HELD_SUM, 0.0) + held, 4))
         self._raise(HELD, held)
         self._raise(WORKED, min(held, time.thread_time() - self._worked))
         self._arm(loop)

@@ -32,7 +32,7 @@ _TICK_SECONDS = 0.5
 
 
 class Orders(CrawlTask):
-    """Pauses and resumes, takes in seeds, and ends a crawl that has reached a limit."""
+    """Pauses and resumes, takes in seeds, makes checkpoints for backups, and ends a crawl that has reached a limit."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler, _TICK_SECONDS)
@@ -64,7 +64,7 @@ class Orders(CrawlTask):
             raise DontCloseSpider
 
     async def tick(self, scheduler: FrontierScheduler) -> bool:
-        """One look at limits, pauses and added seeds."""
+        """One look at limits, pauses, backups and added seeds."""
         try:
             await self._look(scheduler)
         except (StorageError, OSError) as error:  # they stay where they are until the next look
@@ -85,6 +85,11 @@ class Orders(CrawlTask):
                 crawl.control.look_again()
                 raise
             scheduler.resume()
+        if (order := crawl.backups.due(crawl.session)) is not None:
+            async with crawl.committing:
+                if crawl.run.closed:
+                    return
+                await crawl.backups.obey(order, crawl.session)
         if not crawl.session.frontier.hosts.loading:
             for spooled in crawl.control.added():
                 async with crawl.committing:

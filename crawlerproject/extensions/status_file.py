@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import time
 from collections import deque
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy
@@ -17,12 +19,14 @@ from crawlerproject import __version__, native
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.runtime.services import services_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.watch.machine import machine_facts
+from crawlerproject.watch.store_sizes import StoreSizes
 
 if TYPE_CHECKING:
     from typing import Self
@@ -60,6 +64,7 @@ class StatusFile:
         self._not_before = 0.0
         self._lag = 0.0
         self._due = 0.0
+        self._sizes: StoreSizes | None = None
         self.last: dict[str, Any] = {}  # as written last, for who watches in this process
 
     @classmethod
@@ -89,6 +94,7 @@ class StatusFile:
             | {"NEVERCRAWL_USER_FILE": user_path(self._crawler.settings["NEVERCRAWL_USER_FILE"] or "")},
         }
         write_facts(scheduler.crawl.folder.run, facts)
+        self._sizes = StoreSizes(scheduler.crawl.folder, partial(asyncio.get_running_loop().run_in_executor, None))
         self._loop.start(BEAT_SECONDS, now=True)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
@@ -122,6 +128,7 @@ class StatusFile:
         now = crawl.progress()
         stats = self._crawler.stats
         assert stats is not None
+        committed = crawl.run.tallies.committed_at
         return {
             "pid": os.getpid(),
             "time": time.time(),
@@ -141,6 +148,10 @@ class StatusFile:
                 for host, lease in scheduler.under_way.by_host.items()
             ],
             **crawl.run.tallies.as_dict(),
+            "commit_lag_seconds": round(max(0.0, crawl.run.now() - committed), 3) if committed is not None else 0.0,
+            "uncommitted": session.frontier.state.uncommitted,
+            "dns": resolver_for(self._crawler).counts(),
+            "stores": self._sizes.now(time.monotonic()) if self._sizes is not None else {},
             **self._uploads(crawl.folder),
             "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
             "build": _BUILD | {"reader": native.choice().said},

@@ -103,8 +103,9 @@ class StatusServer(HttpListener):
         if not status:
             return {}
         own = {**status, "totals": self._scheduler.crawl.session.learned.totals.now()._asdict()}
-        others = self._beside.statuses(time.monotonic())
-        return of_all(own, others) if others else own
+        now = time.monotonic()
+        others = self._beside.statuses(now)
+        return (of_all(own, others) if others else own) | {"workers": self._beside.rows(now, own)}
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from crawlerproject.config.values import list_of
@@ -82,6 +83,12 @@ class Resolver:
         self._known: dict[str, Resolved | _Failure] = {}
         self._asking: dict[str, asyncio.Task[Resolved | _Failure]] = {}
         self._dns: DnsServers | None = None
+        self._asked = 0
+        self._failed: Counter[str] = Counter()
+
+    def counts(self) -> dict[str, Any]:
+        """Questions to servers since the start, look-ups that failed by reason, and how many names are known now."""
+        return {"questions": self._asked, "failures": dict(self._failed), "names": len(self._known)}
 
     def at_hand(self, name: str) -> Resolved | None:
         """As ``resolve``; None when that needs a question."""
@@ -168,11 +175,9 @@ class Resolver:
             self._dns = DnsServers(self._servers, self._timeout_seconds)
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                self._rate.ask(self._clock())
-                addresses, ttl_seconds = await self._dns.addresses(name, "A")
+                addresses, ttl_seconds = await self._question(self._dns, name, "A")
                 if not addresses:
-                    self._rate.ask(self._clock())
-                    addresses, ttl_seconds = await self._dns.addresses(name, "AAAA")
+                    addresses, ttl_seconds = await self._question(self._dns, name, "AAAA")
         except TimeoutError:
             return self._failure(Reason.DNS_FAILED, f"no answer in {self._timeout_seconds:g} s")
         except NoAnswer as error:
@@ -182,7 +187,13 @@ class Resolver:
         ttl_seconds = min(max(ttl_seconds, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
         return self._allowed(name, addresses, self._clock() + ttl_seconds)
 
+    async def _question(self, dns: DnsServers, name: str, kind: str) -> tuple[tuple[str, ...], float]:
+        self._rate.ask(self._clock())
+        self._asked += 1
+        return await dns.addresses(name, kind)
+
     def _failure(self, reason: Reason, detail: str) -> _Failure:
+        self._failed[str(reason)] += 1
         return _Failure(reason, detail, self._clock() + _NEGATIVE_TTL_SECONDS)
 
 

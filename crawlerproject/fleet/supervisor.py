@@ -61,7 +61,8 @@ class Worker:
             stdin=subprocess.DEVNULL,
             pass_fds=self.inherits,
         )
-        logger.info("%s runs (process %d, output in %s)", self.name, self.process.pid, self.output)
+        known = {"worker": self.name}
+        logger.info("%s runs (process %d, output in %s)", self.name, self.process.pid, self.output, extra=known)
 
     def lived(self) -> None:
         """Whatever ended it, it did not end at once."""
@@ -142,13 +143,13 @@ class Supervisor:
         if status == 0 or self._stopping or (status == _EXIT_USAGE and not worker.refusals):
             self._done(worker)
             level = logging.INFO if status == 0 else logging.ERROR
-            logger.log(level, "%s has ended with status %d", worker.name, status)
+            logger.log(level, "%s has ended with status %d", worker.name, status, extra={"worker": worker.name})
             return abs(status)
         worker.refusals -= status == _EXIT_USAGE
         worker.start_at = now + worker.wait_seconds
         logger.warning(
             "%s died (status %d, see %s): it is started again in %g s",
-            worker.name, status, worker.output, worker.wait_seconds,
+            worker.name, status, worker.output, worker.wait_seconds, extra={"worker": worker.name},
         )  # fmt: skip
         worker.wait_seconds = min(2 * worker.wait_seconds, _LONGEST_WAIT_SECONDS)
         return 0

@@ -93,15 +93,17 @@ class LeaseCompletion:
 
     def _settle(self, host: Host, consequence: Consequence, outcome: FetchOutcome) -> None:
         """Give up or park a host that keeps failing, and log it."""
+        known = {"host": host.name, "reason": outcome.reason}
         if consequence.give_up:
             self._hosts.give_up(host)
             logger.warning(
-                "%s is left alone until the next start: its probe failed too (%s)", host.name, outcome.reason
-            )
+                "%s is left alone until the next start: its probe failed too (%s)",
+                host.name, outcome.reason, extra=known,
+            )  # fmt: skip
         elif consequence.parked:
             logger.info(
                 "%s failed %d times in a row (%s): it rests until %s, then one request probes it",
-                host.name, host.failures, outcome.reason, moment(host.rest_until),
+                host.name, host.failures, outcome.reason, moment(host.rest_until), extra=known,
             )  # fmt: skip
 
     def _start_clock(self, host: Host, ended: float) -> None:

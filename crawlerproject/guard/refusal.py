@@ -31,5 +31,6 @@ def refused(
     """
     if stats is not None:
         stats.inc_value(f"refused/{reason}")
-    logger.log(logging.DEBUG if logged else logging.INFO, "Refused (%s): %s %s", reason, request.url, detail)
+    level, known = logging.DEBUG if logged else logging.INFO, {"url": request.url, "reason": reason}
+    logger.log(level, "Refused (%s): %s %s", reason, request.url, detail, extra=known)
     return Refused(reason, detail)

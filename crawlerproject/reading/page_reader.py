@@ -97,7 +97,7 @@ class PageReader:
             with self._marks.reading(lease.row):
                 return self._read(lease, response)
         except Exception:
-            logger.exception("could not read %s", lease.row.url)
+            logger.exception("could not read %s", lease.row.url, extra={"url": lease.row.url, "host": lease.row.host})
             return ReadPage(unread="could not be read", fault=True)
 
     def _read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
@@ -132,7 +132,8 @@ class PageReader:
         except NotRead as error:
             page = ReadPage(unread=str(error))
             self._stats.inc_value("reading/failed")
-            logger.warning("%r: %s; it is archived, and its links are not followed", job.row.url, error)
+            known = {"url": job.row.url, "host": job.row.host}
+            logger.warning("%r: %s; it is archived, and its links are not followed", job.row.url, error, extra=known)
         if job.kind is Kind.HTML:
             with self._marks.reading(job.row):
                 page.challenge = _wall(response, page.facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
 from crawlerproject.render.visit import PageVisit
+from crawlerproject.rules.rendering.sandbox import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp
 
 if TYPE_CHECKING:
@@ -42,10 +44,15 @@ class BrowserLimits:
     max_memory_bytes: int
     page_memory_bytes: int
     screenshot: bool
+    sandbox: str
 
 
 class BrowserMissing(Exception):
     """No browser could be started; the message is the reason."""
+
+
+class NoSandbox(BrowserMissing):
+    """The operator requires Chromium's sandbox, and the system allows none."""
 
 
 class Browser:
@@ -59,6 +66,7 @@ class Browser:
         self._handler: PlaywrightHandler | None = None
         self._launcher: Launcher | None = None
         self._confined = True  # until the system has refused a namespace
+        self._sandboxed = True  # likewise
         self._starting = asyncio.Lock()
         self._free: list[Slot] = []
         self._slots = 0
@@ -173,14 +181,34 @@ class Browser:
                 if self._launcher is None:
                     self._launcher = await asyncio.to_thread(Launcher, self._path)
                 return await self._start_as(self._launcher.path)
+            except NoSandbox:
+                raise
             except (NoNamespace, BrowserMissing) as refused:
                 self._confined = False
                 logger.warning("The browser gets no network namespace, its own settings keep it offline: %s", refused)
         return await self._start_as(self._path)
 
     async def _start_as(self, path: str) -> PlaywrightHandler:
+        """In Chromium's sandbox, where the system allows it."""
+        if self._sandboxed:
+            why = hopeless(is_root=os.geteuid() == 0)
+            try:
+                if not why:
+                    return await self._launched(path)
+            except BrowserMissing as missing:
+                why = refused_by(str(missing.__cause__))
+                if not why:
+                    raise
+            if self._limits.sandbox == REQUIRED:
+                raise NoSandbox(f"RENDER_SANDBOX is {REQUIRED}, and there is none: {why}")
+            self._sandboxed = False
+            logger.warning("The browser runs without Chromium's sandbox: %s", why)
+        return await self._launched(path)
+
+    async def _launched(self, path: str) -> PlaywrightHandler:
         options = {
             "executable_path": path,
+            "chromium_sandbox": self._sandboxed,
             "args": arguments(self._limits.page_memory_bytes),
             "ignore_default_args": NOT_PLAYWRIGHTS,
             "timeout": _START_SECONDS * 1000,

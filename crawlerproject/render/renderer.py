@@ -126,6 +126,7 @@ class Renderer:
             max_memory_bytes=settings.getint("RENDER_MAX_MEMORY_BYTES"),
             page_memory_bytes=settings.getint("RENDER_PAGE_MEMORY_BYTES"),
             screenshot=settings.getbool("RENDER_SCREENSHOT"),
+            sandbox=str(settings["RENDER_SANDBOX"]),
         )
         return Browser(self._crawler, path, identity(settings).user_agent, limits)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -11,173 +12,181 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from crawlerproject.reasons import ANSWERED
+from crawlerproject.reports.metric_tables import (
+    BY_LABEL,
+    COUNTERS,
+    HISTOGRAMS,
+    KNOWN_AT_TIMES,
+    LEVELS,
+    MACHINE,
+    OF_ALL_STARTS,
+    OF_WORKERS,
+    STATES,
+    SUMS,
+    UPLOADED,
+    UPLOADS,
+)
 
-# Statistics that become a counter with the last part of their key as label ``reason``.
-_BY_REASON = {
-    "pages/": ("crawler_attempts", "Attempts by what became of them, robots.txt included"),
-    "refused/": ("crawler_refused", "URLs refused, when found or when their turn came"),
-}
-_COUNTERS = {
-    "bytes/received": ("crawler_received_bytes", "Bytes on the wire"),
-    "pace/guard_refused": ("crawler_pace_guard_refused", "Requests that the pace guard did not send; must stay 0"),
-    "errors/ours": ("crawler_own_errors", "Errors of the program itself"),
-}
-_KNOWN_AT_TIMES = {
-    "eta_seconds": ("crawler_left_seconds", "What the queue takes at the promised pace"),
-    "ceiling_per_second": ("crawler_allowed_answers_per_second", "What politeness allows now, to all hosts with work"),
-}
-_STATES = ("in_flight", "ready", "waiting", "in_line", "looked_up", "resting", "on_disk")
-_OF_ALL_STARTS = {
-    "pages": ("crawler_whole_crawl_pages", "Pages since the crawl's first start"),
-    "bytes": ("crawler_whole_crawl_received_bytes", "Bytes on the wire since the crawl's first start"),
-    "errors": ("crawler_whole_crawl_errors", "Attempts without an answer since the crawl's first start"),
-}
-_HISTOGRAMS = {
-    "first_byte_seconds": ("crawler_first_byte_seconds", "From the request sent to the first byte of its answer"),
-    "pause_excess_seconds": (
-        "crawler_pause_excess_seconds",
-        "How much longer than promised a host was left alone before a request",
-    ),
-}
-_MACHINE = {
-    "disk_free_bytes": ("crawler_disk_free_bytes", "Free on the disk of the crawl's folder"),
-    "disk_bytes": ("crawler_disk_size_bytes", "Size of the disk of the crawl's folder"),
-    "disk_min_free_bytes": ("crawler_disk_min_free_bytes", "DISK_MIN_FREE_BYTES: with less the crawl pauses"),
-    "memory_bytes": ("crawler_memory_limit_bytes", "Memory of the machine, or of the container where it has less"),
-}
+Status = Mapping[str, Any]
+Table = Mapping[str, tuple[str, str]]
 
 
-_UPLOADS = {
-    "waiting_files": ("crawler_upload_waiting_files", "Closed files that are not at ARCHIVE_URL yet"),
-    "waiting_bytes": ("crawler_upload_waiting_bytes", "Their size"),
-}
-_UPLOADED = {
-    "sent_files": ("crawler_uploaded_files", "Files that ARCHIVE_URL took since the process that sends them began"),
-    "sent_bytes": ("crawler_uploaded_bytes", "Bytes that were sent there"),
-    "sent_again": ("crawler_uploaded_again", "Files that were not there as they were sent, and were sent again"),
-}
-
-
-class _Crawl(Collector):
-    def __init__(self, status: Callable[[], Mapping[str, Any]]) -> None:
-        self._status = status
+class _Families(Collector):
+    def __init__(self, families: Callable[[], Iterator[Metric]]) -> None:
+        self._families = families
 
     def collect(self) -> Iterator[Metric]:
         """The figures of this moment."""
-        status = self._status()
-        if not status:
-            return
-        yield from _uploads(status.get("uploads") or {})
-        yield from _counted(status)
-        yield from _answers(status)
-        yield from _levels(status)
+        return self._families()
 
 
-def metrics(status: Callable[[], Mapping[str, Any]]) -> Callable[[], bytes]:
-    """Who gives the text of the metrics; ``status`` is asked each time."""
+def metrics(status: Callable[[], Status], clock: Callable[[], float] = time.time) -> Callable[[], bytes]:
+    """Who gives the text of the metrics of this process; ``status`` is asked each time."""
     registry = CollectorRegistry()
-    registry.register(_Crawl(status))
+    registry.register(_Families(lambda: _crawl(status(), clock())))
     ProcessCollector(registry=registry)  # process_resident_memory_bytes, process_cpu_seconds_total and their like
     return lambda: generate_latest(registry)
 
 
-_OF_WORKERS = {
-    "partitions": ("crawler_worker_partitions", "Partitions of hosts that the worker holds"),
-    "pages_per_second": ("crawler_worker_pages_per_second", "Lately"),
-    "reported_seconds_ago": ("crawler_worker_silent_seconds", "Since its last word; beyond its lease others take over"),
-}
+def crawl_metrics(status: Status, facts: Mapping[str, Any], now: float) -> str:
+    """The metrics of a crawl seen from outside.
 
+    ``status``: what its processes on this machine say, empty when none is at work; ``facts``: what ``scrapy status
+    --json`` says of it. ``now`` in epoch seconds.
+    """
 
-class _Workers(Collector):
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self._facts = facts
-
-    def collect(self) -> Iterator[Metric]:
-        """What each worker has said last, and what is left for all."""
-        rows, labels = self._facts.get("workers", []), ["worker", "machine"]
-        pages = CounterMetricFamily("crawler_worker_pages", "Pages since the worker's start", labels=labels)
-        paused = GaugeMetricFamily("crawler_worker_paused", "1 while it asks nothing at all", labels=labels)
-        for row in rows:
-            pages.add_metric([row["name"], row.get("machine", "")], row["pages"])
-            paused.add_metric([row["name"], row.get("machine", "")], bool(row["paused"]))
-        yield pages
-        yield paused
-        for key, (name, text) in _OF_WORKERS.items():
-            gauge = GaugeMetricFamily(name, text, labels=labels)
-            for row in rows:
-                gauge.add_metric([row["name"], row.get("machine", "")], row[key] or 0.0)
-            yield gauge
-        yield GaugeMetricFamily("crawler_workers", "Workers that have joined and not left", value=len(rows))
+    def families() -> Iterator[Metric]:
+        workers = facts.get("workers", [])
+        yield GaugeMetricFamily("crawler_running", "1 while a process is at work on it", value=bool(facts["running"]))
+        yield from _crawl(dict(status) | {"workers": workers}, now) if status else _workers(workers)
+        yield GaugeMetricFamily("crawler_all_queued_urls", "URLs not yet decided, all workers'", value=facts["queued"])
         yield GaugeMetricFamily(
-            "crawler_all_queued_urls", "URLs not yet decided, all workers'", value=self._facts["queued"]
+            "crawler_poison_pages", "Pages over which the process died, set aside", value=facts["poison"]
         )
 
-
-def worker_metrics(facts: Mapping[str, Any]) -> str:
-    """The metrics of all workers of a crawl, by what ``scrapy status --json`` says of it."""
     registry = CollectorRegistry()
-    registry.register(_Workers(facts))
+    registry.register(_Families(families))
     return generate_latest(registry).decode()
 
 
-def _counted(status: Mapping[str, Any]) -> Iterator[Metric]:
+def _crawl(status: Status, now: float) -> Iterator[Metric]:
+    if not status:
+        return
+    yield GaugeMetricFamily(
+        "crawler_status_age_seconds",
+        "Since the crawl's last word, said each second",
+        value=max(0.0, now - status["time"]),
+    )
+    yield from _uploads(status.get("uploads") or {}, now)
+    yield from _counted(status)
+    yield from _answers(status)
+    yield from _levels(status)
+    if workers := status.get("workers"):
+        yield from _workers(workers)
+
+
+def _workers(rows: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+    """What each worker has said last."""
+    rows, labels = list(rows), ["worker", "machine"]
+    pages = CounterMetricFamily("crawler_worker_pages", "Pages since the worker's start", labels=labels)
+    paused = GaugeMetricFamily("crawler_worker_paused", "1 while it asks nothing at all", labels=labels)
+    up = GaugeMetricFamily("crawler_worker_up", "0 when its process died; none when it ended in order", labels=labels)
+    for row in rows:
+        pages.add_metric(_named(row), row["pages"])
+        paused.add_metric(_named(row), bool(row["paused"]))
+        if (runs := row.get("running", True)) or not row.get("ended"):
+            up.add_metric(_named(row), bool(runs))
+    yield from (pages, paused, up)
+    for key, (name, text) in OF_WORKERS.items():
+        gauge = GaugeMetricFamily(name, text, labels=labels)
+        for row in rows:
+            if row.get(key) is not None:
+                gauge.add_metric(_named(row), row[key])
+        yield gauge
+    yield GaugeMetricFamily("crawler_workers", "Workers that have joined and not left", value=len(rows))
+
+
+def _named(row: Mapping[str, Any]) -> list[str]:
+    return [row["name"], row.get("machine", "")]
+
+
+def _counted(status: Status) -> Iterator[Metric]:
     """What only grows: since the process began, or the whole crawl."""
     progress, stats = status["progress"], status["stats"]
-    for prefix, (name, text) in _BY_REASON.items():
-        yield _labelled(name, text, "reason", _below(stats, prefix))
+    for prefix, (name, text, label) in BY_LABEL.items():
+        yield _labelled(name, text, label, _below(stats, prefix))
     failed = {reason: count for reason, count in _below(stats, "pages/").items() if reason not in ANSWERED}
     yield _labelled("crawler_errors", "Attempts without an answer", "reason", failed)
-    for key, (name, text) in _COUNTERS.items():
-        yield CounterMetricFamily(name, text, value=stats.get(key, 0))
+    yield from _counters(COUNTERS, stats)
+    yield from _counters(SUMS, status)
     yield CounterMetricFamily("crawler_pages", "Answers, robots.txt left out", value=progress["pages"])
-    for key, (name, text) in _OF_ALL_STARTS.items():
-        yield CounterMetricFamily(name, text, value=status["totals"][key])
+    yield from _counters(OF_ALL_STARTS, status["totals"])
+    dns = status.get("dns", {})
+    yield CounterMetricFamily("crawler_dns_questions", "Questions to DNS servers", value=dns.get("questions", 0))
+    yield _labelled("crawler_dns_failures", "Look-ups without an address", "reason", dns.get("failures", {}))
 
 
-def _uploads(said: Mapping[str, Any]) -> Iterator[Metric]:
+def _counters(table: Table, values: Mapping[str, Any]) -> Iterator[Metric]:
+    for key, (name, text) in table.items():
+        yield CounterMetricFamily(name, text, value=values.get(key) or 0)
+
+
+def _gauges(table: Table, values: Mapping[str, Any]) -> Iterator[Metric]:
+    """What ``values`` say; what they do not is left out."""
+    for key, (name, text) in table.items():
+        if values.get(key) is not None:
+            yield GaugeMetricFamily(name, text, value=values[key])
+
+
+def _uploads(said: Mapping[str, Any], now: float) -> Iterator[Metric]:
     """Where the archive goes to another place."""
     if not said:
         return
-    for key, (name, text) in _UPLOADS.items():
-        yield GaugeMetricFamily(name, text, value=said.get(key) or 0)
-    for key, (name, text) in _UPLOADED.items():
-        yield CounterMetricFamily(name, text, value=said.get(key) or 0)
+    yield from _gauges(UPLOADS, dict.fromkeys(UPLOADS, 0) | dict(said))
+    yield from _counters(UPLOADED, said)
+    since = said.get("failing_since") if said.get("error") else None
     yield GaugeMetricFamily("crawler_upload_refused", "1 while that place refuses", value=bool(said.get("error")))
+    yield GaugeMetricFamily(
+        "crawler_upload_refused_seconds", "For how long it has refused", value=max(0.0, now - since) if since else 0.0
+    )
+    yield GaugeMetricFamily(
+        "crawler_upload_problems", "Files that cannot be mended from here", value=len(said.get("problems") or ())
+    )
 
 
-def _answers(status: Mapping[str, Any]) -> Iterator[Metric]:
+def _answers(status: Status) -> Iterator[Metric]:
     """What servers answered, and how they were treated."""
     answers = CounterMetricFamily("crawler_answers", "Answers by HTTP status", labels=["code", "class"])
     for code, count in status["statuses"].items():
         answers.add_metric([code, f"{code[0]}xx"], count)
     yield answers
-    for key, (name, text) in _HISTOGRAMS.items():
-        classes = status[key]
+    for key, (name, text) in HISTOGRAMS.items():
+        classes = status.get(key)
+        if classes is None:
+            continue
         bounds = [*map(str, classes["bounds"]), "+Inf"]
         buckets = list(zip(bounds, map(float, accumulate(classes["counts"])), strict=True))
         yield HistogramMetricFamily(name, text, buckets=buckets, sum_value=classes["sum"])
-    yield CounterMetricFamily(
-        "crawler_short_pauses", "Pauses shorter than promised; must stay 0", value=status["short_pauses"]
-    )
 
 
-def _levels(status: Mapping[str, Any]) -> Iterator[Metric]:
+def _levels(status: Status) -> Iterator[Metric]:
     """What is so at this moment."""
     progress = status["progress"]
     yield InfoMetricFamily("crawler_build", "Versions", value=status["build"])
     yield GaugeMetricFamily("crawler_queued_urls", "URLs known and not yet decided", value=progress["queued_urls"])
-    hosts = GaugeMetricFamily("crawler_hosts", "Hosts with work by what they do", labels=["state"])
-    for state in _STATES:
-        hosts.add_metric([state], progress[f"hosts_{state}"])
-    yield hosts
+    hosts = {state: progress.get(f"hosts_{state}", 0) for state in STATES}
+    yield _levelled("crawler_hosts", "Hosts with work by what they do", "state", hosts)
+    yield _levelled("crawler_held_hosts", "Hosts with work that are not asked", "reason", status.get("held_hosts", {}))
+    yield _levelled("crawler_store_bytes", "On the crawl's own disk", "store", status.get("stores", {}))
     yield GaugeMetricFamily("crawler_paused", "1 while nothing is asked at all", value=bool(progress["paused"]))
-    for key, (name, text) in _KNOWN_AT_TIMES.items():
-        if progress[key] is not None:
-            yield GaugeMetricFamily(name, text, value=progress[key])
-    for key, (name, text) in _MACHINE.items():
-        yield GaugeMetricFamily(name, text, value=status["machine"][key])
-    yield GaugeMetricFamily("crawler_loop_lag_seconds", "How late the loop's tick comes", value=status["lag_seconds"])
-    yield GaugeMetricFamily("crawler_cpu_share", "CPU time per second of one core", value=status["cpu_share"])
+    yield from _gauges(KNOWN_AT_TIMES, progress)
+    yield from _gauges(MACHINE, status["machine"])
+    yield from _gauges(LEVELS, status)
+    longest = status["stats"].get("loop/longest_hold_seconds", 0.0)
+    yield GaugeMetricFamily("crawler_loop_longest_hold_seconds", "The longest since the start", value=longest)
+    yield GaugeMetricFamily(
+        "crawler_dns_cached_names", "Names whose answer is known", value=status.get("dns", {}).get("names", 0)
+    )
 
 
 def _below(stats: Mapping[str, Any], prefix: str) -> dict[str, float]:
@@ -188,4 +197,11 @@ def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> 
     family = CounterMetricFamily(name, text, labels=[label])
     for value, count in values.items():
         family.add_metric([value], count)
+    return family
+
+
+def _levelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value, level in values.items():
+        family.add_metric([value], level)
     return family

@@ -252,13 +252,15 @@ class WebSpider(Spider):
             return
         outcome = outcome_of_error(lease, error)
         if outcome.reason is Reason.INTERNAL_ERROR:
-            logger.error("unexpected failure of %s", lease.row.url, exc_info=failure_to_exc_info(failure))
+            known = {"url": lease.row.url, "host": lease.row.host}
+            logger.error("unexpected failure of %s", lease.row.url, exc_info=failure_to_exc_info(failure), extra=known)
             self.count_error()
         await self.services[PagePipeline].complete(Ending.of(lease, outcome))
 
     def _own_error(self, lease: Lease, error: Exception) -> str:
         """Count an error of ours that a page met; what the request log says of the page."""
-        logger.error("could not read %s", lease.row.url, exc_info=error)
+        known = {"url": lease.row.url, "host": lease.row.host}
+        logger.error("could not read %s", lease.row.url, exc_info=error, extra=known)
         self.count_error()
         return "could not be read"
 

@@ -103,6 +103,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_file(path: Path) -> None:
+    """Make what is in a file survive a power loss, whoever wrote it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def unused(path: Path) -> Path:
     """``path``, or the same with a number before its last suffix, so that nothing is overwritten."""
     candidate, number = path, 0

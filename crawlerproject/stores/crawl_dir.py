@@ -17,13 +17,17 @@ from typing import Any
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import SECRET_FILE, write_whole
+from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, write_whole
 
 WARC_SUFFIX = ".warc.gz"
 OPEN_SUFFIX = ".open"
 """Behind WARC_SUFFIX while a file is being written."""
 # RocksDB's own: names the manifest that counts. A folder without it is no database.
 _CURRENT = "CURRENT"
+FORMATS = {"frontier": 2, "index": 1, "log": 1}
+"""The formats that this version writes. Each has another number when an earlier version would misread what is written:
+rows and tables of the frontier; a line of the CDXJ index or its journal, a column of the Parquet one; a line of the
+request log. Fields may be added without one: readers pass over those that they do not know."""
 _SECRET_FOLDER = 0o700
 _OTHERS = 0o077
 # A reader holds the lock for an instant, a process that writes for as long as it lives.
@@ -51,6 +55,8 @@ class CrawlDir(PosixPath):
     frontier_unfinished = _Part("frontier.recovering")  # being made again; counts for nothing
     frontier_recovered = _Part("frontier.recovered")  # whole: the next start puts it in place
     frontier_damaged = _Part("frontier.damaged")  # with the moment behind it: what was replaced
+    frontier_checkpoint = _Part("control", "frontier")  # made for a backup, until it is taken
+    restoring = _Part("restoring.json")  # a backup is being put back; nothing counts until that is done
     warc = _Part("warc")
     torn = _Part("torn")  # what was cut out of WARC files
     index = _Part("index")  # CDXJ
@@ -58,6 +64,7 @@ class CrawlDir(PosixPath):
     log = _Part("log")  # a file a day, and what is beside them:
     robots_copies = _Part("log", "robots")
     errors_log = _Part("log", "errors.log")
+    formats = _Part("format.json")  # of its parts, and which version wrote here last
     run = _Part("run.json")  # seeds and settings of the last start
     status = _Part("status.json")  # written by the running process, about once a second
     last_hour = _Part("last-hour.json")
@@ -140,20 +147,8 @@ class CrawlDir(PosixPath):
         return [CrawlDir(path.parent) for path in sorted(self.glob(f"*/{self.run.name}"))]
 
     def locked(self) -> bool:
-        """Whether a process holds the lock. A shared lock, taken for an instant, disturbs no other who asks."""
-        try:
-            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # a file system without locks: the process itself is asked for
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        """Whether a process holds the lock."""
+        return is_locked(self.lock_file)
 
     def running(self, status: dict[str, Any]) -> bool:
         """Whether the process that wrote this status still crawls here: its lock is held, until it dies."""
@@ -168,22 +163,40 @@ class CrawlDir(PosixPath):
         return True
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds a lock file. A shared lock, taken for an instant, disturbs no other who asks."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks: the process itself is asked for
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def holds_database(folder: Path) -> bool:
     """Whether RocksDB has ever made a database in ``folder``."""
     return (folder / _CURRENT).is_file()
 
 
-def take_lock(folder: Path) -> int:
+def take_lock(folder: Path, *, restores: bool = False) -> int:
     """The crawl folder's lock, held until the descriptor is closed (a dead process holds none). Raises OperatorError.
 
-    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
+    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed, and
+    one whose backup is but half put back is for that alone (``restores``).
     """
     crawl, descriptor = CrawlDir(folder), -1
     try:
         crawl.mkdir(parents=True, exist_ok=True)
         refuse_links_out(crawl)
         descriptor = os.open(crawl.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        _lock(descriptor)
+        lock_now(descriptor)
     except BlockingIOError:
         os.close(descriptor)
         raise OperatorError(
@@ -195,14 +208,53 @@ def take_lock(folder: Path) -> int:
         ) from error
     try:
         close_to_others(crawl)
+        if not restores:
+            refuse_half_restored(crawl)
+        refuse_newer(crawl)
     except OperatorError:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _lock(descriptor: int) -> None:
-    """Raises BlockingIOError when another process holds it for more than an instant."""
+def refuse_newer(crawl: CrawlDir) -> None:
+    """Raise OperatorError for a folder of which a part has a newer format than this version knows."""
+    written = read_facts(crawl.formats)
+    if newer := [name for name, known in FORMATS.items() if isinstance(n := written.get(name), int) and n > known]:
+        raise OperatorError(
+            f"The {newer[0]} in {crawl} has a newer format than this version knows: version "
+            f"{written.get('version', 'unknown')} of this crawler wrote it; use that one or a newer, or set CRAWL_DIR "
+            "to another folder."
+        )
+
+
+def stamp_formats(crawl: CrawlDir, version: str) -> str:
+    """Say that this version writes here; which one did before: "" when it is the same, or the folder is new.
+
+    Before 1.5.0 none said so. StorageError.
+    """
+    before = read_facts(crawl.formats)
+    now = {"version": version, **FORMATS}
+    if before == now:
+        return ""
+    is_old = crawl.has_archive() or crawl.run.exists()
+    replace_file(crawl.formats, orjson.dumps(now))
+    said = str(before.get("version", "1.4.0 or earlier" if is_old else ""))
+    return "" if said == version else said
+
+
+def refuse_half_restored(crawl: CrawlDir) -> None:
+    """Raise OperatorError where a backup was being put back when that ended: frontier and archive disagree."""
+    if crawl.restoring.exists():
+        source = read_facts(crawl.restoring).get("from", "DIR")
+        raise OperatorError(
+            f"A backup was being put back into {crawl} and is not yet whole: scrapy state restore {source} "
+            f"-s CRAWL_DIR={crawl} does the rest."
+        )
+
+
+def lock_now(descriptor: int) -> None:
+    """Lock an open file. Raises BlockingIOError when another process holds it for more than an instant."""
     for left in reversed(range(_LOCK_TRIES)):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import orjson
 
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.poison import Suspect, after_unclean_end
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -104,11 +105,13 @@ class Poison:
             logger.error(
                 "The process has died %d times while it read %r: the page is set aside as poison and not asked for "
                 "again (scrapy recover --poison gives it another chance).", found.ends, found.url,
+                extra={"url": found.url, "reason": Reason.POISON},
             )  # fmt: skip
         else:
             logger.warning(
-                "The last process died while it read %r; if that happens once more the page is set aside.", found.url
-            )
+                "The last process died while it read %r; if that happens once more the page is set aside.", found.url,
+                extra={"url": found.url},
+            )  # fmt: skip
 
     def is_poison(self, key: bytes) -> bool:
         """Whether a page is not asked for any more."""

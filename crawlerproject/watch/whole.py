@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crawlerproject.inspection.upload_state import uploads_together
-from crawlerproject.inspection.worker_folders import workers_below
+from crawlerproject.inspection.worker_folders import WorkerLook, workers_below
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 Status = Mapping[str, Any]
 
 _SUMS = ("pages_per_second", "bytes_per_second", "max_in_flight", "given_up_hosts", "short_pauses")
+_SUMS_LATER = ("promised_pause_seconds", "commit_failures", "uncommitted")  # an earlier version says none of them
 _MOST = ("cpu_share", "lag_seconds")  # of loads the heaviest counts
 _COUNTED = ("stats", "statuses", "held_hosts")
+_LONGEST = "loop/longest_"  # statistics that begin so have no sum
 _CLASSES = ("first_byte_seconds", "pause_excess_seconds")
 _SUMS_OF_PROGRESS = (
     *("pages", "bytes", "errors", "queued_urls"),
@@ -37,18 +39,43 @@ class Beside:
     def __init__(self, crawl: CrawlDir, own: CrawlDir) -> None:
         self._crawl = crawl
         self._own = own
-        self._seen: list[Status] = []
+        self._seen: list[WorkerLook] = []
         self._next_look = 0.0
 
     def statuses(self, now: float) -> list[Status]:
         """None in a crawl of one process; ``now`` in monotonic seconds."""
+        return [worker.status for worker in self._workers(now) if worker.running]
+
+    def rows(self, now: float, own: Status) -> list[dict[str, Any]]:
+        """What is known of each worker on this machine, this one by its ``own`` status; empty for one process."""
+        others = self._workers(now)
         if self._crawl == self._own:
             return []
-        if now >= self._next_look:
+        looks = [WorkerLook(self._own, {}, dict(own), running=True), *others]
+        return [worker_row(look, own["time"]) for look in sorted(looks, key=lambda look: look.folder.name)]
+
+    def _workers(self, now: float) -> list[WorkerLook]:
+        if self._crawl != self._own and now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
-            others = [worker for worker in workers_below(self._crawl) if worker.folder.name != self._own.name]
-            self._seen = [worker.status for worker in others if worker.running]
+            every = workers_below(self._crawl)
+            self._seen = [worker for worker in every if worker.folder.name != self._own.name]
         return self._seen
+
+
+def worker_row(worker: WorkerLook, now: float) -> dict[str, Any]:
+    """One worker on this machine as metrics show it; ``now`` in epoch seconds."""
+    status = worker.status
+    progress = status.get("progress", {})
+    return {
+        "name": worker.folder.name,
+        "machine": "",
+        "running": worker.running,
+        "ended": status.get("ended"),
+        "reported_seconds_ago": max(0.0, now - status["time"]) if "time" in status else None,
+        "paused": progress.get("paused", "") if worker.running else "",
+        "pages": progress.get("pages", 0),
+        "pages_per_second": status.get("pages_per_second", 0.0) if worker.running else 0.0,
+    }
 
 
 def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
@@ -58,7 +85,9 @@ def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
     whole |= {name: sum(status[name] for status in every) for name in _SUMS}
     whole |= {name: max(status[name] for status in every) for name in _MOST}
     whole |= {name: _added([status[name] for status in every]) for name in _COUNTED}
+    whole["stats"] |= _longest([status["stats"] for status in every])
     whole |= {name: _classes([status[name] for status in every]) for name in _CLASSES}
+    whole |= _later(every)
     totals = [status["totals"] for status in every]
     whole["totals"] = {name: sum(one[name] for one in totals) for name in ("pages", "bytes", "errors")}
     whole["totals"]["since"] = min(one["since"] for one in totals)
@@ -71,6 +100,29 @@ def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
         state: sum(status["progress"][name] for status in others) for name, state in _STATES.items()
     }
     return whole
+
+
+def _later(every: Sequence[Status]) -> dict[str, Any]:
+    """What an earlier version, whose worker is still at work, does not say."""
+    margins = [margin for one in every if (margin := one.get("least_pause_margin_seconds")) is not None]
+    commits = [one["commit_seconds"] for one in every if "commit_seconds" in one]
+    asked = [one["dns"] for one in every if "dns" in one]
+    return {
+        **{name: sum(one.get(name, 0) for one in every) for name in _SUMS_LATER},
+        "commit_lag_seconds": max(one.get("commit_lag_seconds", 0.0) for one in every),
+        "least_pause_margin_seconds": min(margins, default=None),
+        **({"commit_seconds": _classes(commits)} if commits else {}),
+        "stores": _added([one.get("stores", {}) for one in every]),
+        "dns": {
+            **{name: sum(one[name] for one in asked) for name in ("questions", "names")},
+            "failures": _added([one["failures"] for one in asked]),
+        },
+    }
+
+
+def _longest(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = {name for one in every for name in one if name.startswith(_LONGEST)}
+    return {name: max(one.get(name, 0.0) for one in every) for name in names}
 
 
 def _added(every: Sequence[Mapping[str, float]]) -> dict[str, float]:

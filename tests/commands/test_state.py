@@ -169,6 +169,8 @@ def test_an_unfinished_copy_is_not_crawled(tmp_path: Path) -> None:
         ((), "Give copy"),
         (("copy", "a", "b"), "Give copy"),
         (("copy", "/no/crawl", "redis://127.0.0.1:1/0"), "There is no frontier in /no/crawl"),
+        (("backup", "/no/backup", "-s", "STATE_URL=redis://127.0.0.1:1/0"), "is in Redis"),
+        (("restore", "/no/backup"), "holds no whole backup"),
     ],
 )
 def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:

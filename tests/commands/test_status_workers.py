@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.commands.status import _worker, ailment, worker_facts
-from crawlerproject.reports.metrics import worker_metrics
+from crawlerproject.reports.metrics import crawl_metrics
 from crawlerproject.stores.redis.view import ActiveWorker
 
 HERE = ActiveWorker("m1", 0.4, {"partitions": 90, "pages": 70, "pages_per_second": 7.0, "machine": "one"})
@@ -67,7 +67,7 @@ def test_a_silent_worker_is_an_ailment() -> None:
 
 def test_metrics_are_those_of_all_workers() -> None:
     """As Prometheus parses them."""
-    text = worker_metrics({**told(HERE, PAUSED, SILENT), "queued": 1234})
+    text = crawl_metrics({}, {**told(HERE, PAUSED, SILENT), "queued": 1234, "poison": 1}, 100.0)
     found = {
         (sample.name, sample.labels.get("worker", ""), sample.labels.get("machine", "")): sample.value
         for family in text_string_to_metric_families(text)
@@ -76,6 +76,7 @@ def test_metrics_are_those_of_all_workers() -> None:
 
     assert found["crawler_workers", "", ""] == 3
     assert found["crawler_all_queued_urls", "", ""] == 1234
+    assert (found["crawler_running", "", ""], found["crawler_poison_pages", "", ""]) == (1, 1)
     assert found["crawler_worker_pages_total", "m1", "one"] == 70
     assert found["crawler_worker_pages_per_second", "m1", "one"] == 7.0
     assert found["crawler_worker_partitions", "m4", "four"] == 85

@@ -9,9 +9,15 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 CONTAINER = """<?xml version="1.0"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">
 <rootfiles><rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
-_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_WORDS = (
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main",
+)
 _DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
-_REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_RELATIONS = (
+    "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+    "http://purl.oclc.org/ooxml/officeDocument/relationships",
+)
 
 
 def packed(files: Mapping[str, str | bytes], mimetype: str = "") -> bytes:
@@ -25,13 +31,14 @@ def packed(files: Mapping[str, str | bytes], mimetype: str = "") -> bytes:
     return out.getvalue()
 
 
-def docx(body: str, relations: str = "", title: str = "A letter") -> bytes:
+def docx(body: str, relations: str = "", title: str = "A letter", *, strict: bool = False) -> bytes:
     """With this in its ``w:body``; ``relations`` are its links."""
     more = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    spaces = f'xmlns:w="{_WORDS[strict]}" xmlns:r="{_RELATIONS[strict]}" {more}'
     return packed(
         {
             "[Content_Types].xml": "<Types/>",
-            "word/document.xml": f'<w:document {_W} {more} xmlns:r="{_REL}"><w:body>{body}</w:body></w:document>',
+            "word/document.xml": f"<w:document {spaces}><w:body>{body}</w:body></w:document>",
             "word/_rels/document.xml.rels": f"<Relationships>{relations}</Relationships>",
             "docProps/core.xml": f"<c {_DC}><dc:title>{title}</dc:title><dc:language>en-GB</dc:language></c>",
         }
@@ -40,7 +47,7 @@ def docx(body: str, relations: str = "", title: str = "A letter") -> bytes:
 
 def link(name: str, target: str, mode: str = "External") -> str:
     """A relation of a docx."""
-    return f'<Relationship Id="{name}" Type="{_REL}/hyperlink" Target="{target}" TargetMode="{mode}"/>'
+    return f'<Relationship Id="{name}" Type="{_RELATIONS[0]}/hyperlink" Target="{target}" TargetMode="{mode}"/>'
 
 
 def odt(body: str, head: str = "") -> bytes:

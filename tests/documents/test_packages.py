@@ -23,16 +23,24 @@ def test_a_letter_of_a_word_processor() -> None:
         '<w:r><w:instrText> HYPERLINK "http://field.test/x" </w:instrText></w:r><w:hyperlink r:id="r2"/></w:p>'
         "<w:p><mc:AlternateContent><mc:Choice><w:p><w:r><w:t>a box</w:t></w:r></w:p></mc:Choice>"
         "<mc:Fallback><w:p><w:r><w:t>a box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent>"
-        "<w:r><w:t>after it</w:t><w:br/><w:t>below</w:t></w:r></w:p>"
+        "<w:r><w:t>after it</w:t><w:br/><w:t>be</w:t>\n  <w:noBreakHyphen/>\n  <w:t>low</w:t></w:r></w:p>"
     )
     relations = link("r1", "http://linked.test/") + link("r2", "media/inside.png", "Internal")
 
     assert read(DOCX, docx(body, relations)) == {
         "title": "A letter",
-        "text": "Dear Sir, hello\na cell\nour site\na box\nafter it\nbelow",
+        "text": "Dear Sir, hello\na cell\nour site\na box\nafter it\nbe-low",
         "links": [("http://linked.test/", "our site"), ("http://field.test/x", "")],
         "language": "en-GB",
     }
+
+
+def test_a_letter_of_the_strict_kind() -> None:
+    """Other names for the same; a link's too."""
+    body = '<w:p><w:hyperlink r:id="r1"><w:r><w:t>Strictly</w:t></w:r></w:hyperlink></w:p>'
+    found = read(DOCX, docx(body, link("r1", "http://linked.test/"), strict=True))
+
+    assert (found["text"], found["links"]) == ("Strictly", [("http://linked.test/", "Strictly")])
 
 
 def test_an_open_document() -> None:

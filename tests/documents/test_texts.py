@@ -132,8 +132,9 @@ def test_a_hostile_document_costs_itself(pdfs: DocumentTexts, make: Callable[[],
     assert after.text == "What is said on the first page.\nAnd on the second."
 
 
-def test_a_bomb_meets_the_bound_of_memory(pdfs: DocumentTexts) -> None:
+def test_a_bomb_meets_the_bound_of_memory() -> None:
     """Its process dies of it, ours does not grow; after three the rest of that site is not even tried."""
+    pdfs = DocumentTexts(seconds=300)  # a busy machine may need longer than the process gives itself, which then dies
     assert len(bomb()) < 10_000
     before = _resident_bytes()
     for number in range(3):
@@ -151,6 +152,7 @@ def test_a_bomb_meets_the_bound_of_memory(pdfs: DocumentTexts) -> None:
     assert (
         pdfs.notes()[0] == "3 documents were left out (crashed the reader), the first is http://www0.evil.example.com/0"
     )
+    pdfs.close()
 
 
 def _resident_bytes() -> int:
@@ -217,7 +219,8 @@ def test_process_reads_them_beside_pages(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "1 document was left out (broken), the first is http://a.test/broken.pdf" in done.stderr
-    assert "1 document was left out (crashed the reader), the first is http://a.test/bomb.pdf" in done.stderr
+    why = TOO_SLOW if TOO_SLOW in done.stderr else CRASHED  # on a busy machine the clock may come before the memory
+    assert f"1 document was left out ({why}), the first is http://a.test/bomb.pdf" in done.stderr
     (pages,) = (folder / "processed" / "pages").iterdir()
     rows = {row["url"]: row for row in pq.read_table(pages).to_pylist()}
     assert set(rows) == {"http://a.test/", "http://a.test/good.pdf"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions import commit_loop
 from crawlerproject.extensions.commit_loop import CommitLoop
@@ -26,7 +27,7 @@ class _Crawl:
     def __init__(self) -> None:
         self.commits = 0
         self.state = SimpleNamespace(uncommitted=0)
-        self.run = SimpleNamespace(closed=False, lost="", paused="", halted="")
+        self.run = SimpleNamespace(closed=False, lost="", paused="", halted="", tallies=Tallies(), now=lambda: 7.0)
         self.committing = asyncio.Lock()
         frontier = SimpleNamespace(state=self.state)
         self.stuck = 0
@@ -83,6 +84,7 @@ def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended()
 
     assert commit_loop._MOST_AT_A_TIME == 500
     assert asyncio.run(ticks()) == [0, 0, 1, 1, 2, 3]
+    assert crawl.run.tallies.committed_at == 7.0
 
 
 def test_a_worker_whose_supervisor_died_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,3 +115,4 @@ def test_a_commit_that_cannot_be_made_pauses_the_crawl_and_is_reported() -> None
 
     assert asyncio.run(loop.tick(scheduler))
     assert (paused, crawl.stuck, crawl.commits) == (["no room"], 1, 0)
+    assert (crawl.run.tallies.as_dict()["commit_failures"], crawl.run.tallies.committed_at) == (1, None)

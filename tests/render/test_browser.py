@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -93,8 +94,9 @@ def made(**limits: Any) -> Browser:
     """A browser that has not started."""
     crawler: Any = Crawler()
     usual = BrowserLimits(
-        navigation_seconds=15.0, timeout_seconds=30.0, max_memory_bytes=2**31, page_memory_bytes=2**29, screenshot=False
-    )
+        navigation_seconds=15.0, timeout_seconds=30.0, max_memory_bytes=2**31, page_memory_bytes=2**29,
+        screenshot=False, sandbox="auto",
+    )  # fmt: skip
     return Browser(crawler, "/opt/chrome", "TestBot/1.0", replace(usual, **limits))
 
 
@@ -310,6 +312,65 @@ def test_without_a_namespace_it_starts_as_it_is_and_says_so(
 
     asyncio.run(main())
     assert caplog.text.count("gets no network namespace") == 1
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, *, user: int) -> None:
+    """From now on Chromium's sandbox is refused, or everything if the options do not ask for one."""
+
+    async def start(handler: Handler) -> None:
+        if handler.options["chromium_sandbox"]:
+            raise PlaywrightError("Target closed\nBrowser logs:\n\nChromium sandboxing failed!\n")
+        handler.started.append(handler)
+
+    monkeypatch.setattr(Handler, "start", start)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+
+
+def test_chromiums_sandbox_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Playwright turns it off otherwise."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+
+    async def main() -> None:
+        browser = made(sandbox="required")
+        await browser.show(visit_of(), "a.test")
+        assert Handler.started[0].options["chromium_sandbox"] is True
+        await browser.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("user", "why"), [(0, "it runs as root"), (1000, "allow user namespaces")])
+def test_without_a_sandbox_it_starts_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, user: int, why: str
+) -> None:
+    """Once, with the reason, whether Chromium refuses or the user is the one that it always refuses."""
+    refusing(monkeypatch, user=user)
+    monkeypatch.setattr(browsers, "_RECYCLE_PAGES", 1)
+
+    async def main() -> None:
+        browser = made()
+        for _ in range(3):
+            await browser.show(visit_of(), "a.test")
+        assert [handler.options["chromium_sandbox"] for handler in Handler.started] == [False] * 3
+        await browser.close()
+
+    asyncio.run(main())
+    (said,) = [line for line in caplog.text.splitlines() if "without Chromium's sandbox" in line]
+    assert why in said
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_a_sandbox_that_is_required_and_refused_is_no_browser(monkeypatch: pytest.MonkeyPatch, user: int) -> None:
+    """Pages wait in their queue, as where there is no Chromium."""
+    refusing(monkeypatch, user=user)
+
+    async def main() -> None:
+        browser = made(sandbox="required")
+        with pytest.raises(BrowserMissing, match="RENDER_SANDBOX is required, and there is none"):
+            await browser.show(visit_of(), "a.test")
+        assert Handler.started == []
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("picture", [True, False])

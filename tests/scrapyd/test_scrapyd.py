@@ -122,7 +122,7 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
         assert '"status": "ok"' in deployed.stdout, deployed.stdout + deployed.stderr
         assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["plan", "web"]
 
-        first = schedule(scrapyd, web, crawl_dir)
+        first = schedule(scrapyd, web, crawl_dir, {"LOG_LINES": "json"})
         served = web.folder / "server.jsonl"
         wait_until(lambda: read_pages(served) >= PAGES_BEFORE_CANCEL, "crawled", seconds=DEADLINE_SECONDS)
         assert scrapyd.state(first) == "running"
@@ -146,7 +146,10 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     (egg,) = (tmp_path / "scrapyd" / "eggs").rglob("*.egg")
     with ZipFile(egg) as opened:  # which scrapyd does not unpack
         assert [name for name in opened.namelist() if name.startswith("crawlerproject/native/_page")] == []
-    assert "Page reader: Python (the native reader has not been built)" in logs[first]
+    said = [json.loads(line) for job in (first, second) for line in logs[job].splitlines()]
+    assert said[0]["message"].startswith("Scrapy ")
+    assert "Page reader: Python (the native reader has not been built)" in [line["message"] for line in said]
+    assert {"host", "reason"} <= {name for line in said for name in line}
     assert logs[refused].count("\n") == 1
     assert "ERROR: The crawl does not start: There are no seeds" in logs[refused]
     assert verdict.faults == []

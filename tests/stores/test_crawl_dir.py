@@ -11,7 +11,16 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores import crawl_dir
-from crawlerproject.stores.crawl_dir import CrawlDir, _Part, holds_database, read_facts, take_lock, write_facts
+from crawlerproject.stores.crawl_dir import (
+    FORMATS,
+    CrawlDir,
+    _Part,
+    holds_database,
+    read_facts,
+    stamp_formats,
+    take_lock,
+    write_facts,
+)
 
 # Another process that holds a folder's lock until it is killed.
 HOLDER = """
@@ -163,3 +172,26 @@ def test_facts_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     write_facts(path, {"pid": 1})
     assert read_facts(path) == {"pid": 1}
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("part", FORMATS)
+def test_a_folder_of_a_newer_format_is_refused(tmp_path: Path, part: str) -> None:
+    """With one sentence that says which version wrote it; a newer version of the same formats is none."""
+    write_facts(CrawlDir(tmp_path).formats, {"version": "9.0.0", **FORMATS})
+    os.close(take_lock(tmp_path))
+    write_facts(CrawlDir(tmp_path).formats, {"version": "9.0.0", **FORMATS, part: FORMATS[part] + 1})
+
+    with pytest.raises(OperatorError, match=rf"The {part} in .* newer format .* version 9\.0\.0 of this crawler"):
+        take_lock(tmp_path)
+
+
+def test_the_version_that_writes_a_folder_stands_in_it(tmp_path: Path) -> None:
+    """It is said who wrote before: nobody in a new folder, nothing new of the same version."""
+    new, old = CrawlDir(tmp_path / "new"), CrawlDir(tmp_path / "old")
+    new.mkdir()
+    old.warc.mkdir(parents=True)
+    (old.warc / "a.warc.gz").touch()
+
+    assert [stamp_formats(new, version) for version in ("1.5.0", "1.5.0", "1.6.0")] == ["", "", "1.5.0"]
+    assert [stamp_formats(old, version) for version in ("1.5.0", "1.5.0")] == ["1.4.0 or earlier", ""]
+    assert read_facts(new.formats) == {"version": "1.6.0", **FORMATS}

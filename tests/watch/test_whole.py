@@ -30,7 +30,9 @@ def status(changed: dict[str, Any] | None = None, **changes: Any) -> dict[str, A
         "first_byte_seconds": classes, "pause_excess_seconds": classes, "leases": [{"host": "a.test"}],
         "machine": {"rss_bytes": 100, "memory_bytes": 999, "disk_bytes": 9, "disk_free_bytes": 8,
                     "disk_min_free_bytes": 1},
-        "build": {"version": "1"},
+        "build": {"version": "1"}, "promised_pause_seconds": 6.0, "least_pause_margin_seconds": 0.5,
+        "commit_seconds": classes, "commit_failures": 1, "commit_lag_seconds": 0.25, "uncommitted": 4,
+        "stores": {"warc": 10}, "dns": {"questions": 3, "failures": {"dns-failed": 1}, "names": 2},
     }  # fmt: skip
     return said | changes
 
@@ -50,7 +52,35 @@ def test_what_was_done_is_summed_up() -> None:
     assert (whole["statuses"], whole["stats"]) == ({"200": 3, "404": 2}, {"pages/fetched": 4, "errors/ours": 0})
     assert whole["first_byte_seconds"] == {"bounds": [1.0, 2.0], "counts": [2, 0, 4], "sum": 7.0}
     assert whole["machine"]["rss_bytes"] == 200
+    assert (whole["uncommitted"], whole["commit_failures"], whole["stores"]) == (8, 2, {"warc": 20})
+    assert whole["dns"] == {"questions": 6, "failures": {"dns-failed": 2}, "names": 4}
     assert len(whole["leases"]) == 2
+
+
+def test_the_worst_is_said_of_what_has_no_sum() -> None:
+    """Commits that are late, holds of the loop, the pause nearest to its promise."""
+    stats = {"loop/longest_hold_seconds": 0.3, "loop/holds": 1}
+    whole = of_all(
+        status(stats=stats, commit_lag_seconds=9.0),
+        [status(stats=stats | {"loop/longest_hold_seconds": 0.7}, least_pause_margin_seconds=-1.0)],
+    )
+    assert (whole["commit_lag_seconds"], whole["least_pause_margin_seconds"]) == (9.0, -1.0)
+    assert whole["stats"] == {"loop/longest_hold_seconds": 0.7, "loop/holds": 2}
+
+
+def test_a_worker_of_an_earlier_version_says_less() -> None:
+    """Its part of what is new is nothing."""
+    later = ("commit_seconds", "dns", "stores", "commit_lag_seconds", "uncommitted", "least_pause_margin_seconds",
+             "promised_pause_seconds", "commit_failures")  # fmt: skip
+    old = {name: value for name, value in status().items() if name not in later}
+    whole = of_all(status(), [old])
+
+    assert {name: whole[name] for name in later if name != "dns"} == {
+        name: status()[name] for name in later if name != "dns"
+    }
+    assert whole["dns"]["questions"] == 3
+    assert "commit_seconds" not in of_all(old, [old])
+    assert b"crawler_pages_total" in metrics(lambda: of_all(old, [old]))()
 
 
 def test_page_and_metrics_show_it_as_that_of_one() -> None:
@@ -76,8 +106,10 @@ def test_workers_beside_are_those_that_run(tmp_path: Path) -> None:
     os.close(locks.pop())
     beside = Beside(crawl, CrawlDir(tmp_path / "worker-1"))
     assert beside.statuses(10.0) == [status()]
+    rows = {row["name"]: (row["running"], row["pages"]) for row in beside.rows(10.0, status())}
+    assert rows == {"worker-1": (True, 2), "worker-2": (True, 2), "worker-3": (False, 2)}
     os.close(locks.pop())
     assert len(beside.statuses(10.5)) == 1
     assert beside.statuses(11.5) == []
-    assert Beside(crawl, crawl).statuses(10.0) == []
+    assert Beside(crawl, crawl).statuses(10.0) == Beside(crawl, crawl).rows(10.0, status()) == []
     os.close(locks.pop())

@@ -56,7 +56,7 @@ class Commits:
         changes, facts = self.begin()
         if member.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
             return await member.turn(frontier, self._learned.hosts, run, idle)
-        waiting = self._take_waiting()
+        waiting, began = self._take_waiting(), run.now()
         try:
             durable = await self._make_durable(changes, facts)
         except Exception:
@@ -65,6 +65,7 @@ class Commits:
         self._answer(waiting, durable=durable)
         if not durable:
             return False
+        run.tallies.committed(run.now() - began)
         self.roll()
         return await member.turn(frontier, self._learned.hosts, run, idle)
 

@@ -14,6 +14,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.robots.policy import robots_verdict
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 
@@ -119,6 +120,9 @@ class PageCompletion:
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
         )
+        if lease.is_robots:
+            verdict = robots_verdict(outcome.status if outcome.usable else None)
+            self._run.stats.inc_value(f"robots/{verdict.value}")
         visit = _visit(ending, outcome, written.digest if written else b"")
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
@@ -132,6 +136,8 @@ class PageCompletion:
         record = learned.revisits.learn(visit, now)
         frontier.finish(lease, consequences, record, outcome.body, now)
         if outcome.reason not in GOOD:
+            if lease.host.rest_until > now:
+                self._run.stats.inc_value(f"rests/{outcome.reason}")
             self._troubles.ended(lease, outcome, now)
         learned.learn(visit, now)
 

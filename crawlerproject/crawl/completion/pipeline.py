@@ -55,7 +55,8 @@ class PagePipeline:
             if not ending.lease.ended:
                 self._finish(ending)
         except Exception:
-            logger.exception("could not end %s", ending.lease.row.url)
+            row = ending.lease.row
+            logger.exception("could not end %s", row.url, extra={"url": row.url, "host": row.host})
             self.fail(ending.lease)
 
     def _finish(self, ending: Ending) -> None:

@@ -69,6 +69,7 @@ class Local:
         self._mailbox = mailbox
         self._began = False
         self.store: Store = store
+        self.own_store: RocksStore | None = store
         self.ownership: HostOwnership | None = mailbox.hosts
         exchange = mailbox.exchange
         self.deliver, self.deliver_now, self.settle = exchange.deliver, exchange.deliver_now, exchange.settle
@@ -103,6 +104,10 @@ class Local:
         for each in moved:
             for partition in self._place.of_others:
                 self._mailbox.hosts.send_to(partition, each)
+
+    def keep_delivered(self, *, keep: bool) -> None:
+        """While a backup of all workers is made, have rows stay of messages that others have acknowledged."""
+        self._mailbox.exchange.keeps_delivered = keep
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; what is durable now is sent, and the supervisor gets a report."""

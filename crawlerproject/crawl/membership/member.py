@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
     from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.rocks.store import RocksStore
 
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class Member:
     """A worker of a fleet: a ``Fleet`` decides about the hosts of its partitions, in a frontier in Redis."""
 
     own_frontier, all_hosts = False, False
+    own_store: RocksStore | None = None  # a frontier on a disk of this machine
     forsaken = ""
 
     def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
@@ -64,6 +66,9 @@ class Member:
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self._moved = 0  # messages to all workers about seeds, those that are known here
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
+
+    def keep_delivered(self, *, keep: bool) -> None:
+        """As for ``Solo``: what is in Redis is backed up there."""
 
     def mend(self) -> None:
         """Redis mends itself."""

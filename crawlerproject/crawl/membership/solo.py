@@ -30,6 +30,7 @@ class Solo:
     def __init__(self, store: RocksStore) -> None:
         self._rocks = store
         self.store: Store = store
+        self.own_store: RocksStore | None = store
         self.ownership: HostOwnership | None = None
 
     def stuck(self, frontier: Frontier, run: Run) -> None:
@@ -54,6 +55,9 @@ class Solo:
 
     def settle(self) -> None:
         """After a commit, what was read is done with: nothing."""
+
+    def keep_delivered(self, *, keep: bool) -> None:
+        """While a backup is made: no other process is written to."""
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """After a commit, whether hosts may have come from other workers."""

@@ -10,6 +10,8 @@ from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
 
 # Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
 _FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+# A commit's fsyncs take some milliseconds of an idle disk, and seconds of one that others write to.
+_COMMIT_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _EXCESS_BOUNDS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 3600.0)
 
 
@@ -36,14 +38,31 @@ class Classes:
 class Tallies:
     """Since this process started, ``pages``, ``bytes`` and ``errors`` as in ``Progress``. Some 1 µs an answer."""
 
-    __slots__ = ("_excess", "_first_byte", "_short", "_statuses", "bytes", "errors", "pages")
+    __slots__ = (
+        *(
+            "_commit_failures",
+            "_commits",
+            "_excess",
+            "_first_byte",
+            "_least_margin",
+            "_promised",
+            "_short",
+            "_statuses",
+        ),
+        *("bytes", "committed_at", "errors", "pages"),
+    )
 
     def __init__(self) -> None:
         self.pages = self.bytes = self.errors = 0
         self._statuses: Counter[int] = Counter()
         self._first_byte = Classes(_FIRST_BYTE_BOUNDS)
         self._excess = Classes(_EXCESS_BOUNDS)
+        self._commits = Classes(_COMMIT_BOUNDS)
+        self._commit_failures = 0
+        self._promised = 0.0
+        self._least_margin: float | None = None
         self._short = 0
+        self.committed_at: float | None = None  # epoch seconds; when nothing was left to be made durable
 
     def answered(self, status: int, ttfb_seconds: float | None) -> None:
         """Count an answer, those to robots.txt requests and sub-requests included."""
@@ -56,6 +75,17 @@ class Tallies:
         excess = kept_seconds - promised_seconds
         self._short += excess < -ROUNDING_SECONDS
         self._excess.add(max(0.0, excess))
+        self._promised += promised_seconds
+        if self._least_margin is None or excess < self._least_margin:
+            self._least_margin = excess
+
+    def committed(self, seconds: float) -> None:
+        """Count a commit that took so long to be durable."""
+        self._commits.add(seconds)
+
+    def commit_failed(self) -> None:
+        """Count a commit that disk or network did not take; it is made again."""
+        self._commit_failures += 1
 
     def as_dict(self) -> dict[str, Any]:
         """For ``status.json``."""
@@ -64,4 +94,8 @@ class Tallies:
             "first_byte_seconds": self._first_byte.as_dict(),
             "pause_excess_seconds": self._excess.as_dict(),
             "short_pauses": self._short,
+            "promised_pause_seconds": round(self._promised, 3),
+            "least_pause_margin_seconds": None if self._least_margin is None else round(self._least_margin, 6),
+            "commit_seconds": self._commits.as_dict(),
+            "commit_failures": self._commit_failures,
         }

@@ -52,12 +52,13 @@ class Troubles:
         is_seed = bool(row.flags & FLAG_SEED)
         if is_seed or (lease.is_robots and (rests or outcome.status is None) and self._of_seeds(host.name)):
             what = f"Seed {row.url}" if is_seed else f"The seeds of {host.name} wait for {row.url}"
-            self._say(host.name, f"{what}: {_with_detail(outcome)}{_again(rests, now)}", outcome.reason)
+            known = {"host": host.name, "url": row.url}
+            self._say(f"{what}: {_with_detail(outcome)}{_again(rests, now)}", outcome.reason, known, host.name)
 
     def refused(self, seeds: Iterable[tuple[str, Reason]]) -> None:
         """Report seeds (URLs) that a gate refused."""
         for url, reason in seeds:
-            self._say(url, f"Seed {url} is refused: {reason}", reason)
+            self._say(f"Seed {url} is refused: {reason}", reason, {"url": url}, url)
 
     def standing(self, hosts: Sequence[Host], now: float, on_disk: int = 0) -> tuple[str, ...]:
         """Why nothing moves, by the hosts that are free first; ``on_disk``: how many more rest there."""
@@ -79,14 +80,14 @@ class Troubles:
         place = bisect_left(self._seed_hosts, host)
         return place < len(self._seed_hosts) and self._seed_hosts[place] == host
 
-    def _say(self, key: str, text: str, reason: Reason) -> None:
+    def _say(self, text: str, reason: Reason, known: dict[str, str], key: str) -> None:
         """Warn once per key while there are few, then at 10, 100, 1,000 more."""
         if key in self._seeds:
             return
         if len(self._seeds) < _NAMED:
             self._seeds.add(key)
             remedy = REMEDIES.get(reason, "")
-            logger.warning("%s.%s", text, f" {remedy}" if remedy else "")
+            logger.warning("%s.%s", text, f" {remedy}" if remedy else "", extra={**known, "reason": reason})
             return
         self._more += 1
         if self._more >= 10 and str(self._more).strip("0") == "1":

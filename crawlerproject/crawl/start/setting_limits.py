@@ -17,6 +17,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
 from crawlerproject.frontier.gates import REQUISITES
 from crawlerproject.rules.politeness.host_overrides import HostPaces
+from crawlerproject.rules.rendering import sandbox
 from crawlerproject.settings import OURS
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
 
@@ -63,8 +64,10 @@ _ABOVE_ZERO = frozenset(
 )
 _WORDS: dict[str, tuple[str, ...]] = {
     "NATIVE_READER": native.WANTED,
+    "LOG_LINES": ("text", "json"),
     "REQUISITES": REQUISITES,
     "REQUISITES_PRIORITY": ("among", "after"),
+    "RENDER_SANDBOX": sandbox.WANTED,
 }
 # Files that must be there when they are named, and what they are for where that is no promise to a site.
 _FILES = ("NEVERCRAWL_FILE", USER_LIST, "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")

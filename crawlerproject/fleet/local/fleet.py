@@ -134,7 +134,7 @@ class LocalFleet:
         before, now = self._counts[worker], Counts(*counts)
         self._counts[worker] = now
         if now.paused and not before.paused:
-            logger.warning("%s pauses: %s; the others go on.", worker, now.paused)
+            logger.warning("%s pauses: %s; the others go on.", worker, now.paused, extra={"worker": worker})
         return self._agreement.report(worker, WorkerReport(quiet and not self._control.added(), activity, unread))
 
     # --- the operator's ---------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class LocalExchange:
         self.moved = False  # something came or went since this was last reset
         self.sent = 0  # links, since the start
         self.lately = SentLately()
+        self.keeps_delivered = False  # rows of messages stay though they are acknowledged: a backup is being made
         self._messages = messages
         self._hosts = hosts
         self._incoming = incoming
@@ -68,7 +69,7 @@ class LocalExchange:
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in some of what other workers have written. To be called before a commit begins. StorageError."""
-        for outgoing in self._outgoing:
+        for outgoing in () if self.keeps_delivered else self._outgoing:
             frontier.state.changes.delivered += outgoing.take_delivered()
         most = _URLS_A_COMMIT
         while most > 0 and self._left:

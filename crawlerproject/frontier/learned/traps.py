@@ -191,7 +191,8 @@ class TrapModel:
 
 def _say(host: str, trapped: Trapped | None) -> None:
     if trapped is not None:
-        logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why)
+        known = {"host": host, "reason": Reason.TRAP}
+        logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why, extra=known)
 
 
 def _repeated(visit: Visit) -> str:

@@ -112,7 +112,10 @@ class RobotsResponses:
         if host is not asked:
             if not outcome.usable and self._politeness.robots_failed_elsewhere(host, now, self._rng).give_up:
                 self._hosts.give_up(host)
-                logger.warning("%s is left alone until the next start: its robots.txt gets no answer", name)
+                logger.warning(
+                    "%s is left alone until the next start: its robots.txt gets no answer", name,
+                    extra={"host": name},
+                )  # fmt: skip
             self._wake(host)
         self._hosts.dirty[host.name] = host
         if host is not asked:  # the one that was asked is stored as its lease ends, with the pause that begins then

@@ -125,6 +125,11 @@ def _cut(path: Path, length: int, recovery: Recovery) -> None:
 
 
 def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
+    _note(recovery, move_aside(path), f"{path.name}, {why}, was moved aside")
+
+
+def move_aside(path: Path) -> Path:
+    """Keep a whole file out of the archive, durably; where. OSError."""
     torn = torn_file(path, 0)
     try:
         path.rename(torn)
@@ -136,7 +141,7 @@ def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
         path.unlink()
     sync_folder(torn.parent)
     sync_folder(path.parent)
-    _note(recovery, torn, f"{path.name}, {why}, was moved aside")
+    return torn
 
 
 def torn_file(path: Path, offset: int) -> Path:

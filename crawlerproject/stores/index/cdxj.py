@@ -135,6 +135,12 @@ class CdxjFiles:
                 journal.unlink(missing_ok=True)
         return messages
 
+    def drop(self, filename: str) -> None:
+        """Forget a closed WARC that is closed no more; its rows are read from it when they are wanted again."""
+        self.path(filename).unlink(missing_ok=True)
+        for part in self._parquet.parts_of(filename) if self._parquet is not None else ():
+            part.unlink(missing_ok=True)
+
     def orphans(self, warc_folder: Path) -> list[str]:
         """WARC files that an index names and that are not there."""
         named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in self.folder.glob("*.cdxj")}

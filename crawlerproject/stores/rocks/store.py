@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
-from rocksdict import WriteBatch
+from rocksdict import Checkpoint, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.atomic_files import storage_errors
@@ -26,6 +26,9 @@ LETTERS_FACT = "letters"
 # Below this much free disk nothing is begun: all that is in memory can still be written out, with a file's overhead.
 RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
 
+
+# Of a table: write buffers that are full, or were declared so, and are in no file yet.
+_UNWRITTEN = "rocksdb.num-immutable-mem-table"
 
 # Written as a database is opened: its options (some 60 KB), a manifest, a log.
 _OPENING_BYTES = 256 * 1024
@@ -129,6 +132,28 @@ class RocksStore(RocksReader):
                 self._failed = True
                 raise StorageError(f"the frontier cannot be made durable: {error}") from error
             self.messages.durable = applied
+
+    def write_out(self) -> None:
+        """Begin to write out what is in memory only, in the background, so that a checkpoint has little to wait for."""
+        for table in self._opened().all():
+            table.flush(wait=False)
+
+    def is_writing_out(self) -> bool:
+        """Whether that is under way."""
+        return any(table.property_int_value(_UNWRITTEN) for table in self._opened().all())
+
+    def checkpoint(self, folder: Path) -> None:
+        """Make this moment a database of its own in ``folder``, which must not be there. StorageError.
+
+        On the same disk it takes new names of files and 10 ms, after ``write_out``: what is in memory only is written
+        out first, and meanwhile the whole process waits (rocksdict keeps Python's lock; 25 MB took 0.1 s).
+        """
+        self._require_room()
+        with self._gate:
+            try:
+                Checkpoint(self._opened().database).create_checkpoint(os.fspath(folder))
+            except Exception as error:  # rocksdict raises no narrower class
+                raise StorageError(f"no checkpoint of the frontier can be made: {error}") from error
 
     def mend(self) -> None:
         """Take changes again after a failed write, or a failed sync. Raises StorageError: there still is no room."""

@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 from rocksdict import AccessType, ColumnFamily, Rdict, RdictIter, ReadOptions
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
-from crawlerproject.stores.crawl_dir import holds_database
+from crawlerproject.stores.crawl_dir import FORMATS, holds_database
 from crawlerproject.stores.rocks import options as names
 from crawlerproject.stores.rocks.folder import damaged, make_folder, opening_error, other_version
 
-FORMAT = 2
+FORMAT = FORMATS["frontier"]
 """The layout of rows and tables; a store with another number was written by another version of this project."""
 FORMAT_FACT = "format"
 
@@ -84,10 +84,14 @@ class Tables:
             raise other_version(folder, newer=int(written) > FORMAT)
         return written is not None
 
+    def all(self) -> list[Rdict]:
+        """Each table that is open, the crawl-wide facts last."""
+        tables = [self.queue, self.seen, self.pages, self.hosts, self.robots, self.prints, self.payloads]
+        return [*tables, *(each for name in _WRITERS_TABLES if (each := self.__dict__.get(name))), self.database]
+
     def close(self, *, failed: bool) -> None:
         """Let go; ``failed``: a write did before, and closing repeats its error, which is not raised again."""
-        tables = [self.queue, self.seen, self.pages, self.hosts, self.robots, self.prints, self.payloads]
-        tables += [*(each for name in _WRITERS_TABLES if (each := self.__dict__.get(name))), self.database]
+        tables = self.all()
         self.__dict__.clear()  # the lock on the folder falls when the last handle is gone, not at close() alone
         for table in tables:
             try:

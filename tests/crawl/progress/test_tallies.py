@@ -37,3 +37,16 @@ def test_a_pause_that_is_too_short_is_counted() -> None:
     facts = tallies.as_dict()
     assert facts["short_pauses"] == 1
     assert facts["pause_excess_seconds"]["sum"] == 2.0
+    assert (facts["promised_pause_seconds"], facts["least_pause_margin_seconds"]) == (20.0, -0.5)
+
+
+def test_commits_are_counted_with_their_time() -> None:
+    """Those that failed apart: they took no time that means anything."""
+    tallies = Tallies()
+    assert tallies.as_dict()["least_pause_margin_seconds"] is None
+    tallies.committed(0.02)
+    tallies.commit_failed()
+
+    facts = tallies.as_dict()
+    assert (sum(facts["commit_seconds"]["counts"]), facts["commit_seconds"]["sum"]) == (1, 0.02)
+    assert facts["commit_failures"] == 1

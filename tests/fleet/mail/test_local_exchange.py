@@ -12,6 +12,7 @@ from crawlerproject.fleet.mail.exchange import LocalExchange
 from crawlerproject.fleet.mail.frames import Post
 from crawlerproject.fleet.mail.incoming import Incoming
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
+from crawlerproject.fleet.mail.outgoing import Outgoing
 from crawlerproject.frontier.messages import Links, Message, RobotsGiven, pack
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
@@ -61,6 +62,26 @@ class One:
 def one() -> One:
     """With nothing in it."""
     return One()
+
+
+def test_while_a_backup_is_made_no_row_of_a_message_goes(one: One) -> None:
+    """One that is acknowledged stays until that is over: the reader's frontier in the backup may not have it yet."""
+    box = Box(one.hosts.partition(THEIRS), one.store.messages.outbox)
+    one.store.apply(Changes(messages=[(box.partition, b"written")]))
+    one.store.sync()
+    outgoing = Outgoing(one.store.messages, [box])
+    outgoing.next()
+    outgoing.acknowledged(box, 1)
+    one.exchange = LocalExchange(one.store.messages, one.hosts, one.incoming, [outgoing])
+    changes = one.bench.frontier.state.changes
+
+    one.exchange.keeps_delivered = True
+    one.read()
+    assert changes.delivered == []
+
+    one.exchange.keeps_delivered = False
+    one.read()
+    assert changes.delivered == [(box, 1)]
 
 
 def test_own_links_are_queued_at_once_and_others_written_once(one: One) -> None:

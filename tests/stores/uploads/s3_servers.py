@@ -10,6 +10,7 @@ import http.client
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -137,7 +138,7 @@ class Proxy:
                 asked = Asked(self.command, unquote(self.path), body)
                 proxy.asked.append(asked)
                 try:
-                    answer = proxy.passed(behind, asked, dict(self.headers.items()))
+                    answer = proxy.passed(behind, asked, self.path, dict(self.headers.items()))
                 except Cut:
                     self.close_connection = True
                     self.connection.close()
@@ -156,21 +157,19 @@ class Proxy:
             def log_message(self, *_: object) -> None:
                 """Nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self._server.daemon_threads = True
+        self._server = _Quiet(("127.0.0.1", port), Handler)
         Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def passed(self, behind: int, asked: Asked, headers: dict[str, str]) -> Answer:
-        """The answer to a request, as the fault has it."""
+    def passed(self, behind: int, asked: Asked, path: str, headers: dict[str, str]) -> Answer:
+        """The answer to a request, as the fault has it; ``path`` is its own as it came, which may be signed."""
         wanted = self.fault.before(asked)
         if isinstance(wanted, Answer):
             return wanted
         connection = http.client.HTTPConnection("127.0.0.1", behind, timeout=60)
         try:
             kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED}
-            connection.request(
-                wanted.method, quote(wanted.path, safe="/?&=%"), wanted.body or None, {**kept, "Connection": "close"}
-            )
+            target = path if wanted.path == asked.path else quote(wanted.path, safe="/?&=%")
+            connection.request(wanted.method, target, wanted.body or None, {**kept, "Connection": "close"})
             found = connection.getresponse()
             body = found.read()
             given = [(name, value) for name, value in found.getheaders() if name.lower() not in _HOP_BY_HOP]
@@ -184,6 +183,15 @@ class Proxy:
         """Nothing listens any more."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of those who went in the middle of an answer, as what is killed does."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 # A test that changes ETags is not to be found out by them.

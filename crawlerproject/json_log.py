@@ -1,0 +1,127 @@
+"""The log as one JSON object a line, for journald, Loki, Elastic and their like: LOG_LINES=json.
+
+Scrapy makes its handler with a formatter that no setting replaces; LOG_INSTALL_ROOT_HANDLER is its way of leaving the
+handler to others.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.log import TopLevelFormatter, get_scrapy_root_handler
+
+from crawlerproject.rules.printable import without_passwords
+from crawlerproject.terminal import guard_log, has_json_log, json_text
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+CONTEXT = ("host", "url", "reason", "worker")
+"""What a record says of itself beside its sentence, by ``extra=``; every other name is left out."""
+
+# sd-daemon(3): levels of syslog, which journald takes from the beginning of a line.
+_PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
+_LEAST = 7
+
+
+class JsonFormatter(logging.Formatter):
+    """``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, ``pid``; where there is one, ``traceback``, CONTEXT
+    and the ``spider``. Passwords in addresses are left out, and no character moves a terminal.
+    """
+
+    def __init__(self, *, journal: bool = False) -> None:
+        """``journal``: each line begins with its priority, which journald takes off."""
+        super().__init__()
+        self._journal = journal
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, whatever is in the record."""
+        line = json_text({name: _plain(value) for name, value in _fields(record).items() if value is not None})
+        return f"<{_priority(record.levelno)}>{line}" if self._journal else line
+
+
+def take_log(settings: BaseSettings) -> None:
+    """Where LOG_LINES is json, write the log by these settings from now on, in Scrapy's place; again when they changed.
+
+    A program that has switched Scrapy's handler off writes its log itself, and goes on doing so.
+    """
+    if not has_json_log(settings):
+        return
+    before = next((one for one in logging.root.handlers if isinstance(one.formatter, JsonFormatter)), None)
+    if before is None:
+        if not settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
+            return
+        settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")
+        before = get_scrapy_root_handler()
+    if before is not None:
+        logging.root.removeHandler(before)
+        before.close()
+    guard_log()
+    logging.root.setLevel(logging.NOTSET)
+    logging.root.addHandler(_handler(settings))
+
+
+def formatter_of(settings: BaseSettings) -> logging.Formatter:
+    """How a line of the log looks in a file."""
+    if has_json_log(settings):
+        return JsonFormatter()
+    return logging.Formatter(settings["LOG_FORMAT"], settings["LOG_DATEFORMAT"])
+
+
+def is_journal(stream: Any, environment: Mapping[str, str]) -> bool:
+    """Whether what is written to ``stream`` goes to journald: JOURNAL_STREAM (systemd.exec(5)) names its file."""
+    device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):  # no file at all, or a closed one
+        return False
+    return (device, inode) == (str(found.st_dev), str(found.st_ino))
+
+
+def _handler(settings: BaseSettings) -> logging.Handler:
+    """As Scrapy chooses it."""
+    handler: logging.Handler
+    if path := settings.get("LOG_FILE"):
+        mode = "a" if settings.getbool("LOG_FILE_APPEND") else "w"
+        handler = logging.FileHandler(path, mode, encoding=settings.get("LOG_ENCODING"))
+    elif settings.getbool("LOG_ENABLED"):
+        handler = logging.StreamHandler()
+    else:
+        handler = logging.NullHandler()
+    handler.setFormatter(JsonFormatter(journal=not path and is_journal(sys.stderr, os.environ)))
+    handler.setLevel(settings.get("LOG_LEVEL"))
+    if settings.getbool("LOG_SHORT_NAMES"):
+        handler.addFilter(TopLevelFormatter(["scrapy"]))
+    return handler
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    fields = {
+        "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "level": record.levelname,
+        "logger": record.name,
+        "message": record.getMessage(),
+        "pid": record.process,
+        "spider": getattr(getattr(record, "spider", None), "name", None),  # Scrapy's own mark
+        **{name: getattr(record, name, None) for name in CONTEXT},
+    }
+    if record.exc_info and record.exc_info[1] is not None:
+        fields["traceback"] = "".join(traceback.format_exception(*record.exc_info)).rstrip()
+    if record.stack_info:
+        fields["stack"] = record.stack_info
+    return fields
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int) else without_passwords(str(value))
+
+
+def _priority(level: int) -> int:
+    return next((priority for least, priority in _PRIORITIES if level >= least), _LEAST)

@@ -1,0 +1,219 @@
+"""Makes a backup of a crawl on this machine, whether it runs or not; of several workers, of all of them in step.
+
+It is made beside its place, in ``NAME.unfinished``, and gets its name when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
+from crawlerproject.stores.atomic_files import storage_errors, sync_file, sync_folder
+from crawlerproject.stores.backup.contents import FolderThen, write_manifest
+from crawlerproject.stores.backup.orders import Asking, Stage
+from crawlerproject.stores.crawl_dir import CrawlDir, holds_database, refuse_half_restored, take_lock
+from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
+from crawlerproject.stores.fleet_plan import ALONE, read_plan
+from crawlerproject.stores.rocks.frontier_folder import put_in_place
+from crawlerproject.stores.rocks.tables import open_facts
+
+Say = Callable[[str], None]
+UNFINISHED_SUFFIX = ".unfinished"
+SMALL = ("crawl_file", "run", "fleet_plan", "poison", "upload_journal")
+"""What else belongs to a crawl's state, by its name in CrawlDir; with it whatever lies in ``control``."""
+ORDERS = ("paused.json", "add-*.txt")
+"""The operator's, in ``control``."""
+_OWNERS = 0o700
+_BETWEEN_SECONDS = 0.1
+# Files of RocksDB that are written once and never again: another name of one is a copy of it.
+_NEVER_CHANGED = ".sst"
+
+
+def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderThen]:
+    """Make a backup of the crawl in ``target``, which is new; what it says of each folder.
+
+    A running crawl may take so long to make its checkpoints. Raises OperatorError, StorageError; then there is no
+    ``target``.
+    """
+    if not crawl.is_dir():
+        raise OperatorError(f"There is no folder {crawl}; name a crawl's by CRAWL_DIR.")
+    refuse_moving(crawl)
+    refuse_half_restored(crawl)
+    unfinished = _begin(crawl, target)
+    try:
+        # Before the checkpoints: seeds that are queued in between are in both, and known the second time.
+        for folder in _state_folders(crawl):
+            _keep_small(folder, CrawlDir(unfinished / folder.relative_to(crawl)))
+        with ExitStack() as locks:
+            closed = _stopped(crawl, unfinished, locks) or _running(crawl, unfinished, wait_seconds)
+            found = [_folder_then(crawl, folder, unfinished, closed) for folder in folders_of(crawl)]
+        _finish(crawl, unfinished, target, found)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return found
+
+
+def _begin(crawl: CrawlDir, target: Path) -> CrawlDir:
+    """Where it is made. Raises OperatorError where it cannot be."""
+    if target.resolve().is_relative_to(crawl.resolve()):
+        raise OperatorError(f"{target} is in the crawl's folder, which a backup is to survive; choose one outside.")
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise OperatorError(f"{target} is there already; choose a new folder for each backup.")
+    unfinished = CrawlDir(f"{target.absolute()}{UNFINISHED_SUFFIX}")
+    with storage_errors(unfinished):
+        if unfinished.exists():  # of a command that was killed
+            shutil.rmtree(unfinished)
+        unfinished.mkdir(mode=_OWNERS, parents=True)
+    return unfinished
+
+
+def _state_folders(crawl: CrawlDir) -> list[CrawlDir]:
+    """The crawl's own folder, then those of the workers that hold its hosts."""
+    return [crawl, *(folder for folder in _holders(crawl) if folder != crawl)]
+
+
+def _holders(crawl: CrawlDir) -> list[CrawlDir]:
+    """The folders with frontiers, by the plan. Raises OperatorError."""
+    plan = read_plan(crawl)
+    return [crawl] if plan is None else [CrawlDir(crawl / name) if name != ALONE else crawl for name in plan.workers]
+
+
+def _keep_small(source: CrawlDir, into: CrawlDir) -> None:
+    with storage_errors(into):
+        paths = [getattr(source, name) for name in SMALL]
+        paths += [path for pattern in ORDERS for path in sorted(source.control.glob(pattern))]
+        for path in paths:
+            kept = into / path.relative_to(source)
+            kept.parent.mkdir(mode=_OWNERS, parents=True, exist_ok=True)
+            try:
+                shutil.copy2(path, kept)
+            except FileNotFoundError:  # seeds that the crawl has just queued, or nothing of the kind
+                continue
+
+
+# --- a crawl that does not run --------------------------------------------------------------------
+
+
+def _stopped(crawl: CrawlDir, unfinished: CrawlDir, locks: ExitStack) -> dict[CrawlDir, tuple[str, ...]]:
+    """Copy the frontiers of a crawl that stands still; nothing when it runs. The locks are held until the end."""
+    holders = _holders(crawl)
+    for folder in dict.fromkeys([crawl, *holders]):
+        if folder.locked():
+            return {}
+        locks.callback(os.close, take_lock(folder))
+    for folder in holders:
+        put_in_place(folder)
+        if not holds_database(folder.frontier):
+            raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder by CRAWL_DIR.")
+        _copy_frontier(folder.frontier, CrawlDir(unfinished / folder.relative_to(crawl)).frontier)
+    return {folder: _closed(folder) for folder in holders}
+
+
+def _copy_frontier(source: Path, into: Path) -> None:
+    """A database that no process has open, with new names of what never changes, on one disk."""
+    with storage_errors(into):
+        into.mkdir(mode=_OWNERS, parents=True)
+        for path in sorted(source.iterdir()):
+            if path.is_file():
+                copy_file(path, into / path.name)
+
+
+def copy_file(path: Path, copy: Path) -> None:
+    """One of a database's files; by a new name where it never changes and the disk is the same. OSError."""
+    if path.suffix == _NEVER_CHANGED:
+        try:
+            os.link(path, copy)
+        except OSError:  # another disk, or one without such links
+            shutil.copy2(path, copy)
+    else:
+        shutil.copy2(path, copy)
+
+
+# --- one that runs --------------------------------------------------------------------------------
+
+
+def _running(crawl: CrawlDir, unfinished: CrawlDir, wait_seconds: float) -> dict[CrawlDir, tuple[str, ...]]:
+    """Have its processes make checkpoints, and take these."""
+    holders, until = _holders(crawl), time.monotonic() + wait_seconds
+    closed = {}
+    with closing(Asking(holders)) as asking:
+        for stage in (Stage.TAKE,) if holders == [crawl] else (Stage.HOLD, Stage.TAKE):
+            asking.ask(stage)
+            while len(answers := asking.answers(stage)) < len(holders):
+                _refuse_waiting([folder for folder in holders if folder not in answers], until)
+                time.sleep(_BETWEEN_SECONDS)
+        for folder, answer in answers.items():
+            into = CrawlDir(unfinished / folder.relative_to(crawl)).frontier
+            with storage_errors(into):
+                _take(folder.frontier_checkpoint, into)
+            closed[folder] = answer.closed
+    return closed
+
+
+def _refuse_waiting(waited_for: Sequence[CrawlDir], until: float) -> None:
+    """Raise OperatorError when there is no sense in waiting for these any more."""
+    if ended := [folder for folder in waited_for if not folder.locked()]:
+        raise OperatorError(f"The crawl in {ended[0]} has ended, or is starting; try again.")
+    if time.monotonic() > until:
+        raise OperatorError(
+            f"The running crawl in {waited_for[0]} has made no checkpoint in time: look at its log, and try again "
+            "with a longer --wait."
+        )
+
+
+def _take(made: Path, into: Path) -> None:
+    into.parent.mkdir(mode=_OWNERS, parents=True, exist_ok=True)
+    if os.stat(made).st_dev == os.stat(into.parent).st_dev:
+        made.rename(into)
+    else:
+        shutil.copytree(made, into)
+    into.chmod(_OWNERS)
+
+
+# --- of both --------------------------------------------------------------------------------------
+
+
+def _folder_then(
+    crawl: CrawlDir, folder: CrawlDir, unfinished: CrawlDir, closed: dict[CrawlDir, tuple[str, ...]]
+) -> FolderThen:
+    """A folder that holds no frontier has only files that are closed."""
+    name = str(folder.relative_to(crawl)) if folder != crawl else ALONE
+    if folder not in closed:
+        return FolderThen(name, False, _closed(folder), None)
+    return FolderThen(name, True, closed[folder], _committed(CrawlDir(unfinished / name).frontier))
+
+
+def _closed(folder: CrawlDir) -> tuple[str, ...]:
+    return tuple(path.name for path in folder.closed_warcs())
+
+
+def _committed(frontier: Path) -> OpenFile | None:
+    """How much of the archive a frontier counts."""
+    facts = open_facts(os.fspath(frontier))
+    try:
+        return unpack_open(facts.get(ARCHIVE_FACT.encode()))
+    finally:
+        facts.close()
+
+
+def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[FolderThen]) -> None:
+    """Everything durable, then the list of it, then the name."""
+    with storage_errors(unfinished):
+        folders = [unfinished, *(path for path in unfinished.rglob("*") if path.is_dir())]
+        for path in unfinished.rglob("*"):
+            if path.is_file():
+                sync_file(path)
+        for folder in folders:
+            sync_folder(folder)
+        write_manifest(unfinished, crawl, found)
+        if target.exists():
+            target.rmdir()
+        unfinished.rename(target)
+        sync_folder(target.absolute().parent)

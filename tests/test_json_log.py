@@ -1,0 +1,149 @@
+"""LOG_LINES=json: one object a line, whatever is logged, and nothing of it that the ordinary log would not say."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+from scrapy.utils.log import configure_logging, get_scrapy_root_handler
+
+from crawlerproject.json_log import JsonFormatter, formatter_of, is_journal, take_log
+from crawlerproject.reasons import Reason
+from crawlerproject.terminal import GuardedRecord, has_panel
+
+
+def said(record: logging.LogRecord, formatter: logging.Formatter | None = None) -> dict[str, Any]:
+    """The object that a record becomes, in one line."""
+    line = (formatter or JsonFormatter()).format(record)
+    assert "\n" not in line
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def record(text: str, *arguments: object, **more: object) -> logging.LogRecord:
+    """A warning of ours at a known moment, with what ``extra=`` brings."""
+    made = GuardedRecord("crawlerproject.a", logging.WARNING, "a.py", 1, text, arguments, None)
+    made.created, made.process = 1_700_000_000.1239, 12
+    made.__dict__.update(more)
+    return made
+
+
+def test_a_line_has_its_time_and_what_it_is_about() -> None:
+    """UTC to the millisecond; the context that is there and nothing else that a caller may have added."""
+    line = said(record("%s rests", "a.test", host="a.test", reason=Reason.TRAP, secret="x", spider=SimpleNamespace()))
+
+    assert line == {
+        "time": "2023-11-14T22:13:20.123Z", "level": "WARNING", "logger": "crawlerproject.a",
+        "message": "a.test rests", "pid": 12, "host": "a.test", "reason": "trap",
+    }  # fmt: skip
+
+
+def test_an_error_has_its_traceback_as_a_field() -> None:
+    """With its newlines, as it would be printed."""
+    try:
+        raise ValueError("http://me:hunter2@a.test/ \x1b[2J")
+    except ValueError as error:
+        made = GuardedRecord("other", logging.ERROR, "a.py", 1, "it\nfailed", (), (type(error), error, None))
+    line = said(made)
+
+    assert line["traceback"] == "ValueError: http://me:***@a.test/ \x1b[2J"
+    assert "\x1b" not in JsonFormatter().format(made)  # escaped, as JSON does
+    assert line["message"] == "it\n  failed"
+
+
+def test_passwords_are_left_out_of_every_field() -> None:
+    """Also of a record that was made before our own records took their place."""
+    made = logging.LogRecord("a", logging.INFO, "a.py", 1, "http://me:hunter2@a.test/", (), None)
+    made.url = "redis://:hunter2@a.test/0"
+    line = said(made)
+
+    assert (line["message"], line["url"]) == ("http://me:***@a.test/", "redis://:***@a.test/0")
+
+
+def test_what_no_encoding_can_hold_is_escaped() -> None:
+    """Half of a surrogate pair in a URL breaks no line."""
+    assert said(record("%s", "a", url="http://a.test/\udc80"))["url"] == "http://a.test/\udc80"
+
+
+@pytest.mark.parametrize(
+    ("level", "begins"),
+    [("CRITICAL", "<2>{"), ("ERROR", "<3>{"), ("WARNING", "<4>{"), ("INFO", "<6>{"), ("DEBUG", "<7>{")],
+)
+def test_journald_is_given_the_priority(level: str, begins: str) -> None:
+    """sd-daemon(3): the levels of syslog."""
+    made = record("a")
+    made.levelno = logging.getLevelNamesMapping()[level]
+
+    assert JsonFormatter(journal=True).format(made).startswith(begins)
+
+
+def test_the_journal_is_known_by_its_file(tmp_path: Path) -> None:
+    """JOURNAL_STREAM is inherited: it says nothing of a stream that went elsewhere since (systemd.exec(5))."""
+    with (tmp_path / "journal").open("w") as journal, (tmp_path / "file").open("w") as file:
+        found = os.fstat(journal.fileno())
+        environment = {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"}
+
+        assert is_journal(journal, environment)
+        assert not is_journal(file, environment)
+        assert not is_journal(journal, {})
+        assert not is_journal(io.StringIO(), environment)
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """The process's log, given back as it was."""
+    handlers, level = list(logging.root.handlers), logging.root.level
+    yield logging.root
+    for handler in set(logging.root.handlers) - set(handlers):
+        handler.close()
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+
+
+def settings(path: Path, **more: object) -> Settings:
+    """Of a crawl whose log is JSON in a file."""
+    return Settings({"LOG_LINES": "json", "LOG_FILE": str(path), "LOG_LEVEL": "INFO", **more})
+
+
+def test_it_takes_the_place_of_scrapys_handler(root: logging.Logger, tmp_path: Path) -> None:
+    """One line a record, at whatever time settings say so; again with others, as a spider may set a level."""
+    first = settings(tmp_path / "log")
+    configure_logging(first)
+    take_log(first)
+    logging.getLogger("crawlerproject.a").info("one")
+    configure_logging(first)
+    take_log(settings(tmp_path / "log", LOG_LEVEL="ERROR", LOG_SHORT_NAMES=True))
+    logging.getLogger("crawlerproject.a").info("two")
+    logging.getLogger("scrapy.core.engine").error("three", extra={"worker": "w1"})
+
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line["message"] for line in lines] == ["one", "three"]
+    assert (lines[1]["logger"], lines[1]["worker"]) == ("scrapy", "w1")
+    assert get_scrapy_root_handler() not in root.handlers
+
+
+def test_text_and_a_programs_own_log_stay(root: logging.Logger, tmp_path: Path) -> None:
+    """Without LOG_LINES=json, and where Scrapy's handler was switched off, nothing is put in place."""
+    before = list(root.handlers)
+    take_log(settings(tmp_path / "log", LOG_LINES="text"))
+    take_log(settings(tmp_path / "log", LOG_INSTALL_ROOT_HANDLER=False))
+    assert root.handlers == before
+
+    quiet = Settings({"LOG_LINES": "json", "LOG_ENABLED": False})
+    take_log(quiet)
+    assert isinstance(root.handlers[-1], logging.NullHandler)
+
+
+def test_a_refusal_in_a_log_file_is_a_line_like_the_others(tmp_path: Path) -> None:
+    """JSON where the log is; Scrapy's format where it is not. A program's log has no panel."""
+    assert isinstance(formatter_of(settings(tmp_path / "log")), JsonFormatter)
+    assert formatter_of(Settings({"LOG_LINES": "text"}))._fmt == Settings()["LOG_FORMAT"]
+    assert not has_panel(Settings({"LOG_LINES": "json"}))
