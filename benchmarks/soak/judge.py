@@ -81,7 +81,7 @@ EXPECTED = {
     "away": {"rate-limited"},
     "broken": {"http-error"},
     "cut": {"fetched, cut by disconnect", "disconnected"},  # the latter of a robots.txt
-    "drip": {"fetched, cut by time", "first-byte-timeout", "disconnected", "http-error", "redirect"},
+    "drip": {"fetched, cut by time", "not-modified", "first-byte-timeout", "disconnected", "http-error", "redirect"},
 }
 
 

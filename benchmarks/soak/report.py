@@ -112,9 +112,11 @@ def figures(books: Books, judged: Judged) -> dict[str, Any]:
     found: dict[str, Any] = {"requests": last["requests"], "minutes": round(series.minutes[-1], 1)}
     for name in ("worker-1", "worker-2", "supervisor"):
         lives = series.lives(name)
+        longest = max(lives, key=lambda life: life[-1].alive_seconds)
         found[name] = {
             "processes": len(lives),
-            "longest_life_seconds": max(life[-1].alive_seconds for life in lives),
+            "longest_life_seconds": longest[-1].alive_seconds,
+            "longest_life_mib": [round(point.memory_bytes / _MIB) for point in longest[:: max(1, len(longest) // 10)]],
             "peak_mib": round(max(point.memory_bytes for life in lives for point in life) / _MIB, 1),
             "peaks_mib": [round(peak / _MIB) for peak in peaks(lives, tenth)],
             "memory_slope": slope(lives, tenth, "memory_bytes"),
@@ -123,7 +125,12 @@ def figures(books: Books, judged: Judged) -> dict[str, Any]:
         }
     workers = [sample["workers"] for sample in series.samples]
     sums = {name: sum(worker[name] for worker in workers[-1].values()) for name in _SIZES}
-    ages = sorted(max(0.0, worker["commit_age_seconds"]) for each in workers for worker in each.values())
+    ages = sorted(
+        max(0.0, worker["commit_age_seconds"])
+        for sample in series.samples
+        for name, worker in sample["workers"].items()
+        if name in sample["processes"] and worker.get("queued")  # one that has nothing to do commits nothing
+    )
     found |= sums
     found["frontier_bytes_per_url"] = round(sums["frontier_bytes"] / max(1, judged.numbers.get("known_urls", 0)), 1)
     found["archive_bytes_per_request"] = round(sums["archive_bytes"] / max(1, last["requests"]), 1)
