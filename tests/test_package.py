@@ -39,8 +39,10 @@ def built_from(source: Path, what: str, folder: Path, **environment: str) -> Pat
     """The ``wheel`` or ``sdist`` of a project, built as ``pip`` and ``build`` do it."""
     folder.mkdir()
     code = f"from setuptools import build_meta; build_meta.build_{what}({str(folder)!r})"
+    # Nothing that is not of the project shall lie among its sources; the suite lets workers write what they compile.
+    clean = {"PYTHONDONTWRITEBYTECODE": "1"}
     quick = {"CFLAGS": "-O0 -U_FORTIFY_SOURCE"}  # the same functions, built in a third of the time
-    given = {**os.environ, **quick, **environment}
+    given = {**os.environ, **clean, **quick, **environment}
     subprocess.run([sys.executable, "-c", code], cwd=source, env=given, check=True, capture_output=True, timeout=200)
     (found,) = folder.glob("crawlerproject-*")
     return found
