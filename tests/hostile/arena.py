@@ -33,6 +33,7 @@ SETTINGS = {
     "NEVERCRAWL_FILE": "",
 }
 _HEAD_SECONDS = 30.0
+_TLS_HANDSHAKE = b"\x16"  # RFC 8446 5.1
 _INNOCENT = "innocent.test"
 
 
@@ -216,7 +217,7 @@ class Arena:
         ip, port = writer.get_extra_info("sockname")[:2]
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, TimeoutError, ValueError, IndexError):
             while not writer.is_closing():
-                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
+                head = await asyncio.wait_for(_head(reader), _HEAD_SECONDS)
                 began = time.time()
                 method, path, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
                 fields = _fields(head)
@@ -233,6 +234,14 @@ class Arena:
                 finally:
                     self.visits.append(Visit(began, ended or time.time(), host, ip, path, method, port))
         writer.close()
+
+
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    """A request's head. ValueError for a TLS handshake: a browser asks so of hosts that it knows by HSTS, and waits."""
+    first = await reader.readexactly(1)
+    if first == _TLS_HANDSHAKE:
+        raise ValueError("no TLS here")
+    return first + await reader.readuntil(b"\r\n\r\n")
 
 
 def _fields(head: bytes) -> dict[str, str]:
