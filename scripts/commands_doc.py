@@ -81,6 +81,13 @@ Of a host: `host`, `state` (as `scrapy hosts` has it), its clock as above, `queu
 `fetched_at`, `crawl_delay_seconds`, `request_rate_seconds`, or `asked_again_at`."""
 
 
+# Of ``scrapy status``; tests/commands/test_fleet_folders.py holds the schema to its word.
+STATUS_JSON = """\
+The form of `--json` is [status.schema.json](status.schema.json), and stable: `schema` grows when a name goes or changes
+its meaning; new names may come at any time. `--metrics` writes what a crawl at work shows at `/metrics`, and all its
+workers: for a file that the node exporter of Prometheus reads."""
+
+
 class Run(NamedTuple):
     """One command line; ``when``: before the crawl, during it or after it."""
 
@@ -98,7 +105,7 @@ def runs(port: int) -> list[Run]:
             "during",
             "Without a terminal a line of progress is logged; only our own lines of the log are shown here.",
         ),
-        Run("status", "during"),
+        Run("status", "during", STATUS_JSON),
         Run("hosts --limit 8", "during"),
         Run(f"shell -c page http://etiquette.test:{port}/", "during", "`page.links` shows each link with its gate."),
         Run(f"fetch http://rules.test:{port}/private/1", "during", "A refusal names the rule; exit status 1."),

@@ -24,6 +24,8 @@ from crawlerproject.watch.whole import of_all
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 _SILENT_SECONDS = 60.0
+# Of docs/status.schema.json: another number when a name goes or changes its meaning; new names come without.
+_SCHEMA = 1
 
 
 class Command(InspectCommand):
@@ -82,6 +84,7 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
     now = crawl.running and not progress.get("paused") and not _stale(crawl)
     bound = bound_by(load_of(crawl.status)) if crawl.running else None
     return {
+        "schema": _SCHEMA,
         "folder": str(crawl.folder),
         "running": crawl.running,
         "said_seconds_ago": round(max(0.0, crawl.now - crawl.status["time"]), 1) if "time" in crawl.status else None,

@@ -34,6 +34,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made
+from tests.commands.status_schema import SCHEMA, mistakes
 from tests.hostile.arena import arena
 from tests.web import zygote
 
@@ -98,6 +99,9 @@ def test_why_asks_the_holder_of_the_host(crawls: Crawls) -> None:
 def test_status_is_one_screen_for_all(crawls: Crawls) -> None:
     """Sums as of one process, and each worker."""
     one, fleet, again = [asked(folder, "status") for folder in crawls[:3]]
+    for said in (one, fleet):
+        assert list(mistakes(said, SCHEMA)) == []
+    assert list(mistakes({**one, "queued": "1", "new": 0}, SCHEMA)) != []
     workers = fleet.pop("workers")
     for said in (one, fleet, again):
         for name in ("folder", "said_seconds_ago"):
@@ -135,6 +139,7 @@ def test_status_says_which_worker_is_down_or_paused(one_at_work: CrawlDir) -> No
     assert f"Worker    worker-1: 4 partitions, runs as process {os.getpid()}:" in text
     assert "Worker    worker-2: 4 partitions, not running; its last process did not end in good order" in text
     told = asked(one_at_work, "status")
+    assert list(mistakes(told, SCHEMA)) == []
     assert told["running"]
     assert [worker["running"] for worker in told["workers"]] == [True, False]
 

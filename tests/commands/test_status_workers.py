@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crawlerproject.commands.status import _worker, ailment, worker_facts
 from crawlerproject.reports.metrics import crawl_metrics
 from crawlerproject.stores.redis.view import ActiveWorker
+from tests.commands.status_schema import SCHEMA, mistakes
 
 HERE = ActiveWorker("m1", 0.4, {"partitions": 90, "pages": 70, "pages_per_second": 7.0, "machine": "one"})
 AWAY = ActiveWorker(
@@ -52,6 +53,14 @@ def test_each_worker_is_a_line() -> None:
         "m4: on four, silent for 5 min 0 s; after its lease others have its partitions",
         "m5: 1 partitions, on another machine, 0 pages, 0.0 pages/s, reported 2.0 s ago",
     ]
+
+
+def test_workers_of_redis_are_as_the_schema_says() -> None:
+    """Of this machine and of others, those of older versions too."""
+    workers = told(HERE, AWAY, PAUSED, SILENT, OLD)["workers"]
+
+    assert list(mistakes(workers, SCHEMA["properties"]["workers"])) == []
+    assert list(mistakes([{**workers[0], "pages": True}], SCHEMA["properties"]["workers"])) != []
 
 
 def test_a_silent_worker_is_an_ailment() -> None:

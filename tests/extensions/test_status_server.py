@@ -26,7 +26,7 @@ from tests.commands.crawled import ask, scrapy
 from tests.crawls.archive.raw_server import raw_server
 from tests.web.graph import Answer
 from tests.web.ports import free_port
-from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web
+from tests.web.running import crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 60.0
@@ -167,27 +167,6 @@ def test_metrics_are_what_the_crawl_says(watched: Watched) -> None:
     assert found["crawler_allowed_answers_per_second",] > 0
     assert found["process_resident_memory_bytes",] > 10_000_000
     assert found["crawler_disk_free_bytes",] > 0
-
-
-def test_the_dashboard_asks_for_what_there_is(watched: Watched) -> None:
-    """Every metric and label of docs/grafana.json is in /metrics; panels do not lie on each other."""
-    board = json.loads((PROJECT / "docs" / "grafana.json").read_text())
-    text = watched.ask("/metrics")[1].decode()
-    names = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
-    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
-    asked += [variable["query"]["query"] for variable in board["templating"]["list"] if variable["type"] == "query"]
-    asked += [each["expr"] for each in board["annotations"]["list"]]
-
-    wanted = set(re.findall(r"\b(?:crawler|process)_\w+", " ".join(asked)))
-    assert wanted <= names
-    assert len(asked) > 20
-    labels = set(re.findall(r"by \((\w+)\)", " ".join(asked)))
-    assert all(re.search(rf'[{{,]{label}="', text) for label in labels)
-    places = [
-        (x, y) for panel in board["panels"] for at in [panel["gridPos"]]
-        for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])
-    ]  # fmt: skip
-    assert len(places) == len(set(places))
 
 
 def test_metrics_are_named_as_prometheus_wants(watched: Watched) -> None:
