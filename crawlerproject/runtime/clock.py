@@ -9,7 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-_EPOCH = time.time() - time.monotonic()
+_READINGS = 8  # a busy machine may take a fifth of a second between two (seen once), not between each two of these
+
+
+def epoch_of_monotonic() -> float:
+    """Epoch seconds at which the monotonic clock was 0: of several readings the one that took least time."""
+    readings = []
+    for _ in range(_READINGS):
+        before, wall, after = time.monotonic(), time.time(), time.monotonic()
+        readings.append((after - before, wall - before))
+    return min(readings)[1]
+
+
+_EPOCH = epoch_of_monotonic()
 
 MOST_STEERING = 500e-6
 """By so much the crawl's clock is slowed or hastened, at most: what adjtime(3) does on Linux, and more than a quartz

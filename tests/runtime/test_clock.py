@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
+from crawlerproject.runtime import clock
 from crawlerproject.runtime.clock import MOST_STEERING, SteeredClock
 
 EPOCH = 1_000_000.0
@@ -66,3 +68,19 @@ def test_no_pause_is_cut_by_more_than_the_most_steering(machine: Machine, seed: 
         passed, seen = machine.seconds - before, clock.now() - shown
         assert passed * (1 - MOST_STEERING) - 1e-6 <= seen <= passed * (1 + MOST_STEERING) + 1e-6
         before, shown = machine.seconds, clock.now()
+
+
+def test_a_busy_machine_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes between readings of both clocks is no part of what they are apart: the quickest counts."""
+    passed, waits = 0.0, iter([0.1, 0.157, 0.3] + [0.1, 0.0, 0.0] + [0.2, 0.001, 0.157] * 6)
+
+    def read() -> float:
+        nonlocal passed
+        passed += next(waits)
+        return passed
+
+    readings = SimpleNamespace(monotonic=read, time=lambda: EPOCH + read())
+    monkeypatch.setattr("crawlerproject.runtime.clock.time", readings)
+
+    assert clock.epoch_of_monotonic() == pytest.approx(EPOCH)
+    assert next(waits, None) is None

@@ -56,11 +56,11 @@ _OWN_TO_A_PROCESS = {
     "crawlerproject/__init__.py": {"os.environ.setdefault"},  # run again
     "crawlerproject/commands/fleet.py": {"uuid.uuid4"},  # imported again
     "crawlerproject/hooks/delivery.py": {"urllib.request.build_opener"},  # it reads proxies: with them nothing is kept
-    "crawlerproject/runtime/clock.py": {"time.time", "time.monotonic"},  # set again
+    "crawlerproject/runtime/clock.py": {"epoch_of_monotonic"},  # set again
     "crawlerproject/settings.py": {"_read_user_settings"},  # with such settings nothing is kept
 }
 _OWN_WORDS = re.compile(
-    r"environ|\btime\.|uuid|random|secrets|getpid|hostname|user_settings|build_opener|getcwd|isatty"
+    r"environ|\btime\.|epoch_of|uuid|random|secrets|getpid|hostname|user_settings|build_opener|getcwd|isatty"
 )
 
 

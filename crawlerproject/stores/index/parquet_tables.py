@@ -55,7 +55,8 @@ def read_part(path: Path) -> pa.Table:
     """A part without the columns that its folders stand for. Raises StorageError when it is none."""
     try:
         with path.open("rb") as file:  # which may be at another place
-            return pq.ParquetFile(file).read()
+            # In this thread: one of Arrow's may still hold the file when Python ends, which then ends in abort().
+            return pq.ParquetFile(file, pre_buffer=False).read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
 

@@ -1,5 +1,7 @@
 """The Parquet index: whole parts, at the right place, equal to the WARC whoever made them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -100,3 +102,18 @@ def test_too_large_for_the_columns(written: tuple[Path, CdxjFiles, ParquetFiles]
     _, _, parquet = written
     with pytest.raises(StorageError, match="2 GiB"):
         parquet.build("x.warc.gz", None, [row("http://a.example/", offset=2**31)])
+
+
+def test_a_part_is_read_without_threads(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
+    """One of Arrow's that still has our file when Python ends would end the process by abort(), once in many runs."""
+    _, _, parquet = written
+    part = next(parquet.folder.rglob("*.parquet"))
+    code = f"""
+import os
+from pathlib import Path
+from crawlerproject.stores.index.parquet_tables import read_part
+before = len(os.listdir("/proc/self/task"))
+assert read_part(Path({str(part)!r})).num_rows
+assert len(os.listdir("/proc/self/task")) == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=200)
