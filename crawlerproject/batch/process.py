@@ -7,7 +7,6 @@ same bytes. Each is read in a process of its own, so that whatever a page does t
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -19,6 +18,7 @@ from crawlerproject.batch.warc_extract import Wanted, Writers
 from crawlerproject.documents.texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
+from crawlerproject.stores.atomic_files import sync_file
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 
 
@@ -63,7 +63,7 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
                     break
                 writers.take(member)
         for part, target in zip(parts, targets, strict=True):
-            _sync(part)
+            sync_file(part)
             part.rename(target)
     finally:
         documents.close()
@@ -155,11 +155,3 @@ def _forget_parts(warc: Path, out: Path, wanted: Wanted) -> None:
     for path in outputs(warc, out, wanted):
         for part in path.parent.glob(f"{path.name}{PART}*"):
             part.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

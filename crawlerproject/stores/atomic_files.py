@@ -104,7 +104,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make what is in a file survive a power loss, whoever wrote it."""
+    """Make what is in a file survive a power loss, also of another process's file."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
