@@ -52,14 +52,16 @@ SELECT v.* FROM visits v ANTI JOIN pairs p ON v.id = p.visit;
 """
 _CAPTURES = """
 CREATE TABLE captures AS
-SELECT entry->>'url' AS url, (entry->>'status')::INTEGER AS status, r.generation
+SELECT entry->>'url' AS url, (entry->>'status')::INTEGER AS status, r.generation,
+       coalesce(entry->>'truncated' = 'disconnect', false) AS cut
 FROM (SELECT line[strpos(line, ' {') + 1:]::JSON AS entry,
              epoch(strptime(split_part(line, ' ', 2), '%Y%m%d%H%M%S')) AS clock
       FROM read_csv($index, header = false, delim = chr(1), quote = '', escape = '', columns = {line: 'VARCHAR'},
                     auto_detect = false, max_line_size = 10000000)) c
 ASOF JOIN (SELECT generation, floor(clock) AS clock FROM rounds) r ON c.clock >= r.clock;
 """
-_FINAL = "status < 500 AND status <> 429"  # other answers are asked for again, and each is archived
+#: Other answers are asked for again, and each is archived. So is one that broke off, at its first try.
+_FINAL = "status < 500 AND status <> 429 AND NOT cut"
 _PAUSES = f"""
 SELECT *, start - last AS pause FROM (
   SELECT v.{{key}} AS who, v.path, v.start, greatest({PACE_SECONDS}, lag(CASE WHEN {{rests}} THEN v.rest ELSE 0 END)
@@ -80,7 +82,7 @@ EXPECTED = {
     "busy": {"rate-limited"},
     "away": {"rate-limited"},
     "broken": {"http-error"},
-    "cut": {"fetched, cut by disconnect", "disconnected"},  # the latter of a robots.txt
+    "cut": {"fetched, cut by disconnect", "disconnected, cut by disconnect"},  # the latter of a robots.txt
     "drip": {"fetched, cut by time", "not-modified", "first-byte-timeout", "disconnected", "http-error", "redirect"},
 }
 
@@ -238,7 +240,7 @@ class Judge:
     def _once(self) -> None:
         """Every page that is due has one final capture in each whole round, and no address has two."""
         self._sql.execute(
-            f"CREATE TABLE taken AS SELECT url, generation, count(*) FILTER ({_FINAL}) AS times, count(*) AS answers "
+            f"CREATE TABLE taken AS SELECT url, generation, count(*) FILTER ({_FINAL}) AS times, bool_or(cut) AS cut "
             "FROM captures WHERE NOT regexp_matches(url, '/(robots|rules)\\.txt$') GROUP BY ALL"
         )
         self._none("an address was archived twice in a round", "SELECT * FROM taken WHERE times > 1")
@@ -248,15 +250,17 @@ class Judge:
         )
         self._sql.execute(
             "CREATE TABLE missing AS SELECT d.url, d.generation, t.tries, t.failed, r.whole FROM due d "
-            f"JOIN rounds r USING (generation) LEFT JOIN taken c USING (url, generation) "
-            f"LEFT JOIN ({tried}) t USING (url, generation) WHERE coalesce(c.times, 0) = 0"
+            "JOIN rounds r USING (generation) LEFT JOIN taken c USING (url, generation) "
+            f"LEFT JOIN ({tried}) t USING (url, generation) "
+            "WHERE coalesce(c.times, 0) = 0 AND NOT coalesce(c.cut, false)"
         )
         self._none(
             "a page that was due was not archived", "SELECT * FROM missing WHERE whole AND NOT coalesce(failed, false)"
         )
         (failed,) = self._one("SELECT count(*) FROM missing WHERE failed AND whole")
         (taken, visits) = self._one(
-            "SELECT count(*), count(DISTINCT d.url) FROM due d JOIN taken t USING (url, generation) WHERE t.times = 1"
+            "SELECT count(*), count(DISTINCT d.url) FROM due d JOIN taken t USING (url, generation) "
+            "WHERE t.times = 1 OR t.cut"
         )
         (open_,) = self._one("SELECT count(*) FROM missing WHERE NOT whole")
         self._fact(

@@ -136,6 +136,7 @@ class PageCompletion:
             stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
+            cut=wire is not None and wire.truncated == "disconnect" and outcome.status == 200,
         )
         if lease.is_robots:
             verdict = robots_verdict(outcome.status if outcome.usable else None)
