@@ -41,6 +41,29 @@ def test_a_pause_is_said_once_and_its_last_reason_kept(run: Run, caplog: pytest.
     assert run.halted == ""
 
 
+def test_a_pause_that_comes_and_goes_is_said_once_a_minute(
+    run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that refuses files lets every commit try again; one that stays away is named as well."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with caplog.at_level(logging.WARNING):
+        for _ in range(30):
+            run.pause("no files")
+            clock[0] += 1.0
+            run.go_on()
+        assert len(caplog.messages) == 2
+        run.pause("no files")
+        assert (run.paused, len(caplog.messages)) == ("no files", 2)
+        clock[0] += 60.0
+        run.pause("no files")
+        run.pause("no files")
+        run.go_on()
+        run.pause("no room")
+
+    assert len(caplog.messages) == 5
+
+
 def test_the_operators_pause_halts_as_well(run: Run) -> None:
     """The machine's own reason comes first."""
     run.pauses = Pauses("since noon")
