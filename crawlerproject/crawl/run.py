@@ -50,7 +50,7 @@ class Run:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
 
     def follow(self, epoch: float) -> None:
-        """Count from another clock: ``epoch`` is its time (seconds) at which ``time.monotonic()`` was 0."""
+        """Count from another clock: ``epoch`` is its time (seconds) at which ``since_boot()`` was 0."""
         CRAWL.follow(epoch)
 
     @property

@@ -200,7 +200,7 @@ def test_no_file_is_left_for_a_connection() -> None:
     """EMFILE is ours: it says nothing of the host."""
 
     async def main() -> None:
-        async with serving(answering(ok())) as server:
+        async with answering(ok()) as server:
             with no_more_files():
                 error = await failing(pool_with(), at(server.port))
             assert error.reason is Reason.OUR_LIMIT
