@@ -62,6 +62,10 @@ ASOF JOIN (SELECT generation, floor(clock) AS clock FROM rounds) r ON c.clock >=
 """
 #: Other answers are asked for again, and each is archived. So is one that broke off, at its first try.
 _FINAL = "status < 500 AND status <> 429 AND NOT cut"
+#: Whether a page is one that its host's robots.txt forbids in every second generation (``web.forbidden``).
+_SHUT = (
+    "regexp_matches(host, '0\\.test') AND starts_with(path, CASE WHEN host LIKE 'pg.%' THEN '/sql-' ELSE '/sect.a' END)"
+)
 _PAUSES = f"""
 SELECT *, start - last AS pause FROM (
   SELECT v.{{key}} AS who, v.path, v.start, greatest({PACE_SECONDS}, lag(CASE WHEN {{rests}} THEN v.rest ELSE 0 END)
@@ -228,13 +232,10 @@ class Judge:
             'SELECT v.host, v.generation, min(v."end") AS read FROM visits v JOIN pairs p ON p.visit = v.id '
             "WHERE v.path = '/robots.txt' AND v.status = 200 AND v.fault IN ('', 'slow') GROUP BY ALL"
         )
-        shut = "generation % 2 = 1 AND regexp_matches(v.host, '0\\.test') AND "
-        shut += "v.path[:length(CASE WHEN v.host LIKE 'pg.%' THEN '/sql-' ELSE '/sect.a' END)] = "
-        shut += "CASE WHEN v.host LIKE 'pg.%' THEN '/sql-' ELSE '/sect.a' END"
         self._none(
             "a page was asked for that robots.txt forbids",
             f"SELECT v.url, v.generation FROM visits v JOIN ({known}) k USING (host, generation) "
-            f"WHERE v.start > k.read AND {shut}",
+            f"WHERE v.start > k.read AND generation % 2 = 1 AND {_SHUT}",
         )
 
     def _once(self) -> None:
@@ -249,15 +250,25 @@ class Judge:
             "'rate-limited', 'http-error')) AS failed FROM attempts GROUP BY ALL"
         )
         self._sql.execute(
-            "CREATE TABLE missing AS SELECT d.url, d.generation, t.tries, t.failed, r.whole FROM due d "
+            "CREATE TABLE missing AS SELECT d.url, d.generation, t.tries, t.failed, r.whole, "
+            "split_part(d.url, '/', 3) AS host, d.url[7 + length(split_part(d.url, '/', 3)) + 1:] AS path FROM due d "
             "JOIN rounds r USING (generation) LEFT JOIN taken c USING (url, generation) "
             f"LEFT JOIN ({tried}) t USING (url, generation) "
             "WHERE coalesce(c.times, 0) = 0 AND NOT coalesce(c.cut, false)"
         )
+        # Where a robots.txt fails, the copy of the round before holds, and with it what that forbade.
+        self._sql.execute(
+            "CREATE TABLE unheard AS SELECT m.url, m.generation FROM missing m JOIN (SELECT host, generation "
+            "FROM visits WHERE path = '/robots.txt' GROUP BY ALL HAVING NOT bool_or(status = 200 AND "
+            f"fault IN ('', 'slow'))) USING (host, generation) WHERE generation > 0 AND {_SHUT}"
+        )
         self._none(
-            "a page that was due was not archived", "SELECT * FROM missing WHERE whole AND NOT coalesce(failed, false)"
+            "a page that was due was not archived",
+            "SELECT * FROM missing ANTI JOIN unheard USING (url, generation) "
+            "WHERE whole AND NOT coalesce(failed, false)",
         )
         (failed,) = self._one("SELECT count(*) FROM missing WHERE failed AND whole")
+        (unheard,) = self._one("SELECT count(*) FROM unheard")
         (taken, visits) = self._one(
             "SELECT count(*), count(DISTINCT d.url) FROM due d JOIN taken t USING (url, generation) "
             "WHERE t.times = 1 OR t.cut"
@@ -265,8 +276,9 @@ class Judge:
         (open_,) = self._one("SELECT count(*) FROM missing WHERE NOT whole")
         self._fact(
             f"{taken:,} visits that were due, to {visits:,} pages, each archived once; {failed:,} given up after their "
-            f"tries failed; {open_:,} left of a round that is not over",
-            taken=taken, pages=visits, given_up=failed, left=open_,
+            f"tries failed; {unheard:,} forbidden by the copy of a robots.txt that failed; "
+            f"{open_:,} left of a round that is not over",
+            taken=taken, pages=visits, given_up=failed, unheard=unheard, left=open_,
         )  # fmt: skip
         (captures,) = self._one("SELECT count(*) FROM captures")
         self.judged.numbers["captures"] = captures
