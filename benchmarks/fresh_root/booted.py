@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.fresh_root.booted --root DIR`` (as root, with debootstrap and systemd-nspawn) makes a Debian in
 DIR, boots it, installs the crawler as docs/install.md says, by the very lines of that page, and looks at what becomes
-of the units: that a crawl is at work, stops in good order, goes on after kill -9, that journald has its lines with
-their priorities, that the timer starts a recrawl, and that pages are rendered in Chromium's sandbox with everything
-that the units forbid, a page that takes too much memory ended. The network is that of this machine, the web on its
-loopback addresses. DIR keeps the system for another time.
+of the units: that a crawl is at work, stops in good order, goes on after kill -9 and when it hangs, that journald has
+its lines with their priorities, that the timer starts a recrawl, and that pages are rendered in Chromium's sandbox with
+everything that the units forbid, a page that takes too much memory ended. The network is that of this machine, the web
+on its loopback addresses. DIR keeps the system for another time.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ LONGEST_SECONDS = 600.0
 _HOME = Path("var/lib/polite-crawler")
 _PROGRAM = "/opt/polite-crawler"
 _CHECKOUT = "/root/checkout"
-_STOP_AFTER, _KILL_AFTER = 60, 120  # requests of some 270
+_STOP_AFTER, _KILL_AFTER, _HANG_AFTER = 60, 110, 160  # requests of some 270
 _WARNING = 4  # syslog's
 # What a machine has that is looked at for a month, and one that is looked at for minutes has not.
 _NOW = "[Timer]\nOnCalendar=\nOnCalendar=*:*:0/5\nRandomizedDelaySec=0\n"
+_SOON = "[Service]\nWatchdogSec=5s\nTimeoutAbortSec=5s\nRestartSec=1s\n"
 
 
 @dataclass
@@ -167,6 +168,7 @@ def a_crawl(system: System, web: RunningWeb) -> None:
     unit, log = "crawl@example", web.folder / "server.jsonl"
     settings = {**small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8", "RECRAWL_RECENT_DAYS": "0"}
     give_crawl(system, "example", web, settings)
+    _drop_in(system, f"{unit}.service", _SOON)
     *_, enable = documented()
     system(*shlex.split(enable))
     system.wait(lambda: read_pages(log) >= _STOP_AFTER, "came so far", unit)
@@ -186,14 +188,25 @@ def a_crawl(system: System, web: RunningWeb) -> None:
     system.wait(lambda: read_pages(log) >= _KILL_AFTER, "went on", unit)
     system("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
     system.wait(lambda: system.of(unit, "NRestarts") == "1", "started again", unit)
+    system.wait(lambda: read_pages(log) >= _HANG_AFTER, "went on after kill -9", unit)
+    system("systemctl", "kill", "--kill-whom=main", "--signal=STOP", unit)
+    system.wait(lambda: system.of(unit, "NRestarts") == "2", "started again by the watchdog", unit)
     system.wait(lambda: system.of(unit, "ActiveState") == "inactive", "done", unit)
     result = system.of(unit, "Result"), system.of(unit, "ExecMainStatus")
-    system.note("after kill -9 it starts again by itself and comes to its end", result == ("success", "0"), result)
+    system.note("after kill -9, and when it hangs, it starts again and comes to its end", result == ("success", "0"),
+                result)  # fmt: skip
     for command in (("verify", f"/{_HOME}/example"), ("audit", f"/{_HOME}/example")):
         said = system.crawler(*command)
         print(f"  {command[0]}: {(said.splitlines() or [''])[-1]}", flush=True)
     judged = judge_folder(web.folder, system.root / _HOME / "example", host_seconds=0.25, ip_seconds=0.5, log=False)
     system.note("every page once, every pause kept", not judged.faults, "; ".join(judged.faults[:3]))
+
+
+def _drop_in(system: System, unit: str, text: str) -> None:
+    folder = system.root / "etc/systemd/system" / f"{unit}.d"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "here.conf").write_text(text)
+    system("systemctl", "daemon-reload")
 
 
 def the_journal(system: System, unit: str) -> None:
@@ -209,10 +222,7 @@ def the_journal(system: System, unit: str) -> None:
 def a_recrawl(system: System, web: RunningWeb) -> None:
     """recrawl@example.timer, moved to now."""
     unit, log = "recrawl@example", web.folder / "server.jsonl"
-    drop_in = system.root / "etc/systemd/system/recrawl@example.timer.d"
-    drop_in.mkdir(parents=True, exist_ok=True)
-    (drop_in / "now.conf").write_text(_NOW)
-    system("systemctl", "daemon-reload")
+    _drop_in(system, f"{unit}.timer", _NOW)
     before = read_pages(log)
     system("systemctl", "start", f"{unit}.timer")
     system.wait(lambda: system.of(unit, "ExecMainStartTimestamp"), "started by its timer", unit)

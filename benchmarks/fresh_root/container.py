@@ -1,6 +1,6 @@
 """The image of the Containerfile, built and run: stopped, upgraded, continued in the same volume; then with a browser.
 
-``python -m benchmarks.fresh_root.container --base DIR`` (as root, with podman and crun) takes the Debian in DIR, made
+``python -m benchmarks.fresh_root.container --base DIR`` (as root, with podman and runc) takes the Debian in DIR, made
 by debootstrap, for the base image, since it asks no registry of images. It builds the image of a released version and
 of this one, looks at the running container (who is PID 1, its user, what it may write, its health check), stops it by
 ``podman stop``, goes on with the newer image in the same volume, read-only and without capabilities, and has it judged
@@ -12,6 +12,7 @@ in a folder of their own, which is removed.
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,7 @@ class Engine:
     def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """``podman …`` to its end."""
         places = ("--root", str(self.work / "storage"), "--runroot", str(self.work / "run"))
-        ways = ("--runtime", "crun", "--cgroup-manager", "cgroupfs", "--events-backend", "file", "--storage-driver")
+        ways = ("--runtime", "runc", "--cgroup-manager", "cgroupfs", "--events-backend", "file", "--storage-driver")
         return run("env", "DISABLE_HC_SYSTEMD=true", "podman", *places, *ways, "overlay", *arguments, check=check)
 
     def of(self, name: str, what: str) -> str:
@@ -114,7 +115,10 @@ def crawling(
     environment = [part for name, value in given.items() for part in ("-e", f"POLITE_{name}={value}")]
     name = f"fresh-{time.monotonic_ns()}"
     mounts = ("-v", f"{volume}:/srv/crawls", "-v", f"{web.folder}:{here}:ro")
-    ways = ("--detach", "--name", name, "--network", "host", "--ulimit", "nofile=65536:65536")
+    # As docs/install.md has it, or what this machine lets its root have.
+    files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    limits = ("--ulimit", f"nofile={files}:{files}", "--ulimit", "nproc=4096:4096")
+    ways = ("--detach", "--name", name, "--network", "host", *limits)
     logs = ("--log-driver", "k8s-file", "--stop-timeout", str(STOP_SECONDS))
     command = ("crawl", "web", "-a", f"seeds={here}/seeds.txt")
     engine("run", *ways, *logs, *mounts, *environment, *options, image, *command)
