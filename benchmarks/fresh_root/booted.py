@@ -53,8 +53,8 @@ class System:
     def __call__(self, *command: str, check: bool = True) -> str:
         """What a command there prints."""
         enter = ("nsenter", f"--target={self.leader}", "--mount", "--uts", "--ipc", "--pid", "--cgroup", "--root")
-        clean = ("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8")
-        return run(*enter, "--wd=/", *clean, *command, check=check).stdout.strip()
+        clean = ("env", "-C", "/", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8")
+        return run(*enter, *clean, *command, check=check).stdout.strip()
 
     def of(self, unit: str, name: str) -> str:
         """A property of a unit."""
