@@ -64,9 +64,9 @@ class Started:
     engine: Engine
     name: str
 
-    def inside(self, *command: str, user: str = "") -> subprocess.CompletedProcess[str]:
+    def inside(self, *command: str) -> subprocess.CompletedProcess[str]:
         """``podman exec``."""
-        return self.engine("exec", *(("--user", user) if user else ()), self.name, *command, check=False)
+        return self.engine("exec", self.name, *command, check=False)
 
     @property
     def runs(self) -> bool:
@@ -147,18 +147,17 @@ def ended(container: Started) -> int:
 
 def first_looks(container: Started) -> list[str]:
     """Faults of a container at work."""
+    compilers = ("sh", "-c", "command -v pip pip3 gcc cc")
     checks = {
-        "PID 1 is tini": lambda: container.inside("cat", "/proc/1/comm").stdout.strip() == "tini",
-        "it runs as the user of the image": lambda: container.inside("id", "-u").stdout.strip() == str(USER),
-        "it may not write beside its volume": lambda: container.inside("touch", "/usr/x", "/opt/x").returncode == 1,
-        "there is no pip and no compiler": lambda: container.inside(
-            "sh", "-c", "command -v pip pip3 gcc cc").returncode != 0,
-        "the health check says that it is at work": lambda: container.engine(
-            "healthcheck", "run", container.name, check=False).returncode == 0,
+        "PID 1 is tini": container.inside("cat", "/proc/1/comm").stdout.strip() == "tini",
+        "it runs as the user of the image": container.inside("id", "-u").stdout.strip() == str(USER),
+        "it may not write beside its volume": container.inside("touch", "/usr/x", "/opt/x").returncode == 1,
+        "there is no pip and no compiler": container.inside(*compilers).returncode != 0,
+        "the health check says that it is at work":
+            container.engine("healthcheck", "run", container.name, check=False).returncode == 0,
     }  # fmt: skip
     faults = []
-    for what, check in checks.items():
-        good = check()
+    for what, good in checks.items():
         print(f"  {'yes' if good else 'NO '}  {what}", flush=True)
         faults += [] if good else [f"Not so: {what}"]
     return faults
