@@ -117,7 +117,7 @@ def prepare(root: Path, pins: Path, work: Path) -> None:
     debian(root, "systemd-sysv", "dbus", "ca-certificates")
     if not (root / "usr/bin/chromium").exists():
         quiet = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "install", "--no-install-recommends")
-        run("chroot", str(root), *quiet, "-y", "chromium")
+        run("chroot", str(root), *quiet, "-y", "chromium", "libatomic1")
     shutil.rmtree(root / "opt", ignore_errors=True)
     shutil.rmtree(root / _HOME, ignore_errors=True)
     wheels = root / "opt" / "wheels"
