@@ -19,7 +19,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.contexts import Slot
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
-from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
+from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.rules.rendering.sandbox import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp
@@ -253,7 +253,7 @@ class Browser:
         began = monotonic()
         try:
             await asyncio.wait_for(handler.start(), _START_SECONDS)
-        except (PlaywrightError, OSError, TimeoutError) as error:
+        except (PlaywrightError, DriverEnded, OSError, TimeoutError) as error:
             with contextlib.suppress(Exception):
                 await handler.close()
             raise BrowserMissing(f"{self._path} does not start: {str(error).strip().partition(chr(10))[0]}") from error
