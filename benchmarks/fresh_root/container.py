@@ -187,7 +187,7 @@ def upgraded(engine: Engine, older: str, newer: str) -> list[str]:
             done = engine(
                 "run", "--rm", "--network", "none", "-v", f"{volume}:/srv/crawls", newer, *command, check=False
             )
-            print(f"  {command[0]}: {(done.stdout.strip().splitlines() or [''])[-1]}")
+            print(f"  {command[0]}: {(done.stdout.strip().splitlines() or [done.stderr])[-1]}", flush=True)
             faults += [f"{command[0]}: {done.stdout[-500:]}{done.stderr[-500:]}"] if done.returncode else []
         crawl = Path(engine("volume", "inspect", "--format", "{{.Mountpoint}}", volume).stdout.strip()) / "web"
         return faults + judge_folder(web.folder, crawl, host_seconds=0.25, ip_seconds=0.5).faults
