@@ -101,7 +101,11 @@ class Uploader:
         self._ways.tick()
 
     def doubt(self) -> None:
-        """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now."""
+        """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now.
+
+        What was a problem before is one no more, unless it is found again.
+        """
+        self.problems.clear()
         for name, known in self._journal:
             if known.stage is Stage.CONFIRMED:
                 self._journal.set(name, known._replace(stage=Stage.UPLOADED))
