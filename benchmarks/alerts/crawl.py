@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from benchmarks.alerts.web import Web, address, names
+from benchmarks.alerts.web import SITES, Web, address, names
 from benchmarks.alerts.wrong import TROUBLE
 from tests.crawls.fleet.local_fleets import children_of, command_line
 from tests.web.ports import free_port
-from tests.web.running import PROJECT, crawl_command, one_pace, wait_for
+from tests.web.running import PROJECT, crawl_command, one_pace
 from tests.web.waiting import wait_until
 from tests.web.zygote import Process, direct
 
@@ -27,7 +27,7 @@ _STAYING = {
     "HOST_MAX_FAILURES": "1000",
     "RENDER": "never",
     "NEVERCRAWL_FILE": "",
-    **one_pace(1.0),
+    **one_pace(2.0),
 }
 
 
@@ -37,6 +37,7 @@ class Way(NamedTuple):
     settings: Mapping[str, str] = {}  # a tuple's default, never changed
     spider: str = "web"
     workers: int = 0  # of a fleet
+    sites: int = SITES
     metrics_command: bool = False  # watched by ``scrapy status --metrics``, as a textfile collector is fed
 
 
@@ -84,18 +85,21 @@ class WatchedCrawl:
 
     def start(self) -> None:
         """Start it, and wait until it is at work."""
-        (self.place / "hosts").write_text("".join(f"{address(n)} {host}\n" for n, host in enumerate(names(self.name))))
-        (self.place / "seeds").write_text("".join(f"http://{host}:{self.web.port}/\n" for host in names(self.name)))
-        for path in (*self.folder.glob("status.json"), *self.folder.glob("*/status.json")):
+        hosts = names(self.name, self.way.sites)
+        (self.place / "hosts").write_text("".join(f"{address(n)} {host}\n" for n, host in enumerate(hosts)))
+        (self.place / "seeds").write_text("".join(f"http://{host}:{self.web.port}/\n" for host in hosts))
+        for path in self._statuses():
             path.unlink()
         with (self.place / "log").open("ab") as output:
             self.process = self._process(output)
+        workers = max(1, self.way.workers)
+        wait_until(lambda: len(self._statuses()) == workers, f"{self.name} at work", process=self.process)
         if self.way.workers:
-            for number in range(1, self.way.workers + 1):
-                wait_for(self.folder / f"worker-{number}" / "status.json", self.process)
             wait_until(self.watching_worker, "a worker that is watched", process=self.process)
-        else:
-            wait_for(self.folder / "status.json", self.process)
+
+    def _statuses(self) -> list[Path]:
+        """One a process at work: of the crawl, or below its folder of its workers."""
+        return [*self.folder.glob("status.json"), *self.folder.glob("*/status.json")]
 
     def _process(self, output: IO[bytes]) -> Process:
         settings = {**_STAYING, "WATCH_PORT": str(self.port), **self.way.settings, **self.settings}

@@ -52,7 +52,7 @@ SCENARIOS = {
     ),
     "nameless": Scenario(
         "the name server answers nothing", ("DnsFails",), troubles.silent_names,
-        Way({"FETCH_DNS_TIMEOUT_SECONDS": "2"}),
+        Way({"FETCH_DNS_TIMEOUT_SECONDS": "2"}, sites=60),  # that a name has no answer is known for a minute
     ),
     "stopped": Scenario("SIGSTOP of the crawl, watched at WATCH_PORT", ("Down",), troubles.stopped),
     "silent": Scenario(
@@ -70,7 +70,7 @@ SCENARIOS = {
         "a file of another program takes the disk's room", ("DiskNearlyFull", "Paused"), troubles.full_disk, root=True
     ),
     "filling": Scenario(
-        "a file of another program grows by 2 MB a second", ("DiskFullInADay",), troubles.filling_disk, root=True
+        "a file of another program grows by 4 MB a second", ("DiskFullInADay",), troubles.filling_disk, root=True
     ),
     "memory": Scenario(
         "a spider that keeps what it read, in a control group of 400 MB", ("MemoryNearLimit",), troubles.little_memory,

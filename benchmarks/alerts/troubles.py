@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import resource
 import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -33,9 +33,10 @@ _ANY = resource.RLIM_INFINITY
 _SMALL_FILE_BYTES = 4096  # no commit and no page fits
 _FILES_SHARE = 0.95  # of the limit; the alert has nine tenths
 #: A file system of its own for a crawl: what the store keeps free for itself (100 MB) and as much again.
+_FILLED_AT_A_TIME_BYTES = 400_000
 _DISK_BYTES, _MIN_FREE_BYTES = 800 * _MIB, 200 * _MIB
 _FULL_BYTES = 150 * _MIB  # left when it is full
-_FILLED_AT_A_TIME_BYTES = _MIB
+_FILLING_BYTES = 540 * _MIB  # left when it begins to be filled slowly, by 4 MB a second, until the other alert's bound
 _MEMORY_BYTES = 400 * _MIB  # a crawl of a few sites has some 130
 _CGROUPS = (
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),  # the first version
@@ -127,13 +128,20 @@ def _disk(crawl: WatchedCrawl) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(crawl.folder)], check=True)
 
 
+def _fill(filler: Path, left_bytes: int, most_bytes: float = math.inf) -> None:
+    """Let it grow until so much is left, or by so much."""
+    grown = 0
+    with filler.open("ab") as stream:
+        while grown < most_bytes and shutil.disk_usage(filler.parent).free > left_bytes:
+            grown += stream.write(bytes(_FILLED_AT_A_TIME_BYTES))
+            stream.flush()
+
+
 def full_disk(crawl: WatchedCrawl) -> Story:
     """Another program's file takes the room."""
     with _disk(crawl) as filler:
         yield
-        with filler.open("wb") as stream:
-            for _ in range((shutil.disk_usage(crawl.folder).free - _FULL_BYTES) // _MIB):
-                stream.write(bytes(_MIB))
+        _fill(filler, _FULL_BYTES)
         yield
         filler.unlink()
         yield
@@ -143,13 +151,8 @@ def filling_disk(crawl: WatchedCrawl) -> Story:
     """Another program's file grows."""
     with _disk(crawl) as filler:
         yield
-
-        def fill() -> None:
-            with filler.open("ab") as stream:
-                stream.write(bytes(_FILLED_AT_A_TIME_BYTES))
-            time.sleep(0.5)
-
-        with _again(fill):
+        _fill(filler, _FILLING_BYTES)
+        with _again(lambda: _fill(filler, 2 * _MIN_FREE_BYTES, _FILLED_AT_A_TIME_BYTES)):
             yield
         filler.unlink()
         yield
@@ -293,11 +296,11 @@ def lost_there(crawl: WatchedCrawl) -> Story:
 
     def only_there() -> str:
         here = {path.name for path in (crawl.folder / "warc").iterdir()}
-        there = (name for name in server.under(crawl.name) if name.startswith("warc/"))
+        there: list[str] = server.files.find(f"{BUCKET}/{crawl.name}/warc")
         return next((name for name in there if Path(name).name not in here), "")
 
     yield
-    name = f"{BUCKET}/{crawl.name}/{wait_until(only_there, process=crawl.process)}"
+    name = wait_until(only_there, "a file that is only there", process=crawl.process)
     kept = server.files.cat_file(name)
     crawl.stop()
     server.files.rm_file(name)

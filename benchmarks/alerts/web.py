@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import socket
 import threading
 import time
@@ -16,11 +17,12 @@ import dns.rrset
 
 from tests.web.ports import free_port
 
-SITES = 8
-"""Of each crawl, each at a loopback address of its own."""
+SITES = 4
+"""Loopback addresses at which they answer; of an ordinary crawl each has one site."""
 HANG, CUT = 0, -1
 """Instead of a status: no answer until the trouble is over; the connection's end."""
-_LINKS_AT_FIRST, _LINKS = 200, 3  # a crawl whose pages are refused goes on by the first page's
+_LINKS_AT_FIRST, _LINKS = 800, 3  # a crawl whose pages are refused goes on by the first page's
+_TEXT_BYTES = 300  # a hundred words
 _LOOK_SECONDS = 0.2
 
 
@@ -61,13 +63,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         links = _LINKS_AT_FIRST if self.path == "/" else _LINKS
-        body = "".join(f'<p><a href="/{time.monotonic_ns()}{n}">a page</a>' for n in range(links)).encode()
+        said = hashlib.shake_256(f"{host}{self.path}".encode()).hexdigest(_TEXT_BYTES)
+        text = " ".join(said[at : at + 6] for at in range(0, len(said), 6))  # of its own: the same again were a trap
+        body = text + "".join(f'<p><a href="/{time.monotonic_ns()}{n}">a page</a>' for n in range(links))
         with contextlib.suppress(ConnectionError):  # who waited has gone
             self.send_response(status)
             self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body.encode())
 
     def log_message(self, *_: object) -> None:
         """Nothing: the request logs have it."""
@@ -96,12 +100,12 @@ def serving() -> Iterator[Web]:
 
 def address(number: int) -> str:
     """Of the site with that number, of whatever crawl."""
-    return f"127.0.0.{number + 2}"
+    return f"127.0.0.{number % SITES + 2}"
 
 
-def names(crawl: str) -> list[str]:
+def names(crawl: str, sites: int) -> list[str]:
     """Of a crawl's sites, by number."""
-    return [f"{crawl}-{number}.test" for number in range(SITES)]
+    return [f"{crawl}-{number}.test" for number in range(sites)]
 
 
 @contextlib.contextmanager

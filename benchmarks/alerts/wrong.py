@@ -26,6 +26,7 @@ _HOLD_SECONDS = 0.5
 _HOARD_BYTES = 8 * 2**20  # a page
 _HOARD_SHARE = 0.95  # of the limit: above what the alert has, below what the kernel kills for
 _LOOK_SECONDS = 0.2
+_TURN_SECONDS = 10  # hasty for one of so many: pages that are refused again and again are given up
 
 
 def troubled() -> bool:
@@ -96,7 +97,7 @@ class Hasty:
         """Look from now on whether to be wrong."""
         from twisted.internet.task import LoopingCall
 
-        LoopingCall(lambda: self.haste(troubled())).start(_LOOK_SECONDS)
+        LoopingCall(lambda: self.haste(troubled() and time.monotonic() % _TURN_SECONDS < 1)).start(_LOOK_SECONDS)
 
     def haste(self, wrong: bool) -> None:
         """Pauses of no length, or of the promised one."""

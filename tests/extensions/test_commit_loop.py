@@ -100,7 +100,8 @@ def test_what_was_never_durable_is_late_from_the_start_on() -> None:
         loop = CommitLoop(crawler, 1.0)
         loop.engine_started()
         loop.cancel()
-        return crawl.run.tallies.committed_at
+        at: float | None = crawl.run.tallies.committed_at
+        return at
 
     assert asyncio.run(begun()) == 7.0
 
