@@ -93,7 +93,7 @@ SCENARIOS = {
     ),
     "browser": Scenario(
         "Chromium is killed as often as it starts", ("RendersFail",), troubles.dying_browser,
-        Way({"RENDER": "always"}),
+        Way({"RENDER": "always", "SCOPE_MAX_DEPTH": "0"}, sites=300),  # renders come behind their hosts' other pages
     ),
     "refused": Scenario("S3 answers 403 AccessDenied", ("UploadRefused",), troubles.refusing_place),
     "held": Scenario("S3 takes connections and answers nothing", ("UploadStuck",), troubles.hanging_place),

@@ -119,9 +119,12 @@ class PaceGuard:
         ticket = self._entered.pop(request, None)
         if ticket is None:
             return
-        wire, now = exchange_of(request).wire, self.clock()
-        # The wire's own end: this runs later, by the loop's lag.
-        end = now - min(max(self._stamp() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
+        wire = exchange_of(request).wire
+        # The wire's own end: this runs later, by the loop's lag. Its clock is read before the other: a process that is
+        # held up between the two makes the pause longer, not shorter.
+        lag_seconds = max(self._stamp() - wire.ended_at, 0.0) if wire and wire.ended_at else 0.0
+        now = self.clock()
+        end = now - min(lag_seconds, _MAX_LAG_SECONDS)
         clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
         if (host := ticket.host) is not None:
             self._learn(host, request, response, now)

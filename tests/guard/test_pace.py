@@ -138,6 +138,26 @@ def test_a_lease_that_is_early_by_a_millisecond_waits() -> None:
     assert pace.stats.values == {}  # type: ignore[union-attr]
 
 
+def test_a_process_that_is_held_up_between_two_clocks_cuts_no_pause() -> None:
+    """The guard's own clock is read last: by so much the pause is longer."""
+    pace, time = guard()
+    request = leased()
+    enter(pace, request)
+    exchange_of(request).wire = Wire(b"", ip="192.0.2.1", ended_at=time.now)
+    ended_at, read = time.now, time.clock
+
+    def held_up() -> float:
+        now = read()
+        time.now += 0.5
+        return now
+
+    pace.clock = pace._stamp = held_up
+    answer(pace, request)
+    pace.clock = pace._stamp = read
+    time.now = ended_at + 4.9
+    assert refusal(pace, leased()) is Reason.PACE_GUARD
+
+
 def test_two_at_once_are_refused_at_a_host_and_at_an_address() -> None:
     """One in flight for each."""
     pace, _ = guard()
