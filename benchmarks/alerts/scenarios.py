@@ -51,7 +51,7 @@ SCENARIOS = {
         troubles.sites(Answers(page=HANG)), Way(_PATIENT),
     ),
     "nameless": Scenario(
-        "the name server answers nothing", ("DnsFails",), troubles.silent_names,
+        "the name server is silent about every other name", ("DnsFails",), troubles.silent_names,
         Way({"FETCH_DNS_TIMEOUT_SECONDS": "2"}, sites=60),  # that a name has no answer is known for a minute
     ),
     "stopped": Scenario("SIGSTOP of the crawl, watched at WATCH_PORT", ("Down",), troubles.stopped),
@@ -92,7 +92,7 @@ SCENARIOS = {
         ("PauseTooShort",), troubles.wrong, Way(_extended("Deaf")),
     ),
     "browser": Scenario(
-        "Chromium is killed as often as it starts", ("RendersFail",), troubles.dying_browser,
+        "Chromium's processes of pages are killed as often as they start", ("RendersFail",), troubles.dying_browser,
         Way({"RENDER": "always", "SCOPE_MAX_DEPTH": "0"}, sites=300),  # renders come behind their hosts' other pages
     ),
     "refused": Scenario("S3 answers 403 AccessDenied", ("UploadRefused",), troubles.refusing_place),

@@ -67,7 +67,7 @@ def sites(answers: Answers, *, from_the_start: bool = False) -> Trouble:
 
 
 def silent_names(crawl: WatchedCrawl) -> Story:
-    """The name server answers nothing."""
+    """The name server is silent about every other name; about all of them, and the crawl would pause."""
     with name_server(crawl.web) as server:
         crawl.settings = {"FETCH_HOSTS_FILE": "", "FETCH_DNS_SERVERS": json.dumps([server])}
         crawl.web.troubled[crawl.name] = Answers()
@@ -177,11 +177,11 @@ def little_memory(crawl: WatchedCrawl) -> Story:
 
 
 def dying_browser(crawl: WatchedCrawl) -> Story:
-    """Chromium is killed as often as it is started."""
+    """Chromium's processes of pages are killed as often as they start. One that cannot start at all is given up."""
 
     def kill() -> None:
         for pid in crawl.below():
-            if any("chrom" in part for part in command_line(pid)[:1]):
+            if any("--type=renderer" in part for part in command_line(pid)):
                 _kill(pid, signal.SIGKILL)
 
     yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,6 +16,7 @@ from benchmarks.alerts.prometheus import RULES, shortened
 from benchmarks.alerts.scenarios import SCENARIOS
 from benchmarks.alerts.web import serving
 from tests.deploy.test_alerts import ALERTS
+from tests.stores.uploads.s3_servers import answers
 from tests.web.running import PROJECT
 from tests.web.waiting import wait_until
 
@@ -50,12 +51,13 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedCrawl]:
     """At work, and wrong in nothing yet."""
     with serving() as web, ended(WatchedCrawl(tmp_path_factory.mktemp("alerts"), "wrong", WRONG, web)) as crawl:
         crawl.start()
+        wait_until(lambda: answers(crawl.port), "a port of metrics", process=crawl.process)
         yield crawl
 
 
 def counted(crawl: WatchedCrawl) -> list[float]:
     """What is counted by COUNTED."""
-    with urlopen(f"http://127.0.0.1:{crawl.port}/metrics", timeout=60) as answer:
+    with build_opener(ProxyHandler({})).open(f"http://127.0.0.1:{crawl.port}/metrics", timeout=60) as answer:
         families = text_string_to_metric_families(answer.read().decode())
     found = {sample.name: sample.value for family in families for sample in family.samples}
     return [found[name] for name in COUNTED]

@@ -93,6 +93,9 @@ class UploadProcess:
             return  # a full disk is the crawl's own business, and it says so
 
     def _tick(self) -> None:
+        if self.error and self.uploader.takes_again:  # what waits may take hours, and is refused no more
+            self.error, self._failing_since, self._next_try = "", None, None
+            self.say()
         if time.monotonic() - self._said_at >= _STATE_SECONDS:
             self.say()
 

@@ -69,8 +69,9 @@ def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
     said = (tmp_path / "fleet.log").read_text()
     assert "it is started again in 1 s" in said
     assert "Traceback" not in said
-    about = {line.get("worker", "") for line in json_lines(tmp_path / "fleet.log")}
-    assert about == {"", "w-1", "w-2"}
+    supervisors = json_lines(tmp_path / "fleet.log")
+    assert {line["worker"] for line in supervisors} == {"w-1", "w-2"}
+    assert all(line["message"].startswith(line["worker"]) for line in supervisors)
     for name in ("w-1", "w-2"):
         lines = json_lines(crawl / f"{name}.log")
         assert len(lines) > 5

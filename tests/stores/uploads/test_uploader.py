@@ -386,6 +386,29 @@ def test_a_problem_is_said_until_a_check_finds_none(folder: CrawlDir, tmp_path: 
     assert [said(check=False), said(check=True), said(check=False)] == [lost, [], []]
 
 
+def test_a_place_that_takes_again_is_said_to_while_files_still_wait(
+    folder: CrawlDir, server: S3Server, proxy: Proxy
+) -> None:
+    """Not only once everything is there, which may take hours; and not while the first file is refused again."""
+    process = UploadProcess(folder, f"s3://{BUCKET}/crawl-{next(_NUMBERS)}", Ways(clock=lambda: 1.8e9))
+    proxy.fault = Once(lambda asked: asked.method == "PUT", refusing(403, "AccessDenied"), times=1000)
+    process.try_round(ended=True)
+    seen: list[str] = []
+
+    class Watching(Fault):
+        def before(self, asked: Asked) -> Asked:
+            seen.append(read_facts(folder.upload_state)["error"])
+            return asked
+
+    proxy.fault = Watching()
+    process.try_round(ended=True)
+
+    assert "AccessDenied" in seen[0]
+    assert seen[-1] == ""
+    assert seen.count("") > 5
+    assert seen == sorted(seen, reverse=True)
+
+
 def test_a_server_that_is_away(short: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing listens: that is said, and everything stays."""
     monkeypatch.undo()
