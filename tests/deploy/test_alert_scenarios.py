@@ -69,8 +69,8 @@ def test_a_wrong_crawl_is_seen(crawl: WatchedCrawl) -> None:
     next(story)
     assert counted(crawl) == [0, 0, 0]
     next(story)
+    # The guard may have its turn as well: it is put back while hosts are free too soon.
     wait_until(lambda: min(counted(crawl)[:2]) > 0, "errors and short pauses", process=crawl.process)
-    assert counted(crawl)[2] == 0
     next(story)
 
 
