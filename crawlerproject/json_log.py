@@ -35,14 +35,19 @@ class JsonFormatter(logging.Formatter):
     and the ``spider``. Passwords in addresses are left out, and no character moves a terminal.
     """
 
-    def __init__(self, *, journal: bool = False) -> None:
-        """``journal``: each line begins with its priority, which journald takes off."""
+    def __init__(self, *, journal: bool = False, worker: str = "") -> None:
+        """``journal``: each line begins with its priority, which journald takes off.
+
+        ``worker``: whose process this is, in a fleet.
+        """
         super().__init__()
         self._journal = journal
+        self._own = {"worker": worker} if worker else {}
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever is in the record."""
-        line = json_text({name: _plain(value) for name, value in _fields(record).items() if value is not None})
+        said = {name: _plain(value) for name, value in _fields(record).items() if value is not None}
+        line = json_text(said if "worker" in said else said | self._own)
         return f"<{_priority(record.levelno)}>{line}" if self._journal else line
 
 
@@ -94,7 +99,8 @@ def _handler(settings: BaseSettings) -> logging.Handler:
         handler = logging.StreamHandler()
     else:
         handler = logging.NullHandler()
-    handler.setFormatter(JsonFormatter(journal=not path and is_journal(sys.stderr, os.environ)))
+    journal = not path and is_journal(sys.stderr, os.environ)
+    handler.setFormatter(JsonFormatter(journal=journal, worker=str(settings.get("FLEET_WORKER") or "")))
     handler.setLevel(settings.get("LOG_LEVEL"))
     if settings.getbool("LOG_SHORT_NAMES"):
         handler.addFilter(TopLevelFormatter(["scrapy"]))

@@ -115,6 +115,7 @@ class Command(CrawlCommand):
         assert self.settings is not None
         self.settings.set("FLEET_WORKER", names[0], priority="cmdline")
         self._check(opts)
+        self.settings.set("FLEET_WORKER", "", priority="cmdline")  # what is logged from now on is the supervisor's
 
     def _worker(self, folder: CrawlDir, name: str, opts: argparse.Namespace, *inherits: int) -> Worker:
         assert self.settings is not None

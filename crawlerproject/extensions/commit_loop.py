@@ -7,10 +7,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawlerproject.crawl.run import Run
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ class CommitLoop(CrawlTask):
     def engine_started(self) -> None:
         """Begin; the first commit comes an interval later."""
         self._not_before = self._clock() + self._commit_seconds
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        if scheduler is not None:  # until now nothing was to be made durable; a first commit may never come to its end
+            run = scheduler.crawl.run
+            run.tallies.committed_at = run.now()
         super().engine_started()
 
     async def tick(self, scheduler: FrontierScheduler) -> bool:

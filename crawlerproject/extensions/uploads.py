@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,10 +16,11 @@ from scrapy import signals
 
 from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.runtime.services import services_of
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.uploads.opening import checked_url, place_of
 from crawlerproject.stores.uploads.worker import ENDED, REFUSED
 
@@ -114,7 +116,11 @@ class Uploads(CrawlTask):
             logger.info("The archive is at %s: %s", self._url, _sent(state))
 
     def _start(self) -> None:
-        settings = self._crawler.settings
+        settings, state = self._crawler.settings, self._folder.upload_state
+        if not state.exists():  # a process that never says a word is silent since now
+            with suppress(StorageError):
+                state.parent.mkdir(parents=True, exist_ok=True)
+                write_facts(state, {"url": self._url, "time": time.time()})
         ways = {
             "keep_local": settings.getbool("ARCHIVE_KEEP_LOCAL"),
             "read_back": settings.getbool("ARCHIVE_READ_BACK"),

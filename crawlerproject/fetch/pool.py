@@ -75,8 +75,11 @@ class Pool:
             raise
         finally:
             self._busy.discard(connection)
-            now = monotonic()
-            _fill(wire, reader, connection, _ended(now, deadline) - started)
+            # One reading of one clock: a process that is held up between two would say that it ended later.
+            ended_at, now = stamp(), monotonic()
+            if now >= deadline + _STOOD_STILL_SECONDS:  # the deadline's timer rang late
+                ended_at = wire.started_at + deadline - started
+            _fill(wire, reader, connection, ended_at)
             if reusable:
                 self._keep(connection, reader.keepalive_seconds, now, pause_seconds)
             else:
@@ -145,14 +148,9 @@ class Pool:
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._idle else None
 
 
-def _ended(now: float, deadline: float) -> float:
-    """When an exchange was over. In a process that stood still the deadline's timer rings late."""
-    return now if now < deadline + _STOOD_STILL_SECONDS else deadline
-
-
-def _fill(wire: Wire, reader: ResponseReader, connection: Connection, seconds: float) -> None:
+def _fill(wire: Wire, reader: ResponseReader, connection: Connection, ended_at: float) -> None:
     wire.protocols, wire.cipher = connection.protocols, connection.cipher
-    wire.ended_at = wire.started_at + seconds
+    wire.ended_at = ended_at
     if connection.first_byte_at:
         wire.ttfb_seconds = connection.first_byte_at - connection.sent_at
     wire.head_bytes = reader.head_bytes

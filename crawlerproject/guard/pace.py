@@ -23,6 +23,7 @@ from crawlerproject.guard.pause_clocks import PauseClocks
 from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.runtime.clock import stamp, steady
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.lease import Lease
 
-# Timers and clocks are this exact; the audit judges by the wire's own times.
+# Timers and clocks are this exact: a lease that is early by no more waits, and one by more is an error of ours.
 _TOLERANCE_SECONDS = 0.002
 # Longest plausible lag between an answer's end and ``leave``; beyond it the clock was changed.
 _MAX_LAG_SECONDS = 60.0
@@ -102,9 +103,10 @@ class PaceGuard:
             return self._wait(request, floor_seconds)
         ticket = _Ticket(host_name(lease.row.host), lease.address, lease.delay_seconds, None)
         wait = self._wait_seconds(ticket, self.clock())
-        if wait is None or wait > _TOLERANCE_SECONDS:
-            if self.names.shared(ticket.name) or self.ips.shared(ticket.ip):
-                return self._wait_for_others(request, ticket)
+        if wait is None or wait > ROUNDING_SECONDS:
+            early = wait is not None and wait <= _TOLERANCE_SECONDS
+            if early or self.names.shared(ticket.name) or self.ips.shared(ticket.ip):
+                return self._wait_a_little(request, ticket)
             if self.stats is not None:
                 self.stats.inc_value("pace/guard_refused")
             detail = "in flight" if wait is None else f"{wait:.3f} s too soon"
@@ -117,9 +119,12 @@ class PaceGuard:
         ticket = self._entered.pop(request, None)
         if ticket is None:
             return
-        wire, now = exchange_of(request).wire, self.clock()
-        # The wire's own end: this runs later, by the loop's lag.
-        end = now - min(max(self._stamp() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
+        wire = exchange_of(request).wire
+        # The wire's own end: this runs later, by the loop's lag. Its clock is read before the other: a process that is
+        # held up between the two makes the pause longer, not shorter.
+        lag_seconds = max(self._stamp() - wire.ended_at, 0.0) if wire and wire.ended_at else 0.0
+        now = self.clock()
+        end = now - min(lag_seconds, _MAX_LAG_SECONDS)
         clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
         if (host := ticket.host) is not None:
             self._learn(host, request, response, now)
@@ -186,8 +191,10 @@ class PaceGuard:
                 return ticket
             await self._some(ticket, wait)
 
-    async def _wait_for_others(self, request: Request, ticket: _Ticket) -> None:
-        """A lease whose host or address a spider's own request has asked meanwhile: its promise counts from there."""
+    async def _wait_a_little(self, request: Request, ticket: _Ticket) -> None:
+        """A lease by a clock that is a millisecond early, or whose host or address a spider's own request has asked
+        meanwhile: its promise counts from there.
+        """
         while (wait := self._wait_seconds(ticket, self.clock())) is None or wait > 0:
             await self._some(ticket, wait)
         self._enter(request, ticket)

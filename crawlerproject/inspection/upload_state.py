@@ -23,6 +23,7 @@ def uploads_together(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     refused = [state for state in states if state.get("error")]
     worst = min(refused, key=lambda state: state.get("failing_since") or 0.0, default=None)
     return {
+        "time": min((state["time"] for state in states if "time" in state), default=None),
         "url": min((str(state.get("url", "")) for state in states), key=len),
         **{name: sum(state.get(name) or 0 for state in states) for name in _SUMS},
         "error": worst["error"] if worst else "",

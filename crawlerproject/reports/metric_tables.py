@@ -83,7 +83,10 @@ MACHINE = {
     "disk_free_bytes": ("crawler_disk_free_bytes", "Free on the disk of the crawl's folder"),
     "disk_bytes": ("crawler_disk_size_bytes", "Size of the disk of the crawl's folder"),
     "disk_min_free_bytes": ("crawler_disk_min_free_bytes", "DISK_MIN_FREE_BYTES: with less the crawl pauses"),
-    "memory_bytes": ("crawler_memory_limit_bytes", "Memory of the machine, or of the container where it has less"),
+    "memory_bytes": (
+        "crawler_memory_limit_bytes",
+        "Memory of the machine; of unit or container where these have less",
+    ),
 }
 
 UPLOADS = {

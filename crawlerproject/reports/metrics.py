@@ -58,7 +58,7 @@ def crawl_metrics(status: Status, facts: Mapping[str, Any], now: float) -> str:
     def families() -> Iterator[Metric]:
         workers = facts.get("workers", [])
         yield GaugeMetricFamily("crawler_running", "1 while a process is at work on it", value=bool(facts["running"]))
-        yield from _crawl(dict(status) | {"workers": workers}, now) if status else _workers(workers)
+        yield from _crawl(dict(status) | {"workers": workers}, now) if status else _at_rest(facts, now)
         yield GaugeMetricFamily("crawler_all_queued_urls", "URLs not yet decided, all workers'", value=facts["queued"])
         yield GaugeMetricFamily(
             "crawler_poison_pages", "Pages over which the process died, set aside", value=facts["poison"]
@@ -67,6 +67,12 @@ def crawl_metrics(status: Status, facts: Mapping[str, Any], now: float) -> str:
     registry = CollectorRegistry()
     registry.register(_Families(families))
     return generate_latest(registry).decode()
+
+
+def _at_rest(facts: Mapping[str, Any], now: float) -> Iterator[Metric]:
+    """Of a crawl that is not at work here: its workers elsewhere, and what became of its archive."""
+    yield from _workers(facts.get("workers", []))
+    yield from _uploads(facts.get("uploads") or {}, now)
 
 
 def _crawl(status: Status, now: float) -> Iterator[Metric]:
@@ -149,6 +155,12 @@ def _uploads(said: Mapping[str, Any], now: float) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "crawler_upload_refused_seconds", "For how long it has refused", value=max(0.0, now - since) if since else 0.0
     )
+    if (said_at := said.get("time")) is not None:
+        yield GaugeMetricFamily(
+            "crawler_upload_silent_seconds",
+            "Since the last word of the process that sends them, said every five seconds when all is well",
+            value=max(0.0, now - said_at),
+        )
     yield GaugeMetricFamily(
         "crawler_upload_problems", "Files that cannot be mended from here", value=len(said.get("problems") or ())
     )

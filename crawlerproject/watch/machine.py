@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _STATM = Path("/proc/self/statm")  # proc(5): the second number is the resident set, in pages
 _MEMINFO = Path("/proc/meminfo")
-_CGROUP_MOST = Path("/sys/fs/cgroup/memory.max")  # cgroup v2, as a container sees its own
+_CGROUPS_OF = Path("/proc/self/cgroup")  # cgroups(7): a line each, hierarchy:controllers:path
+# Where the second version is mounted and, where a machine still has it, the first one of memory.
+_CGROUP_ROOTS = {
+    "": (Path("/sys/fs/cgroup"), "memory.max"),
+    "memory": (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+}
 
 
 def machine_facts(folder: Path, min_free_bytes: int) -> dict[str, int]:
@@ -35,12 +42,31 @@ def _rss_bytes() -> int:
 
 
 def _memory_bytes() -> int:
-    """What the process may have: its container's limit, else the machine's memory."""
+    """What the process may have: the least that its unit, its container or the machine has."""
     try:
         total = int(_MEMINFO.read_bytes().partition(b"MemTotal:")[2].split()[0]) * 1024
     except (OSError, IndexError, ValueError):
         return 0
+    return min([total, *_cgroup_limits()])
+
+
+def _cgroup_limits() -> Iterator[int]:
+    """Of the process' control group and of each above it; a container may see its own as the root, and none of these.
+
+    A limit holds for all groups below (cgroup-v2.rst, "memory.max").
+    """
     try:
-        return min(total, int(_CGROUP_MOST.read_bytes()))
-    except (OSError, ValueError):  # no container, or no limit ("max")
-        return total
+        lines = _CGROUPS_OF.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in _CGROUP_ROOTS:
+            continue
+        root, name = _CGROUP_ROOTS[controllers]
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError):  # seen from within a container, or no limit ("max")
+                yield int((folder / name).read_bytes())
+            if folder == root:
+                break

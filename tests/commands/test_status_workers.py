@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.commands.status import _worker, ailment, worker_facts
+from crawlerproject.inspection.upload_state import uploads_together
 from crawlerproject.reports.metrics import crawl_metrics
 from crawlerproject.stores.redis.view import ActiveWorker
 from tests.commands.status_schema import SCHEMA, mistakes
@@ -72,6 +73,18 @@ def test_a_silent_worker_is_an_ailment() -> None:
 
     assert ailment(look((True, {"time": 941.0}), (False, {"time": 1.0}), (True, {}))) == ""
     assert ailment(look((True, {"time": 999.0}), (True, {"time": 900.0}))) == "has said nothing for 1 min 40 s"
+
+
+def test_what_became_of_the_archive_is_said_of_a_crawl_that_has_ended() -> None:
+    """An upload that was refused at the end, and files that are lost there, are no news of a running crawl alone."""
+    ended = uploads_together([{"time": 40.0, "error": "no", "waiting_files": 2, "problems": ["a"]}, {"time": 90.0}])
+    text = crawl_metrics({}, {"running": False, "queued": 0, "poison": 0, "uploads": ended}, 100.0)
+    families = text_string_to_metric_families(text)
+    found = {family.name: family.samples[0].value for family in families if family.samples}
+
+    assert (found["crawler_upload_refused"], found["crawler_upload_problems"]) == (1, 1)
+    assert (found["crawler_upload_waiting_files"], found["crawler_upload_silent_seconds"]) == (2, 60)
+    assert "crawler_upload_refused" not in crawl_metrics({}, {"running": False, "queued": 0, "poison": 0}, 100.0)
 
 
 def test_metrics_are_those_of_all_workers() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from crawlerproject.crawl.progress.tallies import Tallies
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions import commit_loop
 from crawlerproject.extensions.commit_loop import CommitLoop
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
+from crawlerproject.runtime.services import services_of
 
 
 class _Crawler:
@@ -85,6 +87,23 @@ def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended()
     assert commit_loop._MOST_AT_A_TIME == 500
     assert asyncio.run(ticks()) == [0, 0, 1, 1, 2, 3]
     assert crawl.run.tallies.committed_at == 7.0
+
+
+def test_what_was_never_durable_is_late_from_the_start_on() -> None:
+    """A first commit that does not come to its end is seen: the lag counts from the engine's start."""
+
+    async def begun() -> float | None:
+        crawler, crawl = cast("Any", _Crawler()), _Crawl()
+        scheduler = FrontierScheduler.__new__(FrontierScheduler)
+        scheduler.crawl = cast("Any", crawl)
+        services_of(crawler).provide(scheduler)
+        loop = CommitLoop(crawler, 1.0)
+        loop.engine_started()
+        loop.cancel()
+        at: float | None = crawl.run.tallies.committed_at
+        return at
+
+    assert asyncio.run(begun()) == 7.0
 
 
 def test_a_worker_whose_supervisor_died_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Awaitable
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from scrapy import Request
@@ -121,6 +121,41 @@ def test_a_lease_too_soon_is_refused_and_counted() -> None:
     time.now += 4.9
     assert refusal(pace, leased()) is Reason.PACE_GUARD
     assert pace.stats.values == {"pace/guard_refused": 1, "refused/pace-guard": 1}  # type: ignore[union-attr]
+
+
+def test_a_lease_that_is_early_by_a_millisecond_waits() -> None:
+    """What a timer may be early by is neither an error nor a pause that is too short."""
+    pace, time = guard()
+    request = leased()
+    enter(pace, request)
+    answer(pace, request)
+    free_at = time.now + 5.0
+    time.now = free_at - 0.0015
+    waits = enter(pace, leased())
+    assert waits is not None
+    asyncio.run(cast("Any", waits))
+    assert time.now == pytest.approx(free_at, abs=1e-6)
+    assert pace.stats.values == {}  # type: ignore[union-attr]
+
+
+def test_a_process_that_is_held_up_between_two_clocks_cuts_no_pause() -> None:
+    """The guard's own clock is read last: by so much the pause is longer."""
+    pace, time = guard()
+    request = leased()
+    enter(pace, request)
+    exchange_of(request).wire = Wire(b"", ip="192.0.2.1", ended_at=time.now)
+    ended_at, read = time.now, time.clock
+
+    def held_up() -> float:
+        now = read()
+        time.now += 0.5
+        return now
+
+    pace.clock = pace._stamp = held_up
+    answer(pace, request)
+    pace.clock = pace._stamp = read
+    time.now = ended_at + 4.9
+    assert refusal(pace, leased()) is Reason.PACE_GUARD
 
 
 def test_two_at_once_are_refused_at_a_host_and_at_an_address() -> None:

@@ -20,7 +20,7 @@ def exposed() -> dict[str, frozenset[str]]:
     }  # fmt: skip
     said = status(
         stats={f"{prefix}connect-timeout": 1 for prefix in BY_LABEL},
-        uploads={"error": "no", "failing_since": 0.0},
+        uploads={"error": "no", "failing_since": 0.0, "time": 0.0},
         held_hosts={"paused": 1},
         workers=[worker],
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
+from crawlerproject.watch import machine
 from crawlerproject.watch.machine import machine_facts
 
 
@@ -21,3 +24,31 @@ def test_it_says_what_is_there(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_ends_no_look(tmp_path: Path) -> None:
     """What the crawl says of it is its own business."""
     assert machine_facts(tmp_path / "gone", 5)["disk_bytes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "limits", "least"),
+    [
+        ("0::/system.slice/crawl@a.service\n", {"new/system.slice/crawl@a.service/memory.max": "5000000\n"}, 5_000_000),
+        ("0::/a/b\n", {"new/a/b/memory.max": "max\n", "new/a/memory.max": "4000000\n"}, 4_000_000),
+        ("0::/\n", {"new/memory.max": "3000000\n"}, 3_000_000),
+        ("0::/not/seen/from/within\n", {"new/memory.max": "3000000\n"}, 3_000_000),
+        ("4:memory:/docker/a\n0::/\n", {"old/docker/a/memory.limit_in_bytes": "2000000\n"}, 2_000_000),
+        ("4:memory:/docker/a\n", {"old/memory.limit_in_bytes": "2000000\n"}, 2_000_000),
+        ("0::/a\n", {"new/a/memory.max": "max\n"}, None),
+    ],
+    ids=["unit", "slice", "container", "outer name", "first version", "its container", "none"],
+)
+def test_the_least_limit_of_memory_counts(
+    lines: str, limits: dict[str, str], least: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the unit, what it is in, and the container, by either version of control groups; else the machine's memory."""
+    for name, text in {"groups": lines, **limits}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    machines = machine_facts(tmp_path, 5)["memory_bytes"]
+    roots = {"": (tmp_path / "new", "memory.max"), "memory": (tmp_path / "old", "memory.limit_in_bytes")}
+    monkeypatch.setattr(machine, "_CGROUPS_OF", tmp_path / "groups")
+    monkeypatch.setattr(machine, "_CGROUP_ROOTS", roots)
+
+    assert machine_facts(tmp_path, 5)["memory_bytes"] == (least or machines)

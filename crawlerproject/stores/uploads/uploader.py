@@ -75,9 +75,17 @@ class Uploader:
         self._folder, self._side, self._journal, self._ways = folder, side, journal, ways
         self._claimed = False
         self._packed_at: float | None = None
+        self._refused: list[str] = []  # in this round
+        self._sent_before = 0  # files, in earlier rounds
+
+    @property
+    def takes_again(self) -> bool:
+        """Whether this round has sent something and met no refusal yet: what was refused before is tried first."""
+        return not self._refused and self.figures.sent_files > self._sent_before
 
     def round(self, *, ended: bool) -> None:
         """Send, confirm and remove all that may be now. Raises StorageError, FarSideError among them, OperatorError."""
+        self._refused, self._sent_before = [], self.figures.sent_files
         self._claim()
         now = self._ways.clock()
         if ended or self._packed_at is None or now - self._packed_at >= DAY_SECONDS:
@@ -85,7 +93,7 @@ class Uploader:
             self._packed_at = now
         found = list(groups(self._folder, ended=ended))
         self._count(found)
-        refused: list[str] = []
+        refused = self._refused
         for group in found:
             try:
                 self._group(group)
@@ -101,7 +109,11 @@ class Uploader:
         self._ways.tick()
 
     def doubt(self) -> None:
-        """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now."""
+        """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now.
+
+        What was a problem before is one no more, unless it is found again.
+        """
+        self.problems.clear()
         for name, known in self._journal:
             if known.stage is Stage.CONFIRMED:
                 self._journal.set(name, known._replace(stage=Stage.UPLOADED))

@@ -23,7 +23,7 @@ import orjson
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import retry_seconds, without_secrets
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.uploads.journal import Journal
 from crawlerproject.stores.uploads.opening import far_side
 from crawlerproject.stores.uploads.uploader import Uploader, Ways
@@ -50,6 +50,7 @@ class UploadProcess:
         self.journal.open(url)
         shown = ways._replace(tick=self._tick)
         self.uploader = Uploader(folder, _Late(url), self.journal, shown)
+        self.uploader.problems += read_facts(folder.upload_state).get("problems") or ()  # until a check finds none
         self._chance = random.Random()
         self.failures = 0
         self.error = ""
@@ -92,6 +93,9 @@ class UploadProcess:
             return  # a full disk is the crawl's own business, and it says so
 
     def _tick(self) -> None:
+        if self.error and self.uploader.takes_again:  # what waits may take hours, and is refused no more
+            self.error, self._failing_since, self._next_try = "", None, None
+            self.say()
         if time.monotonic() - self._said_at >= _STATE_SECONDS:
             self.say()
 
@@ -145,7 +149,8 @@ def main() -> None:
     except (StorageError, OSError) as error:  # the disk's: the crawl starts another one later
         sys.exit(f"{folder}: {error}")
     except OperatorError as error:
-        write_facts(folder.upload_state, {"url": url, "time": time.time(), "error": str(error), "stopped": True})
+        refused = {"url": url, "time": time.time(), "error": str(error), "stopped": True}
+        write_facts(folder.upload_state, read_facts(folder.upload_state) | refused)
         sys.exit(REFUSED)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
@@ -30,12 +32,23 @@ def fleet_command(seeds: Path, crawl: Path, hosts: Path, settings: dict[str, str
     return [*command[:at], "fleet", *command[at + 2 :], "--workers", "2", "--name", "w"]
 
 
+def json_lines(log: Path) -> list[dict[str, Any]]:
+    """Every line, each with what all have."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert all({"time", "level", "logger", "message", "pid"} <= line.keys() for line in lines)
+    return lines
+
+
 def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
-    """One of two is killed: it comes back under its name. Ctrl-C: both end in good order, and so do we."""
+    """One of two is killed: it comes back under its name. Ctrl-C: both end in good order, and so do we.
+
+    With LOG_LINES=json every line of theirs and of ours is an object, and a worker's names the worker.
+    """
     crawl = tmp_path / "crawl"
     valkey = redis_server(tmp_path / "redis", program=valkey_program())  # or Redis: it is all the same to a crawl
     with valkey as server, synthetic_web(tmp_path / "web") as web:
         settings = {**small_settings(web), **SETTINGS, "STATE_URL": server.url, "PROGRESS_LOG_SECONDS": "0.5"}
+        settings["LOG_LINES"] = "json"
         command = fleet_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", settings)
         with (tmp_path / "fleet.log").open("wb") as output:
             fleet = start(command, output)
@@ -56,7 +69,13 @@ def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
     said = (tmp_path / "fleet.log").read_text()
     assert "it is started again in 1 s" in said
     assert "Traceback" not in said
+    supervisors = json_lines(tmp_path / "fleet.log")
+    assert {line["worker"] for line in supervisors} == {"w-1", "w-2"}
+    assert all(line["message"].startswith(line["worker"]) for line in supervisors)
     for name in ("w-1", "w-2"):
+        lines = json_lines(crawl / f"{name}.log")
+        assert len(lines) > 5
+        assert {line["worker"] for line in lines} == {name}
         assert not list((crawl / name / "warc").glob("*.open"))
         assert not (crawl / name / "crawl.toml").exists()
     assert "seeds.txt" in (crawl / "crawl.toml").read_text()  # one for all

@@ -19,11 +19,12 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import uploads
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.uploads import opening
 from crawlerproject.stores.uploads.far_side import FarSideError
 from crawlerproject.stores.uploads.journal import Journal
 from crawlerproject.stores.uploads.uploader import MANIFEST, Uploader, Ways
+from crawlerproject.stores.uploads.worker import UploadProcess
 from tests.stores.uploads.folders import LARGE, PART_BYTES, TODAY, archived, crawl_folder, local, nothing_lost
 from tests.stores.uploads.s3_servers import (
     BUCKET,
@@ -362,6 +363,50 @@ def test_what_was_lost_later_is_found_when_asked_for(folder: CrawlDir, server: S
     server.files.rm_file(f"{BUCKET}/{sent.prefix}/warc/{LARGE}.warc.gz")
     sent.anew().doubt()
     assert sent.uploader.problems == [f"warc/{LARGE}.warc.gz is not there as it was sent, and was removed here"]
+
+
+def test_a_problem_is_said_until_a_check_finds_none(folder: CrawlDir, tmp_path: Path) -> None:
+    """By the processes of later starts as well, for which it is not there to be found."""
+    far, name = tmp_path / "far", f"warc/{LARGE}.warc.gz"
+
+    def said(*, check: bool) -> list[str]:
+        process = UploadProcess(folder, f"file://{far}", Ways(keep_local=False, clock=lambda: 1.8e9))
+        if check:
+            process.uploader.doubt()
+        process.try_round(ended=True)
+        assert not process.error
+        problems: list[str] = read_facts(folder.upload_state)["problems"]
+        return problems
+
+    assert said(check=True) == []
+    kept = (far / name).rename(tmp_path / "kept")
+    lost = [f"{name} is not there as it was sent, and was removed here"]
+    assert [said(check=False), said(check=True), said(check=False), said(check=True)] == [[], lost, lost, lost]
+    kept.rename(far / name)
+    assert [said(check=False), said(check=True), said(check=False)] == [lost, [], []]
+
+
+def test_a_place_that_takes_again_is_said_to_while_files_still_wait(
+    folder: CrawlDir, server: S3Server, proxy: Proxy
+) -> None:
+    """Not only once everything is there, which may take hours; and not while the first file is refused again."""
+    process = UploadProcess(folder, f"s3://{BUCKET}/crawl-{next(_NUMBERS)}", Ways(clock=lambda: 1.8e9))
+    proxy.fault = Once(lambda asked: asked.method == "PUT", refusing(403, "AccessDenied"), times=1000)
+    process.try_round(ended=True)
+    seen: list[str] = []
+
+    class Watching(Fault):
+        def before(self, asked: Asked) -> Asked:
+            seen.append(read_facts(folder.upload_state)["error"])
+            return asked
+
+    proxy.fault = Watching()
+    process.try_round(ended=True)
+
+    assert "AccessDenied" in seen[0]
+    assert seen[-1] == ""
+    assert seen.count("") > 5
+    assert seen == sorted(seen, reverse=True)
 
 
 def test_a_server_that_is_away(short: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
