@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # While as many are under way as may be, it is looked again so often: the window opens by two meanwhile.
 _FULL_SECONDS = 0.01
+# While nothing may be asked it is looked again so often: what ends the pause has the engine ask at once.
+_HALTED_SECONDS = 1.0
 
 
 class Fetches(NamedTuple):
@@ -59,6 +61,7 @@ class LeaseDispatch:
         self._engine = engine
         self._fetches = fetches
         self._window = SendWindow()
+        self._outage = session.pages.outage
         self._lookups = DnsLookups(fetches.resolver, session.frontier, run, self._looked_up, self.wake)
         self._addresses = session.member.reservations(run, self)
         if self._addresses is not None:
@@ -89,6 +92,9 @@ class LeaseDispatch:
         if moment is not None and moment <= now and not self._ready and self._limits.waits():
             self._limits.want(self._engine.ask)
             return
+        shut = self._outage is not None and self._outage.shut
+        if moment is not None and not self._ready and (shut or self._run.halted):
+            moment = max(moment, now + _HALTED_SECONDS)
         if self._full and moment is not None:  # it asks when a request has ended, too
             moment = max(moment, now + _FULL_SECONDS)
         self._engine.ask_at(moment, now)
@@ -98,7 +104,9 @@ class LeaseDispatch:
         if self._ready:
             self._full = False
             return None if self._budget.over() else self._ready.popleft()
-        while self._room() and not (self._run.halted or self._damaged or self._budget.over()):
+        if self._outage is not None and self._outage.shut and not self._outage.takes_probe():
+            return None
+        while self._room() and not (self._run.stopped or self._damaged or self._budget.over()):
             try:
                 turn = frontier.next(self._run.now(), self._budget.over)
                 if isinstance(turn, Lookup):
@@ -141,7 +149,7 @@ class LeaseDispatch:
     def granted(self, lease: Lease, error: FetchError | None) -> None:
         """The lease's address is reserved for it among the workers."""
         run, now = self._run, self._run.now()
-        if run.lost or run.halted or not self._member.may_ask(lease.row.host):
+        if run.lost or run.stopped or not self._member.may_ask(lease.row.host):
             self._frontier.defer(lease, now, now)
             self._under_way.over(lease)
             return

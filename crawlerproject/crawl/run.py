@@ -32,6 +32,7 @@ class Run:
         self.rejoins = rejoins
         self.tallies = Tallies()
         self.paused = ""  # why nothing is leased; "" while the crawl runs
+        self.outage = ""  # why no host is reached, which is our own network's doing; "" while it is there
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
         self.awaits_pushes = False  # a listener for hubs is up: the crawl goes on without work
@@ -64,7 +65,15 @@ class Run:
 
     @property
     def halted(self) -> str:
-        """Why nothing is leased, in words: a full disk, an absent Redis, the operator; "" while the crawl runs."""
+        """Why nothing is leased, in words: as ``stopped``, or for want of a network; "" while the crawl runs."""
+        return self.stopped or self.outage
+
+    @property
+    def stopped(self) -> str:
+        """Why not even one page may be leased to see whether the network is back: a full disk, no Redis, the operator.
+
+        "" while that may be.
+        """
         return self.paused or (f"by the operator, {self.pauses.crawl}" if self.pauses.crawl else "")
 
     def pause(self, why: str) -> None:

@@ -10,6 +10,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch
@@ -23,7 +24,7 @@ from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.fetch.exchange import META_KEY
-from crawlerproject.fetch.handler import unread_answers_of
+from crawlerproject.fetch.handler import pool_for, unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of
@@ -109,6 +110,9 @@ class FrontierScheduler:
         embeds = SubrequestAnswers(self.pipeline)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
         fetches = Fetches(resolver_for(self._crawler), (unread_answers_of(self._crawler), dedup.line))
+        longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS")
+        reaches = pool_for(self._crawler).reaches
+        self._outage = session.pages.outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)
         self._dispatch = LeaseDispatch(session, run, requests, self.under_way, self._engine, fetches)
         services_of(self._crawler).provide(
             *(self, crawl, run, crawl.reader, session, session.frontier, session.frontier.renders),
@@ -164,6 +168,7 @@ class FrontierScheduler:
         self._loader.cancel()
         self._dispatch.cancel()
         crawl = self.crawl
+        self._outage.close()
         crawl.session.resumed.say_end(crawl.folder, reason, crawl.progress(exact=True))
         return deferred_from_coro(self._close())
 

@@ -83,6 +83,16 @@ class Pool:
                 connection.close()
         return Exchanged(wire, reader.headers)
 
+    async def reaches(self, endpoint: Endpoint) -> bool:
+        """Whether a connection can be made; nothing is sent on it but the handshake of TLS."""
+        deadline = monotonic() + self._limits.connect_timeout_seconds
+        try:
+            connection = await connect(endpoint, deadline, self._limits, self._context(endpoint))
+        except FetchError:
+            return False
+        connection.close()
+        return True
+
     def close(self) -> None:
         """Close all connections."""
         if self._sweeper is not None:

@@ -6,6 +6,7 @@ BY_LABEL = {
     "pages/": ("crawler_attempts", "Attempts by what became of them, robots.txt included", "reason"),
     "refused/": ("crawler_refused", "URLs refused, when found or when their turn came", "reason"),
     "rests/": ("crawler_backoffs", "Answers and failures after which their host rests", "reason"),
+    "spared/": ("crawler_spared_requests", "Requests that failed for want of a network of ours", "reason"),
     "robots/": ("crawler_robots_answers", "Requests for robots.txt by what their answer means", "verdict"),
     "requisites/": ("crawler_requisite_attempts", "Attempts at what pages need to be seen", "reason"),
     "embeds/": ("crawler_embed_attempts", "Attempts at what pages in the browser asked for", "reason"),
@@ -20,6 +21,7 @@ BY_LABEL = {
 COUNTERS = {
     "bytes/received": ("crawler_received_bytes", "Bytes on the wire"),
     "pace/guard_refused": ("crawler_pace_guard_refused", "Requests that the pace guard did not send; must stay 0"),
+    "network/outages": ("crawler_network_outages", "Times that no host was reached any more"),
     "errors/ours": ("crawler_own_errors", "Errors of the program itself"),
     "loop/holds": ("crawler_loop_holds", "Times that the event loop was held for 50 ms or more"),
     "loop/held_seconds": ("crawler_loop_held_seconds", "The sum of these"),

@@ -19,6 +19,7 @@ from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
+    from crawlerproject.crawl.completion.outage import Outage
     from crawlerproject.crawl.progress.troubles import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
@@ -52,12 +53,20 @@ class PageCompletion:
         self._retry_after_max_seconds = retry_after_max_seconds
         self.renders = RenderCompletion(frontier, records, learned, run)
         self._unwritten: list[Ending] = []
+        self.outage: Outage | None = None  # none where what failed failed long ago, as in a recovery
 
     def finish(self, ending: Ending) -> None:
-        """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
+        """Archive and log a page and end its lease; without room on the disk it is kept until there is some.
+
+        So is a failure of which it is not known whether it is the host's.
+        """
         if self._run.lost:  # another worker has the page now
             self.put_back(ending.lease)
-            return
+        elif self.outage is None or not self.outage.takes(ending):
+            self.end_now(ending)
+
+    def end_now(self, ending: Ending) -> None:
+        """As ``finish``, of a page of which nothing more is to be found out."""
         try:
             written = self._records.write(ending)
         except StorageError as error:
@@ -71,6 +80,12 @@ class PageCompletion:
         if not lease.ended:
             self._frontier.put_back(lease, self._run.now())
 
+    def spare(self, ending: Ending) -> None:
+        """Return the lease of a request that failed through our own network, as if it had never been sent."""
+        self._run.stats.inc_value(f"spared/{ending.outcome.reason}")
+        if not ending.lease.ended:
+            self._frontier.spare(ending.lease, self._run.now())
+
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""
         while self._unwritten:
@@ -80,7 +95,9 @@ class PageCompletion:
                 raise StorageError(self._run.lost)
 
     def forget(self) -> None:
-        """Return the leases of pages that found no room: another worker has them now."""
+        """Return the leases of pages that found no room or wait for a verdict: another worker has them now."""
+        if self.outage is not None:
+            self.outage.close()
         while self._unwritten:
             self.put_back(self._unwritten.pop().lease)
 

@@ -1,0 +1,267 @@
+"""Keeps failures apart that are our own network's: no host is blamed, and no try used up, while none is reached.
+
+A failure waits for the answer to a request that was sent after it, which says that the network is there; most come
+within a fraction of a second. When none comes for a second, connections are opened to some addresses that answered of
+late, and nothing is sent on them. One that opens says the same. When none does, the crawl waits, and what failed waits
+as if it had never been asked for. From then on the addresses are tried in turn, and one ordinary request goes with
+each try.
+
+Where a captive portal answers in the place of every host, plain HTTP proves nothing: what failed under https waits for
+an answer under https, and those addresses are tried first, certificates included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from crawlerproject.fetch.connection import Endpoint
+from crawlerproject.items import FailedFetch, FetchedPage
+from crawlerproject.rules.politeness.backoff import UNSENT_FAILURES
+from crawlerproject.rules.politeness.outage import (
+    BELIEVED_DEAD_SECONDS,
+    BELIEVED_SECONDS,
+    LEAST_STRANGERS,
+    LEAST_WITNESSES,
+    MOST_WITNESSES,
+    NETWORK_AUTHENTICATION,
+    QUIET_SECONDS,
+    STRANGERS_WAIT_SECONDS,
+    is_doubtful,
+    next_try_seconds,
+)
+from crawlerproject.rules.readable import human_seconds
+from crawlerproject.rules.url.hosts import host_name
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.items import Ending
+
+logger = logging.getLogger(__name__)
+
+WHY = "no host is reached any more; is this machine's network up? It is tried every minute"
+"""Why nothing is asked, as status and progress show it."""
+
+# At the first test so many addresses are tried at a time; the others when these are not reached.
+_AT_A_TIME = 2
+# A known address is remembered once in so long: to do so with each answer would only cost.
+_REMEMBER_SECONDS = 1.0
+
+
+class Ends(Protocol):
+    """Ends the pages whose failure is understood."""
+
+    def end_now(self, ending: Ending) -> None:
+        """The failure is the host's."""
+
+    def spare(self, ending: Ending) -> None:
+        """It is ours: the page waits as if it had never been asked for."""
+
+
+class _Held(NamedTuple):
+    """A failure without a verdict."""
+
+    ending: Ending
+    since: float  # epoch seconds
+
+
+class Outage:
+    """Of one session. ``shut``: nothing may be leased but what ``takes_probe`` grants."""
+
+    def __init__(
+        self,
+        run: Run,
+        ends: Ends,
+        reaches: Callable[[Endpoint], Awaitable[bool]],
+        wake: Callable[[], None],
+        longest_seconds: float,
+    ) -> None:
+        """``reaches``: whether a connection opens; ``wake`` has the engine ask; 0 ``longest_seconds``: never wait."""
+        self._run = run
+        self._ends = ends
+        self._reaches = reaches
+        self._wake = wake
+        self._longest_seconds = longest_seconds
+        self.shut = False
+        self._down_since = 0.0  # epoch seconds; 0: the network is there
+        self._believed_until = 0.0
+        self._held: dict[bool, deque[_Held]] = {True: deque(), False: deque()}  # under https, or not; the oldest first
+        self._witnesses: dict[str, Endpoint] = {}  # by address, the latest last
+        self._remember_at = 0.0
+        self._any_reached = False
+        self._strangers: set[str] = set()  # that failed before any host answered
+        self._spared = 0
+        self._probe = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def down(self) -> bool:
+        """Whether the crawl waits for its network."""
+        return self._down_since > 0.0
+
+    def takes(self, ending: Ending) -> bool:
+        """Whether the end is put off, or was: a failure of which it must be seen first whose it is."""
+        outcome, lease = ending.outcome, ending.lease
+        if not isinstance(outcome, FetchedPage | FailedFetch) or not self._longest_seconds:
+            return False
+        status = outcome.status
+        if status is not None and status != NETWORK_AUTHENTICATION:
+            self._answered(ending)
+            return False
+        known = self._any_reached
+        if not is_doubtful(outcome.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
+            return False
+        if lease.is_hub and outcome.reason not in UNSENT_FAILURES:  # a POST, which may have done its work
+            return False
+        if self.down:
+            self._spare(ending)
+            return True
+        now = self._run.now()
+        if now < self._believed_until or not self._suspects(lease.host.name):
+            return False
+        self._held[_is_tls(ending)].append(_Held(ending, now))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._look())
+        return True
+
+    def takes_probe(self) -> bool:
+        """Whether one turn may be had all the same: the ordinary request that goes with a try."""
+        probe, self._probe = self._probe, False
+        return probe
+
+    def close(self) -> None:
+        """Stop looking; what waits for a verdict stays queued."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        self._spare_held()
+        self.shut, self._down_since, self._run.outage = False, 0.0, ""
+
+    def _suspects(self, host: str) -> bool:
+        """Whether there is anything to compare the failure with."""
+        if self._any_reached:
+            return len(self._witnesses) >= LEAST_WITNESSES
+        if len(self._strangers) < LEAST_STRANGERS:
+            self._strangers.add(host)
+        return len(self._strangers) >= LEAST_STRANGERS
+
+    def _answered(self, ending: Ending) -> None:
+        now, lease, wire = self._run.now(), ending.lease, ending.outcome.wire  # type: ignore[union-attr]
+        if wire is None:
+            return
+        tls = _is_tls(ending)
+        if now >= self._remember_at and wire.ip and wire.ip == lease.address:
+            self._remember_at = now + (_REMEMBER_SECONDS if len(self._witnesses) >= MOST_WITNESSES else 0.0)
+            self._remember(Endpoint(wire.ip, wire.port, host_name(lease.host.name).strip("[]"), tls))
+        self._any_reached = True
+        self._believe(wire.started_at, tls=tls)
+        if self.down and wire.started_at >= self._down_since and (tls or not self._tls_witnesses()):
+            self._over()
+
+    def _remember(self, endpoint: Endpoint) -> None:
+        known = self._witnesses.pop(endpoint.ip, None)
+        self._witnesses[endpoint.ip] = known if known is not None and known.tls else endpoint
+        if len(self._witnesses) > MOST_WITNESSES:
+            del self._witnesses[next(iter(self._witnesses))]
+
+    def _believe(self, sent_at: float, *, tls: bool) -> None:
+        """A request of that moment (epoch seconds) was answered: failures before it are their hosts'."""
+        for line in self._held.values() if tls else (self._held[False],):
+            while line and line[0].since <= sent_at:
+                self._ends.end_now(line.popleft().ending)
+
+    async def _look(self) -> None:
+        """See whose the failures are that are held; when they are ours, try until the network is there."""
+        try:
+            while (oldest := self._oldest()) is not None:
+                if (left := oldest + QUIET_SECONDS - self._run.now()) > 0:
+                    await asyncio.sleep(left)
+                    continue
+                self.shut = True
+                if await self._reaches_any():
+                    self._believed_until = self._run.now() + BELIEVED_SECONDS
+                    self._believe(inf, tls=True)
+                elif self._oldest() == oldest:  # else an answer was quicker
+                    self._fail()
+                    await self._wait()
+                self.shut = False
+        finally:
+            self._task = None
+            self.shut = False
+            self._wake()
+
+    def _oldest(self) -> float | None:
+        return min((line[0].since for line in self._held.values() if line), default=None)
+
+    async def _wait(self) -> None:
+        tests = 0
+        while self.down:
+            await asyncio.sleep(next_try_seconds(tests))
+            tests += 1
+            if self._run.now() - self._down_since > self._patience_seconds():
+                self._believed_until = self._run.now() + BELIEVED_DEAD_SECONDS
+                self._over()
+                return
+            self._probe = True
+            self._wake()
+            if self.down and await self._reaches_any(some=tests) and self.down:
+                self._over()
+
+    def _patience_seconds(self) -> float:
+        return self._longest_seconds if self._any_reached else min(self._longest_seconds, STRANGERS_WAIT_SECONDS)
+
+    async def _reaches_any(self, some: int | None = None) -> bool:
+        """Whether one of the known addresses takes a connection; ``some``: of the next two of a round only."""
+        witnesses = self._tls_witnesses() or [*reversed(self._witnesses.values())]
+        if some is not None and witnesses:
+            first = some * _AT_A_TIME % len(witnesses)
+            witnesses = (witnesses[first:] + witnesses[:first])[:_AT_A_TIME]
+        for start in range(0, len(witnesses), _AT_A_TIME):
+            if any(await asyncio.gather(*map(self._reaches, witnesses[start : start + _AT_A_TIME]))):
+                return True
+        return False
+
+    def _tls_witnesses(self) -> list[Endpoint]:
+        """Those under https, the latest first; none when they are too few."""
+        tls = [one for one in reversed(self._witnesses.values()) if one.tls]
+        return tls if len(tls) >= LEAST_WITNESSES else []
+
+    def _fail(self) -> None:
+        self._down_since = self._run.now()
+        self._spared = 0
+        self._run.outage = WHY
+        self._run.stats.inc_value("network/outages")
+        known = f"not even {len(self._witnesses)} that answered of late" if self._witnesses else "none since the start"
+        logger.error(
+            "No host is reached any more, %s: the crawl waits for this machine's network, and goes on by itself. No "
+            "host is blamed for what fails meanwhile.", known,
+        )  # fmt: skip
+        self._spare_held()
+
+    def _over(self) -> None:
+        """The network is there again, or is taken to be."""
+        lasted = self._run.now() - self._down_since
+        self._down_since, self._run.outage = 0.0, ""
+        self._strangers.clear()
+        logger.warning(
+            "The crawl goes on after %s without a network; %d requests that failed meanwhile are sent again.",
+            human_seconds(lasted), self._spared,
+        )  # fmt: skip
+        self._wake()
+
+    def _spare_held(self) -> None:
+        for line in self._held.values():
+            while line:
+                self._spare(line.popleft().ending)
+
+    def _spare(self, ending: Ending) -> None:
+        self._spared += 1
+        self._ends.spare(ending)
+
+
+def _is_tls(ending: Ending) -> bool:
+    return ending.lease.row.url.startswith("https:")
