@@ -93,7 +93,7 @@ PARTS = (
     Part(
         "log", 1, "a line of the request log, a column of its Parquet twins", ("log",), recorded=True,
         changes=(
-            Change("1.1.0", "fewer fields, fewer columns", How.READ, "stores.logs.log_query:attempts",
+            Change("1.0.0", "fewer columns, of no release", How.READ, "stores.logs.log_query:attempts",
                    "stores/logs/test_log_query.py::test_a_twin_of_an_older_version_is_read"),
         ),
     ),
@@ -112,7 +112,7 @@ PARTS = (
         changes=(
             Change("1.1.0", "none", How.MADE, "crawl.start.resume:resume",
                    "crawls/operator/test_resume.py::test_a_folder_of_an_earlier_version_keeps_its_scope"),
-            Change("1.2.0", "one in each worker's folder", How.MADE, "config.crawl_file:adopt_crawl_file",
+            Change("1.3.0", "one in each worker's folder", How.MADE, "config.crawl_file:adopt_crawl_file",
                    "config/test_crawl_file.py::test_several_workers_have_one_file"),
             Change("1.1.0", "settings under their earlier names", How.READ, "config.old_settings:take_old_names",
                    "config/test_old_settings.py::test_a_renamed_setting_counts"),
