@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
     from crawlerproject.wire import Wire
+
+
+OUR_LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN})
+"""Of an OSError: this process or machine has no more files, memory or processes to give; the other side did nothing."""
 
 
 class OperatorError(Exception):

@@ -65,6 +65,7 @@ class Reason(StrEnum):
     HEADER_TOO_LARGE = "header-too-large"
     RENDER_TIMEOUT = "render-timeout"
     RENDER_FAILED = "render-failed"
+    OUR_LIMIT = "our-limit"
     INTERNAL_ERROR = "internal-error"
     LOST = "lost"
 

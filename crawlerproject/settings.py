@@ -221,6 +221,7 @@ EXTENSIONS_BASE = {
 EXTENSIONS = {
     "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_latency.LoopLatency": 20,
+    "crawlerproject.extensions.service_watchdog.ServiceWatchdog": 25,
     "crawlerproject.extensions.eager_tasks.EagerTasks": 30,
     "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,

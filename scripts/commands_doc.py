@@ -280,7 +280,7 @@ def wrapped(text: str) -> str:
 
 def cut(text: str, lines: int = SHOWN_LINES) -> str:
     """The first lines, each not too long; what is left out is marked."""
-    every = [line.rstrip() for line in text.strip("\n").splitlines()]
+    every = "\n".join(line.rstrip() for line in text.splitlines()).strip("\n").splitlines()
     shown = [line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]} […]" for line in every[:lines]]
     return "\n".join([*shown, *(["[…]"] if len(every) > lines else [])])
 

@@ -1,6 +1,7 @@
 """The docs say what the code does: settings, reasons and statistics, in both directions."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,3 +155,14 @@ def test_files_that_the_architecture_names_are_there() -> None:
 
     assert len(named) > 30
     assert {path for path in named if not any((top / path).is_file() for top in tops)} == set()
+
+
+_ROW = re.compile(r"^\| [^|]+ \| `([a-z_/]+)\.py` \| `([A-Z_]+)` ([0-9,]+) \|", re.MULTILINE)
+MEMORY_ROWS = _ROW.findall((ROOT / "docs" / "scale.md").read_text())
+
+
+@pytest.mark.parametrize(("module", "name", "number"), MEMORY_ROWS)
+def test_bounds_of_tables_in_memory_are_the_codes(module: str, name: str, number: str) -> None:
+    """Each row of the table in docs/scale.md that names a constant."""
+    found = importlib.import_module("crawlerproject." + module.replace("/", "."))
+    assert getattr(found, name) == int(number.replace(",", ""))

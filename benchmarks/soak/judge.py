@@ -52,14 +52,20 @@ SELECT v.* FROM visits v ANTI JOIN pairs p ON v.id = p.visit;
 """
 _CAPTURES = """
 CREATE TABLE captures AS
-SELECT entry->>'url' AS url, (entry->>'status')::INTEGER AS status, r.generation
+SELECT entry->>'url' AS url, (entry->>'status')::INTEGER AS status, r.generation,
+       coalesce(entry->>'truncated' = 'disconnect', false) AS cut
 FROM (SELECT line[strpos(line, ' {') + 1:]::JSON AS entry,
              epoch(strptime(split_part(line, ' ', 2), '%Y%m%d%H%M%S')) AS clock
       FROM read_csv($index, header = false, delim = chr(1), quote = '', escape = '', columns = {line: 'VARCHAR'},
                     auto_detect = false, max_line_size = 10000000)) c
 ASOF JOIN (SELECT generation, floor(clock) AS clock FROM rounds) r ON c.clock >= r.clock;
 """
-_FINAL = "status < 500 AND status <> 429"  # other answers are asked for again, and each is archived
+#: Other answers are asked for again, and each is archived. So is one that broke off, at its first try.
+_FINAL = "status < 500 AND status <> 429 AND NOT cut"
+#: Whether a page is one that its host's robots.txt forbids in every second generation (``web.forbidden``).
+_SHUT = (
+    "regexp_matches(host, '0\\.test') AND starts_with(path, CASE WHEN host LIKE 'pg.%' THEN '/sql-' ELSE '/sect.a' END)"
+)
 _PAUSES = f"""
 SELECT *, start - last AS pause FROM (
   SELECT v.{{key}} AS who, v.path, v.start, greatest({PACE_SECONDS}, lag(CASE WHEN {{rests}} THEN v.rest ELSE 0 END)
@@ -80,7 +86,7 @@ EXPECTED = {
     "busy": {"rate-limited"},
     "away": {"rate-limited"},
     "broken": {"http-error"},
-    "cut": {"fetched, cut by disconnect", "disconnected"},  # the latter of a robots.txt
+    "cut": {"fetched, cut by disconnect", "disconnected, cut by disconnect"},  # the latter of a robots.txt
     "drip": {"fetched, cut by time", "not-modified", "first-byte-timeout", "disconnected", "http-error", "redirect"},
 }
 
@@ -226,19 +232,16 @@ class Judge:
             'SELECT v.host, v.generation, min(v."end") AS read FROM visits v JOIN pairs p ON p.visit = v.id '
             "WHERE v.path = '/robots.txt' AND v.status = 200 AND v.fault IN ('', 'slow') GROUP BY ALL"
         )
-        shut = "generation % 2 = 1 AND regexp_matches(v.host, '0\\.test') AND "
-        shut += "v.path[:length(CASE WHEN v.host LIKE 'pg.%' THEN '/sql-' ELSE '/sect.a' END)] = "
-        shut += "CASE WHEN v.host LIKE 'pg.%' THEN '/sql-' ELSE '/sect.a' END"
         self._none(
             "a page was asked for that robots.txt forbids",
             f"SELECT v.url, v.generation FROM visits v JOIN ({known}) k USING (host, generation) "
-            f"WHERE v.start > k.read AND {shut}",
+            f"WHERE v.start > k.read AND generation % 2 = 1 AND {_SHUT}",
         )
 
     def _once(self) -> None:
         """Every page that is due has one final capture in each whole round, and no address has two."""
         self._sql.execute(
-            f"CREATE TABLE taken AS SELECT url, generation, count(*) FILTER ({_FINAL}) AS times, count(*) AS answers "
+            f"CREATE TABLE taken AS SELECT url, generation, count(*) FILTER ({_FINAL}) AS times, bool_or(cut) AS cut "
             "FROM captures WHERE NOT regexp_matches(url, '/(robots|rules)\\.txt$') GROUP BY ALL"
         )
         self._none("an address was archived twice in a round", "SELECT * FROM taken WHERE times > 1")
@@ -247,22 +250,35 @@ class Judge:
             "'rate-limited', 'http-error')) AS failed FROM attempts GROUP BY ALL"
         )
         self._sql.execute(
-            "CREATE TABLE missing AS SELECT d.url, d.generation, t.tries, t.failed, r.whole FROM due d "
-            f"JOIN rounds r USING (generation) LEFT JOIN taken c USING (url, generation) "
-            f"LEFT JOIN ({tried}) t USING (url, generation) WHERE coalesce(c.times, 0) = 0"
+            "CREATE TABLE missing AS SELECT d.url, d.generation, t.tries, t.failed, r.whole, "
+            "split_part(d.url, '/', 3) AS host, d.url[7 + length(split_part(d.url, '/', 3)) + 1:] AS path FROM due d "
+            "JOIN rounds r USING (generation) LEFT JOIN taken c USING (url, generation) "
+            f"LEFT JOIN ({tried}) t USING (url, generation) "
+            "WHERE coalesce(c.times, 0) = 0 AND NOT coalesce(c.cut, false)"
+        )
+        # Where a robots.txt fails, the copy of the round before holds, and with it what that forbade.
+        self._sql.execute(
+            "CREATE TABLE unheard AS SELECT m.url, m.generation FROM missing m JOIN (SELECT host, generation "
+            "FROM visits WHERE path = '/robots.txt' GROUP BY ALL HAVING NOT bool_or(status = 200 AND "
+            f"fault IN ('', 'slow'))) USING (host, generation) WHERE generation > 0 AND {_SHUT}"
         )
         self._none(
-            "a page that was due was not archived", "SELECT * FROM missing WHERE whole AND NOT coalesce(failed, false)"
+            "a page that was due was not archived",
+            "SELECT * FROM missing ANTI JOIN unheard USING (url, generation) "
+            "WHERE whole AND NOT coalesce(failed, false)",
         )
         (failed,) = self._one("SELECT count(*) FROM missing WHERE failed AND whole")
+        (unheard,) = self._one("SELECT count(*) FROM unheard")
         (taken, visits) = self._one(
-            "SELECT count(*), count(DISTINCT d.url) FROM due d JOIN taken t USING (url, generation) WHERE t.times = 1"
+            "SELECT count(*), count(DISTINCT d.url) FROM due d JOIN taken t USING (url, generation) "
+            "WHERE t.times = 1 OR t.cut"
         )
         (open_,) = self._one("SELECT count(*) FROM missing WHERE NOT whole")
         self._fact(
             f"{taken:,} visits that were due, to {visits:,} pages, each archived once; {failed:,} given up after their "
-            f"tries failed; {open_:,} left of a round that is not over",
-            taken=taken, pages=visits, given_up=failed, left=open_,
+            f"tries failed; {unheard:,} forbidden by the copy of a robots.txt that failed; "
+            f"{open_:,} left of a round that is not over",
+            taken=taken, pages=visits, given_up=failed, unheard=unheard, left=open_,
         )  # fmt: skip
         (captures,) = self._one("SELECT count(*) FROM captures")
         self.judged.numbers["captures"] = captures

@@ -101,10 +101,10 @@ class Command(OperatorCommand):
         size = sum(path.stat().st_size for path in backup.folder.rglob("*") if path.is_file())
         say(f"{target} holds the state of the crawl in {crawl} at {moment(backup.made_at)}: {human_bytes(size)}")
         closed = sum(len(folder.closed) for folder in backup.folders)
-        say(f"It counts {counted(closed, 'closed WARC file')}, which are not in it, and")
+        say(f"Of the archive, which is not in it, it counts {counted(closed, 'closed WARC file')}")
         for folder in backup.folders:
             if (file := folder.still_open) is not None:
-                say(f"{file.length:>15,} bytes of {file.filename}")
+                say(f"and {file.length:>11,} bytes of {file.filename}")
         say("Copy warc/, index/ and log/ from now on, to keep what was archived.")
 
     def _folders(self) -> list[CrawlDir]:

@@ -15,7 +15,7 @@ from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.inspection.upload_state import upload_text, uploads_of
 from crawlerproject.inspection.worker_folders import WorkerLook
 from crawlerproject.rules.bottleneck import bound_by, load_of
-from crawlerproject.rules.readable import human_bytes, human_seconds
+from crawlerproject.rules.readable import counted, human_bytes, human_seconds
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
@@ -251,13 +251,11 @@ def _left(ahead: Outlook) -> list[str]:
         )
     if ahead.resting_queued:
         ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
-        hosts = ahead.hosts["resting"]
-        lines.append(
-            f"Apart     {ahead.resting_queued:,} URLs of {hosts:,} resting hosts; the last rest ends in {ends}"
-        )
+        hosts = counted(ahead.hosts["resting"], "resting host")
+        lines.append(f"Apart     {counted(ahead.resting_queued, 'URL')} of {hosts}; the last rest ends in {ends}")
     if ahead.parked_queued:
-        hosts = ahead.hosts["parked"]
-        lines.append(f"Apart     {ahead.parked_queued:,} URLs of {hosts:,} parked hosts wait for the next start")
+        hosts = counted(ahead.hosts["parked"], "parked host")
+        lines.append(f"Apart     for the next start: {counted(ahead.parked_queued, 'URL')} of {hosts}")
     return lines
 
 

@@ -17,6 +17,7 @@ from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
+from crawlerproject.crawl.start.open_files import raise_limit
 from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fleet.moves.move import move
@@ -51,6 +52,7 @@ class Crawl:
         self.backups = Backups(self.folder)
         self._figures = Figures()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
+        raise_limit(settings)
         check_settings(settings)  # the crawl command has done so; another project's may not have
         self._lock = take_lock(self.folder)
         try:

@@ -15,6 +15,10 @@ from crawlerproject.stores.operator_files.control import Pauses
 logger = logging.getLogger(__name__)
 
 
+# A folder that refuses files, each time that one is made, pauses the crawl every second: the log says so once in this.
+_SAY_AGAIN_SECONDS = 60.0
+
+
 class Run:
     """One process's part of a crawl. Sessions begin and end within it."""
 
@@ -31,6 +35,7 @@ class Run:
         self.never_crawl = never_crawl
         self.rejoins = rejoins
         self.tallies = Tallies()
+        self._said, self._said_at, self._says_end = "", 0.0, False  # of the last pause that the log names
         self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.outage = ""  # why no host is reached, which is our own network's doing; "" while it is there
         self.lost = ""  # why another worker may have what this one works on; "" while none has
@@ -45,7 +50,7 @@ class Run:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
 
     def follow(self, epoch: float) -> None:
-        """Count from another clock: ``epoch`` is its time (seconds) at which ``time.monotonic()`` was 0."""
+        """Count from another clock: ``epoch`` is its time (seconds) at which ``since_boot()`` was 0."""
         CRAWL.follow(epoch)
 
     @property
@@ -78,13 +83,20 @@ class Run:
 
     def pause(self, why: str) -> None:
         """Lease nothing more until there is room again, or Redis answers again."""
-        if not self.paused:
+        if not (self.paused and self._says_end) and not self._is_said(why):
             logger.error("The crawl pauses: %s; it goes on by itself when that is over.", why)
+            self._said, self._said_at, self._says_end = why, time.monotonic(), True
         self.paused = why
+
+    def _is_said(self, why: str) -> bool:
+        """Whether the same was said a moment ago: what ends a pause may be enough to try again, and not to go on."""
+        return why == self._said and time.monotonic() - self._said_at < _SAY_AGAIN_SECONDS
 
     def go_on(self) -> None:
         """End the pause."""
-        logger.warning("The crawl goes on.")
+        if self._says_end:
+            logger.warning("The crawl goes on.")
+            self._says_end = False
         self.paused = ""
 
     def lose(self, why: str) -> None:

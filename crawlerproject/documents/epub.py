@@ -31,8 +31,9 @@ def read(kind: str, body: bytes) -> dict[str, Any]:
         raise Unreadable(BROKEN)
     lines, links = Lines(), Links()
     for name in _chapters(book, posixpath.dirname(place)):
-        data = package.read(name)
-        if data is None or lines.full:
+        if lines.full:
+            break
+        if (data := package.read(name)) is None:
             continue
         page = read_page(data, url=_WITHIN + name, content_type=_UTF8)
         lines.add(page.text)

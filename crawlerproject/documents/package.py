@@ -39,7 +39,7 @@ class Package:
             raise Unreadable(TOO_LARGE)
 
     def read(self, name: str) -> bytes | None:
-        """A file; None when there is none."""
+        """A file's content; None when there is none of that name."""
         try:
             entry = self._zip.getinfo(name)
         except KeyError:
@@ -51,7 +51,7 @@ class Package:
         try:
             with self._zip.open(entry) as file:
                 data = file.read(self._left + 1)
-        except (BadZipFile, zlib.error, EOFError, OSError, ValueError):
+        except (BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
             raise Unreadable(BROKEN) from None
         if len(data) > self._left:
             raise Unreadable(TOO_LARGE)
@@ -66,7 +66,7 @@ class Package:
         return data
 
     def xml(self, name: str) -> Any:
-        """The root of a small XML file; None when there is none, or it is none."""
+        """The root of a small XML file; None when there is none, or it is no XML."""
         data = self.read(name)
         try:
             return etree.fromstring(data, etree.XMLParser(**_SAFE)) if data else None
@@ -75,7 +75,7 @@ class Package:
 
 
 def steps(data: bytes) -> Iterator[Step]:
-    """A large XML file as it is read; whoever has done with an element calls ``let_go``. Raises Unreadable."""
+    """A large XML file as it is read; the caller gives what it is done with to ``let_go``. Raises Unreadable."""
     try:
         yield from etree.iterparse(BytesIO(data), events=("start", "end"), **_SAFE)
     except etree.XMLSyntaxError:

@@ -52,7 +52,7 @@ def _read(document: pdfium.PdfDocument) -> dict[str, Any]:
         except pdfium.PdfiumError:  # one page that is broken costs itself
             continue
         found = text.get_text_range(0, min(text.count_chars(), left)) if left else ""
-        left -= len(found)
+        left -= min(left, len(found))  # PDFium may put letters in that it did not count
         pages.append(found)
         for address, words in _links(document, page, text):
             links.add(address, words)
@@ -61,7 +61,14 @@ def _read(document: pdfium.PdfDocument) -> dict[str, Any]:
         if not left:
             break
     lines.add(_PARTED.sub("", "\n".join(pages)))
-    return read_as(document.get_metadata_value("Title"), str(lines), links)
+    return read_as(_title(document), str(lines), links)
+
+
+def _title(document: pdfium.PdfDocument) -> str:
+    try:
+        return str(document.get_metadata_value("Title"))
+    except UnicodeDecodeError:  # half a character of UTF-16
+        return ""
 
 
 def _links(document: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Runs the process that reads documents: one that kills it costs itself, and what is said of it is a sentence."""
+"""Runs the process that reads documents: one that kills it is counted and lost, and the next gets a new process."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ import time
 from collections import Counter
 from typing import Any
 
+from crawlerproject.documents.process import LENGTH_BYTES, SECONDS
 from crawlerproject.rules.page.extract import LinkText, PageText
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.rules.url.urls import Base
 
-# As process.py has them, which is for the other process.
-_SECONDS = 20.0
 # So many documents of a site may crash the reader or take too long; then its others are left out, unread: a site
 # cannot hold up the rest for longer than this many times the seconds above.
 _PATIENCE = 3
-_LENGTH_BYTES = 4
 # A million characters and ten thousand links in JSON's longest form are 150 MB; an answer is never near that.
 _MAX_ANSWER_BYTES = 64 << 20
 
@@ -33,10 +31,10 @@ UNREAD = f"unread after {_PATIENCE} of their site's were too slow or crashed the
 class DocumentTexts:
     """Reads one at a time; ``failed`` counts those that could not be read, ``first`` names one of each kind."""
 
-    def __init__(self, seconds: float = _SECONDS) -> None:
+    def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self._document = -1
+        self._document = -1  # a descriptor, as long as there is a process
         self.failed: Counter[str] = Counter()
         self.first: dict[str, str] = {}
         self._harm: Counter[str] = Counter()  # documents that cost us the process, by site
@@ -86,7 +84,6 @@ class DocumentTexts:
         os.pwrite(self._document, body, 0)
         try:
             process.stdin.write(b"%b %d\n" % (kind.encode(), len(body)))
-            process.stdin.flush()
             answer = self._received(process, time.monotonic() + self._seconds)
         except (EOFError, BrokenPipeError, ValueError):
             self.close()
@@ -97,23 +94,33 @@ class DocumentTexts:
         return answer
 
     def _start(self) -> None:
-        self._document = os.memfd_create("document")
+        document = os.memfd_create("document")
+        try:
+            self._process = self._process_with(document)
+        except BaseException:
+            os.close(document)
+            raise
+        self._document = document
+
+    @staticmethod
+    def _process_with(document: int) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "crawlerproject.documents.process", str(self._document)],
+        return subprocess.Popen(
+            [sys.executable, "-m", "crawlerproject.documents.process", str(document)],
             # Nothing of ours: proxies and Redis have their passwords in the environment.
             env={"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pass_fds=(self._document,),
+            pass_fds=(document,),
+            bufsize=0,  # what a dead process did not take is not written again as its pipe is closed
         )
 
     @staticmethod
     def _received(process: subprocess.Popen[bytes], until: float) -> dict[str, Any]:
         """The answer; EOFError when the process died, TimeoutError when it took too long."""
         assert process.stdout is not None
-        descriptor, received, due = process.stdout.fileno(), b"", _LENGTH_BYTES
+        descriptor, received, due = process.stdout.fileno(), bytearray(), LENGTH_BYTES
         while len(received) < due:
             ready, _, _ = select.select([descriptor], [], [], max(0.0, until - time.monotonic()))
             if not ready:
@@ -122,9 +129,9 @@ class DocumentTexts:
             if not piece:
                 raise EOFError
             received += piece
-            if due == _LENGTH_BYTES and len(received) >= _LENGTH_BYTES:
-                due += int.from_bytes(received[:_LENGTH_BYTES], "big")
+            if due == LENGTH_BYTES and len(received) >= LENGTH_BYTES:
+                due += int.from_bytes(received[:LENGTH_BYTES], "big")
                 if due > _MAX_ANSWER_BYTES:
                     raise EOFError
-        answer: dict[str, Any] = json.loads(received[_LENGTH_BYTES:])
+        answer: dict[str, Any] = json.loads(received[LENGTH_BYTES:])
         return answer

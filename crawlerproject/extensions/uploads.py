@@ -96,7 +96,6 @@ class Uploads(CrawlTask):
         if wait:
             try:
                 process.stdin.write(ENDED)
-                process.stdin.flush()
                 logger.info("What is left of the archive goes to %s, for up to %s", self._url, human_seconds(wait))
                 until = time.monotonic() + wait
                 while process.poll() is None and time.monotonic() < until:
@@ -129,6 +128,7 @@ class Uploads(CrawlTask):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the crawl, which then waits for what is left
+            bufsize=0,  # what a dead process did not take is not written again as its pipe is closed
         )
 
     def _tell(self, state: dict[str, Any]) -> None:

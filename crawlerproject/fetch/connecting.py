@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from time import monotonic
 
-from crawlerproject.errors import FetchError
+from crawlerproject.errors import OUR_LIMITS, FetchError
 from crawlerproject.fetch.connection import Connection, Endpoint
 from crawlerproject.fetch.http1 import ResponseReader
 from crawlerproject.fetch.limits import Limits
@@ -71,6 +71,8 @@ async def _open_tunnel(connection: Connection, end: float) -> None:
 def _connect_error(error: OSError | ValueError, endpoint: Endpoint, connected: bool) -> FetchError:
     """``connected``: TCP (and the proxy) did their part, so that only TLS is left to blame."""
     detail = str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.errno in OUR_LIMITS:
+        return FetchError(Reason.OUR_LIMIT, detail)
     if isinstance(error, ssl.SSLError):
         return tls_error(error)
     if endpoint.proxied and not (endpoint.tunnel and connected):

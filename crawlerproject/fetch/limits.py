@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+MAX_IDLE_CONNECTIONS = 2000
+"""Twice the default of FRONTIER_MAX_IN_FLIGHT; some 20 KB each with TLS (ours)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -21,7 +24,7 @@ class Limits:
     slow_grace_seconds: float
     # Longer than most pauses of the quick presets; servers commonly close after 5 to 75 s themselves (ours).
     keepalive_seconds: float = 8.0
-    max_idle_connections: int = 2000  # twice the default of FRONTIER_MAX_IN_FLIGHT; some 20 KB each with TLS (ours)
+    max_idle_connections: int = MAX_IDLE_CONNECTIONS
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Limits:

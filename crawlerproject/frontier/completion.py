@@ -134,6 +134,11 @@ class LeaseCompletion:
         else:
             self._start_clock(host, now)
 
+    def spare(self, lease: Lease, now: float, until: float) -> None:
+        """As ``put_back``; its host is not asked before ``until``. What waits for it in the browser has its answer."""
+        lease.host.rest_until = max(lease.host.rest_until, until)
+        self.put_back(lease, now)
+
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing; its address may be asked for again ``until`` then."""
         host = self._taken_back(lease)

@@ -84,7 +84,7 @@ class Frontier:
         self.again, self.add_again = self._admission.again, self._admission.add_again
         self.address_for, self.looked_up = self._issuer.address_for, self._issuer.looked_up
         self.finish_render = self._completion.finish_render
-        self.spare = self._completion.put_back  # what waits for it in the browser has its answer
+        self.spare = self._completion.spare
         self.changed: Callable[[Iterable[tuple[Address, float]], float], int] = _not_learned
         """Takes word that known pages have changed; ``Announcements`` do, where there are any."""
         self.hubs: Callable[[HubMessage, float], None] = _no_hubs

@@ -31,6 +31,10 @@ _REST_STATUSES = (429, 503)
 _REST_TRIES = 5
 # Other server errors are often passing: a page gets this many tries (Nutch and Heritrix retry too).
 _SERVER_ERROR_TRIES = 2
+# A page whose body broke off has lost links: it gets one try more (wget and Heritrix go on for twenty and thirty).
+_CUT_TRIES = 2
+# Hosts that are remembered for cutting every answer, as a wrong Content-Length does. Then all are forgotten (ours).
+_MOST_CUTTERS = 10_000
 # A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
 # such an error an hour; we ask sooner).
 _OTHER_SCHEME_SECONDS = 600.0
@@ -52,6 +56,7 @@ class FetchOutcome:
     robots: bool = False  # it was for a robots.txt
     stranger: bool = False  # only other domains name the page: what is its doing is not held against the host
     apart: bool = False  # of a requisite: a document, which may still be named as a page
+    cut: bool = False  # the connection ended before the body did
     render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: plain_responses.py
 
     @property
@@ -123,6 +128,7 @@ class HostPoliteness:
         self._stretch = stretch
         self._paces = paces
         self._now = 0.0  # of the last answer
+        self._cutters: set[str] = set()  # hosts that cut a page at its second try as well
         self.rests = rests
         park_seconds = min(BreakerLimits().park_seconds, rests.max_seconds)
         self.breaker = BreakerLimits(max_failures, park_seconds, rests.max_seconds)
@@ -148,7 +154,7 @@ class HostPoliteness:
             if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.breaker_opened = 0, 0
             self._rest(host, after_success(self._of(host), now, self.rests), now)
-            return Consequence(again=False, give_up=False)
+            return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
         if outcome.other_scheme_good:
             return Consequence(again=False, give_up=False)
         parked = outcome.counts and self._failed(host, now, rng)
@@ -169,6 +175,15 @@ class HostPoliteness:
                 self._asked(host)
             return Consequence(again=outcome.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
         return Consequence(again=outcome.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
+
+    def _broke_off(self, host: Host, outcome: FetchOutcome) -> bool:
+        """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
+        if outcome.tries + 1 < _CUT_TRIES:
+            return host.name not in self._cutters
+        if len(self._cutters) >= _MOST_CUTTERS:
+            self._cutters.clear()
+        self._cutters.add(host.name)
+        return False
 
     def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Consequence:
         """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""

@@ -16,8 +16,10 @@ from contextlib import suppress
 from typing import Any
 
 from crawlerproject import native
+from crawlerproject.errors import OUR_LIMITS, FetchError
 from crawlerproject.reading.jobs import PARTS, Job, ReadPage
 from crawlerproject.reading.process import HEAD, LENGTH
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.scope import registered_domain
 
 logger = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ _MOST_WAIT_SECONDS = 30.0  # for a free process: as long as a request may take
 _MOST_WAITING_BYTES = 128 * 1024 * 1024  # of bodies in memory; 25 of FETCH_MAX_BYTES
 _MOST_STRIKES = 10_000  # domains with unreadable pages that are remembered
 _WALL = 3.0  # wall-clock seconds allowed per second of CPU time, which the process shares with others
+# A process that cannot be started is tried again after these: a moment in which the machine has too many is short.
+_START_AGAIN_SECONDS = (0.5, 2.0)
 _START_SECONDS = 20.0  # to start on a busy machine; an idle one needs half a second
 
 
@@ -52,11 +56,12 @@ class Reader:
         self._closed = False
 
     async def read(self, job: Job, body: bytes) -> ReadPage:
-        """Read one body. Raises NotRead when that fails or takes too long."""
+        """Read one body. Raises NotRead when that fails or takes too long, FetchError when no process can be had."""
         domain = registered_domain(job.row.host)
         process = await self._turn(self._strikes[domain], len(body))
         self._working.add(process)
         try:
+            await self._start(process)
             async with asyncio.timeout(_WALL * self._seconds + (0.0 if process.started else _START_SECONDS)):
                 page = await process.read(job, body)
         except TimeoutError:
@@ -80,6 +85,18 @@ class Reader:
             self._busy -= 1
             self._next()
         return page
+
+    async def _start(self, process: _Process) -> None:
+        """Start a process that has not been; FetchError when the machine has none to give: no page's fault."""
+        for wait in (*_START_AGAIN_SECONDS, None):
+            try:
+                await process.start()
+                return
+            except OSError as error:
+                if error.errno not in OUR_LIMITS or wait is None:
+                    process.kill()
+                    raise FetchError(Reason.OUR_LIMIT, f"no process to read it could be started ({error})") from error
+            await asyncio.sleep(wait)
 
     @property
     def _too_slow(self) -> str:
@@ -145,8 +162,6 @@ class _Process:
 
     async def read(self, job: Job, body: bytes) -> ReadPage:
         """Read one body. Raises OSError or EOFError when the process dies, NotRead when it reports a failure."""
-        if self._jobs is None:
-            await self._start()
         assert self._jobs is not None
         assert self._parts is not None
         packed = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
@@ -169,7 +184,10 @@ class _Process:
             parts[name] += part
             await asyncio.sleep(0)  # yield to other work: a page may have a hundred thousand links
 
-    async def _start(self) -> None:
+    async def start(self) -> None:
+        """Start the process, unless it has been. Raises OSError."""
+        if self._jobs is not None:
+            return
         ours, theirs = socket.socketpair()
         # Not asyncio's subprocesses: under Twisted's reactor their end is not always noticed.
         paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)

@@ -19,7 +19,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.contexts import Slot
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
-from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
+from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.rules.rendering.sandbox import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp
@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 _START_SECONDS = 60.0  # 1.1 s measured; a busy machine with a cold disk may take long
 _RECYCLE_PAGES = 200  # then the browser is started anew: what it has leaked by then is small (ours)
+# One that has started before and does not now is tried again after these: the machine is short of something (ours).
+_START_AGAIN_SECONDS = (2.0, 8.0, 30.0)
 _WATCH_SECONDS = 0.5  # a page allocates some 0.5 GB in that time at worst
 
 
@@ -67,6 +69,7 @@ class Browser:
         self._launcher: Launcher | None = None
         self._confined = True  # until the system has refused a namespace
         self._sandboxed = True  # likewise
+        self._known_good = False  # it has started once
         self._starting = asyncio.Lock()
         self._free: list[Slot] = []
         self._slots = 0
@@ -175,6 +178,37 @@ class Browser:
             return self._handler
 
     async def _start(self) -> PlaywrightHandler:
+        """The first time as the system allows; later as it was, and a moment without processes or memory is waited for.
+
+        Raises BrowserMissing.
+        """
+        if not self._known_good:
+            handler = await self._start_first()
+            self._known_good = True
+            return handler
+        for wait in _START_AGAIN_SECONDS:
+            try:
+                return await self._start_again()
+            except BrowserMissing as missing:
+                logger.warning(
+                    "The browser, which did start, does not now; it is tried again in %g s: %s", wait, missing
+                )
+            await asyncio.sleep(wait)
+        return await self._start_again()
+
+    async def _start_again(self) -> PlaywrightHandler:
+        if not self._confined:
+            return await self._start_as(self._path)
+        assert self._launcher is not None
+        if not os.path.exists(self._launcher.path):  # what is old in /tmp is removed there
+            self._launcher.close()
+            try:
+                self._launcher = await asyncio.to_thread(Launcher, self._path)
+            except NoNamespace as refused:
+                raise BrowserMissing(str(refused)) from refused
+        return await self._start_as(self._launcher.path)
+
+    async def _start_first(self) -> PlaywrightHandler:
         """Prefer a network namespace; Chromium's arguments close its network in any case."""
         if self._confined:
             try:
@@ -219,7 +253,7 @@ class Browser:
         began = monotonic()
         try:
             await asyncio.wait_for(handler.start(), _START_SECONDS)
-        except (PlaywrightError, OSError, TimeoutError) as error:
+        except (PlaywrightError, DriverEnded, OSError, TimeoutError) as error:
             with contextlib.suppress(Exception):
                 await handler.close()
             raise BrowserMissing(f"{self._path} does not start: {str(error).strip().partition(chr(10))[0]}") from error

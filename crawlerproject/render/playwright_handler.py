@@ -27,6 +27,10 @@ class NotLoaded(Exception):
     """The page did not load its document and run its blocking scripts in time."""
 
 
+class DriverEnded(Exception):
+    """Playwright's driver, a program for Node.js, does not run: a library of the system is missing, for example."""
+
+
 class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]  # its base has no types
     """One browser process. Pages come with the requests and are never closed here."""
 
@@ -40,8 +44,11 @@ class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc] 
         self.visits: dict[str, PageVisit] = {}  # by context
 
     async def start(self) -> None:
-        """Start the driver and the browser."""
-        await self._launch()
+        """Start the driver and the browser. Raises DriverEnded, and Playwright's errors."""
+        try:
+            await self._launch()
+        except Exception as error:  # a bare one, or a RuntimeError of the pipe, as the driver's end is noticed
+            raise DriverEnded("Playwright's driver has ended, with its own words in the log") from error
         await self._maybe_launch_browser()
 
     def _make_request_handler(self, context_name: str, **_: Any) -> Callable[..., Awaitable[None]]:

@@ -1,6 +1,7 @@
 """Which captures are read again: the latest good one of each URL, or all, in the order of the index.
 
-The index is sorted by URL, so the captures of one URL are neighbours: no more than those are in memory at a time.
+The index is sorted by URL, so the captures of one URL are neighbours: no more than those are in memory at a time, but
+for the log's lines on rendered pages.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
 from crawlerproject.stores.archive.captures import CDXJ_SUFFIX, IndexedCapture
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
+from crawlerproject.stores.index.cdxj_lines import merged_lines
 from crawlerproject.stores.logs.log_query import open_log, rows
 
 _OK, _NOT_MODIFIED = 200, 304
@@ -41,15 +43,14 @@ def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] 
     ones in the same order at any time. Without the request log pages that a browser made are read as they came.
     """
     renders = _renders(folders)
-    with ExitStack() as stack:
-        found = _lines(folders, stack) if indexes is None else _merged(indexes, stack)
-        for _, lines in groupby(found, key=lambda line: line.partition(b" ")[0]):
-            of_url: dict[str, list[IndexedCapture]] = defaultdict(list)
-            for line, _ in groupby(lines):  # a file that is closed meanwhile has its lines in both places
-                if (parsed := cdxj.parse(line)) is not None:
-                    of_url[parsed[0].url].append(IndexedCapture(parsed[1], parsed[0]))
-            for url, captures in of_url.items():
-                yield from _of_url(captures, renders.get(url, []), every=every)
+    found = _lines(folders) if indexes is None else merged_lines(indexes)
+    for _, lines in groupby(found, key=lambda line: line.partition(b" ")[0]):
+        of_url: dict[str, list[IndexedCapture]] = defaultdict(list)
+        for line, _ in groupby(lines):  # a file that is closed meanwhile has its lines in both places
+            if (parsed := cdxj.parse(line)) is not None:
+                of_url[parsed[0].url].append(IndexedCapture(parsed[1], parsed[0]))
+        for url, captures in of_url.items():
+            yield from _of_url(captures, renders.get(url, []), every=every)
 
 
 def _of_url(captures: list[IndexedCapture], renders: list[dict[str, Any]], *, every: bool) -> Iterator[Chosen]:
@@ -66,7 +67,7 @@ def _is_good(row: CdxjEntry) -> bool:
     return row.status in status and urlsplit(row.url).path != _ROBOTS
 
 
-def _lines(folders: Sequence[CrawlDir], stack: ExitStack) -> Iterator[bytes]:
+def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
     """The lines of all indexes, and of those to come of files that are still open, sorted."""
     journals = [journal for folder in folders for journal in sorted(folder.index.glob(f"*{JOURNAL_SUFFIX}"))]
     sources: list[Any] = []
@@ -78,16 +79,12 @@ def _lines(folders: Sequence[CrawlDir], stack: ExitStack) -> Iterator[bytes]:
             continue
         latest = {row.start: row for row in found}  # an offset is used again after a cut
         sources.append(sorted(cdxj.line(row, filename) + b"\n" for row in latest.values()))
-    return heapq.merge(*sources, _merged(closed_indexes(folders), stack))
+    return heapq.merge(*sources, merged_lines(closed_indexes(folders)))
 
 
 def closed_indexes(folders: Sequence[CrawlDir]) -> list[Path]:
     """The indexes of closed WARC files, which never change."""
     return [path for folder in folders for path in sorted(folder.index.glob(f"*{CDXJ_SUFFIX}"))]
-
-
-def _merged(indexes: Sequence[Path], stack: ExitStack) -> Iterator[bytes]:
-    return heapq.merge(*(stack.enter_context(path.open("rb")) for path in indexes))
 
 
 def _renders(folders: Sequence[CrawlDir]) -> dict[str, list[dict[str, Any]]]:

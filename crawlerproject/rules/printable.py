@@ -22,7 +22,8 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # The part of an address before its host, with a password. What cannot stand there ends it, so that the search is
 # linear: no `/` is passed, and each begins behind one.
 _PASSWORD = re.compile(r"(://[^\s/?#:@\"'<>]{0,256}):[^\s/?#\"'<>]{0,1024}@")
-_REDIS = re.compile(r"\b(?:rediss?(?:\+sentinel)?|unix)://[^\s\"'<>]*")
+# In JSON text a backslash belongs to the sign behind it: where that is a quote, the address ends before both.
+_REDIS = re.compile(r"\b(?:rediss?(?:\+sentinel)?|unix)://(?:[^\s\"'<>\\]|\\[^\s\"'<>])*")
 _IN_QUERY = re.compile(r"([?&](?:sentinel_)?password=)[^&]*")
 
 

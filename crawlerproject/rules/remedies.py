@@ -27,6 +27,7 @@ REMEDIES: dict[Reason, str] = {
     Reason.TLS_CERTIFICATE: "FETCH_CA_FILE adds authorities; TLS_ALLOW_HOSTS accepts the certificate of one host.",
     Reason.TLS_FAILED: "Does it speak https? Try the seed with http.",
     Reason.PROXY_FAILED: "http_proxy and https_proxy in the environment name the proxy.",
+    Reason.OUR_LIMIT: "Raise what this machine gives the crawl: ulimit -n, LimitNOFILE, TasksMax, MemoryMax.",
     Reason.FIRST_BYTE_TIMEOUT: "FETCH_FIRST_BYTE_TIMEOUT_SECONDS is the longest wait.",
     Reason.RATE_LIMITED: "The host asks to wait, which is honoured.",
     Reason.CHALLENGE: "A wall against crawlers answered: ask the site's owner.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import BinaryIO
 
 from crawlerproject.errors import StorageError
 
+logger = logging.getLogger(__name__)
+
+_COPIED_BYTES = 1 << 20
 # Permissions of a new file: the operator's alone, or as the umask says.
 SECRET_FILE = 0o600
 _ANY = 0o666
@@ -92,6 +96,31 @@ def write_whole(path: Path, data: bytes, mode: int = _ANY) -> None:
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def put_back(descriptor: int, path: Path, flags: int = 0) -> int:
+    """Make the file of an open descriptor again under its name when that was removed; the descriptor to go on with.
+
+    What was written is there as long as the descriptor is open (which must be one to read by). Raises StorageError.
+    """
+    size = os.fstat(descriptor)
+    if size.st_nlink:
+        return descriptor
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
+        try:
+            for start in range(0, size.st_size, _COPIED_BYTES):
+                write_at(made, os.pread(descriptor, _COPIED_BYTES, start), start)
+            os.fsync(made)
+            sync_folder(path.parent)
+        except OSError:
+            os.close(made)
+            path.unlink(missing_ok=True)
+            raise
+    os.close(descriptor)
+    logger.warning("%s was removed while it is written; it was made again with all that it held", path)
+    return made
 
 
 def sync_folder(folder: Path) -> None:

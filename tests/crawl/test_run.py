@@ -8,7 +8,7 @@ import time
 import pytest
 
 from crawlerproject.crawl.run import Run
-from crawlerproject.runtime.clock import SteeredClock
+from crawlerproject.runtime.clock import SteeredClock, since_boot
 from crawlerproject.stores.operator_files.control import Pauses
 from tests.crawl.sessions import run_of
 
@@ -24,7 +24,7 @@ def test_the_clock_is_the_machines_until_a_fleet_has_another(monkeypatch: pytest
     monkeypatch.setattr("crawlerproject.crawl.run.CRAWL", SteeredClock())
     run = run_of()
     assert run.now() == pytest.approx(time.time(), abs=2)
-    run.follow(1_000_000.0 - time.monotonic())
+    run.follow(1_000_000.0 - since_boot())
     assert run.now() == pytest.approx(1_000_000.0, abs=2)
     assert run.running_seconds < 10
 
@@ -39,6 +39,29 @@ def test_a_pause_is_said_once_and_its_last_reason_kept(run: Run, caplog: pytest.
     with caplog.at_level(logging.WARNING):
         run.go_on()
     assert run.halted == ""
+
+
+def test_a_pause_that_comes_and_goes_is_said_once_a_minute(
+    run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that refuses files lets every commit try again; one that stays away is named as well."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with caplog.at_level(logging.WARNING):
+        for _ in range(30):
+            run.pause("no files")
+            clock[0] += 1.0
+            run.go_on()
+        assert len(caplog.messages) == 2
+        run.pause("no files")
+        assert (run.paused, len(caplog.messages)) == ("no files", 2)
+        clock[0] += 60.0
+        run.pause("no files")
+        run.pause("no files")
+        run.go_on()
+        run.pause("no room")
+
+    assert len(caplog.messages) == 5
 
 
 def test_the_operators_pause_halts_as_well(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -106,6 +107,15 @@ def test_back_off_grows(polite: Polite) -> None:
     grown = rests(visits)
     assert all(rest >= least * 0.9 for rest, least in zip(grown, (0.5, 1.0, 2.0, 2.0), strict=True))
     assert grown[3] < 4.0 * 0.9  # what doubling once more would be at least; a busy machine may add to a rest
+
+
+def test_a_page_that_was_cut_is_asked_for_once_more(polite: Polite) -> None:
+    """Its links may be behind the cut. A host whose answers always end so is believed after one page."""
+    visits = polite.at("broken-line.test")
+    asked = Counter(visit.path for visit in polite.at("cutter.test"))
+
+    assert [visit.path for visit in visits] == ["/robots.txt", "/", "/", "/behind"]
+    assert asked == {"/robots.txt": 1, "/": 2, "/0": 1, "/1": 1, "/2": 1, "/3": 1}
 
 
 def test_a_retry_after_that_says_nothing_is_none(polite: Polite) -> None:

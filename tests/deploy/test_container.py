@@ -65,6 +65,13 @@ def test_signals_reach_the_crawl_which_is_not_root() -> None:
     assert of("VOLUME") == ["/srv/crawls"]
 
 
+def test_a_browser_comes_with_what_controls_it() -> None:
+    """Playwright's driver has its libraries with it but for one, which Debian's Chromium does not need."""
+    (added,) = re.findall(r"\$\{CHROMIUM:\+([^}]*)\}", TEXT)
+
+    assert added.split() == ["chromium", "libatomic1"]
+
+
 def test_the_health_check_is_a_command_of_ours() -> None:
     """With an option that it has."""
     (check,) = of("HEALTHCHECK")

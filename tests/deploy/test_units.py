@@ -91,6 +91,14 @@ def test_the_stop_is_orderly(unit: Path) -> None:
     assert int(*values(unit, "LimitNOFILE")) > 4 * number("FRONTIER_MAX_IN_FLIGHT")
 
 
+def test_a_crawl_that_hangs_is_ended() -> None:
+    """Where the main process is a crawl it is heard, and one that has hung is not given the time of an orderly stop."""
+    for unit in (FOLDER / "crawl@.service", FOLDER / "recrawl@.service"):
+        assert values(unit, "NotifyAccess") == ["main"]
+        assert values(unit, "Restart") == ["on-failure"]  # of which an end by the watchdog is one
+        assert values(unit, "TimeoutAbortSec") == ["1min"]
+
+
 def test_all_are_in_the_same_sandbox() -> None:
     """What a unit may not do is written in each, since systemd has no include."""
     boxes = {unit.read_text().partition(SANDBOX)[2].partition("[Install]")[0].strip() for unit in UNITS}

@@ -101,13 +101,13 @@ def _deep() -> bytes:
     return odt("<text:span>" * 100_000)
 
 
-def _locked() -> bytes:
-    """With the flag of encryption on every entry."""
+def _flagged(flag: int) -> bytes:
+    """With a flag of its compression on every entry (APPNOTE.TXT 4.4.4)."""
     body = bytearray(docx("<w:p/>"))
     for mark, flags_at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         place = body.find(mark)
         while place >= 0:
-            body[place + flags_at] |= 1
+            body[place + flags_at] |= flag
             place = body.find(mark, place + 4)
     return bytes(body)
 
@@ -115,7 +115,8 @@ def _locked() -> bytes:
 @pytest.mark.parametrize(
     ("kind", "make", "why"),
     [
-        (DOCX, _bomb, TOO_LARGE), (DOCX, _many, TOO_LARGE), (ODT, _deep, BROKEN), (DOCX, _locked, LOCKED),
+        (DOCX, _bomb, TOO_LARGE), (DOCX, _many, TOO_LARGE), (ODT, _deep, BROKEN), (DOCX, lambda: _flagged(1), LOCKED),
+        (DOCX, lambda: _flagged(1 << 5), BROKEN), (DOCX, lambda: _flagged(1 << 6), BROKEN),
         (DOCX, lambda: b"PK\x03\x04 no zip", BROKEN), (DOCX, lambda: docx("<w:p/>")[:-30], BROKEN),
         (ODT, lambda: packed({}), BROKEN), (EPUB, lambda: packed({"META-INF/container.xml": CONTAINER}), BROKEN),
         (EPUB, lambda: packed({"META-INF/container.xml": "<no"}), BROKEN),

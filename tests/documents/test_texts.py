@@ -132,6 +132,29 @@ def test_a_hostile_document_costs_itself(pdfs: DocumentTexts, make: Callable[[],
     assert after.text == "What is said on the first page.\nAnd on the second."
 
 
+def test_a_title_with_half_a_character_costs_the_title_only(pdfs: DocumentTexts) -> None:
+    """A lone surrogate of UTF-16, which cannot be decoded."""
+    page = pdfs.read(PDF, GOOD.replace(b"<FEFF0054", b"<FEFFD800"), URL)
+
+    assert page is not None
+    assert (page.title, page.text.partition("\n")[0]) == ("", "What is said on the first page.")
+
+
+def test_a_process_that_dies_between_two_documents_costs_one(pdfs: DocumentTexts) -> None:
+    """Killed while it waits: the next document is lost, the one after it is read, and nothing stays open."""
+    assert pdfs.read(PDF, GOOD, URL) is not None
+    opened = os.listdir("/proc/self/fd")
+    process = pdfs._process
+    assert process is not None
+    process.kill()
+    process.wait()
+
+    assert pdfs.read(PDF, GOOD, URL) is None
+    assert dict(pdfs.failed) == {CRASHED: 1}
+    assert pdfs.read(PDF, GOOD, URL) is not None
+    assert len(os.listdir("/proc/self/fd")) == len(opened)
+
+
 def test_a_bomb_meets_the_bound_of_memory() -> None:
     """Its process dies of it, ours does not grow; after three the rest of that site is not even tried."""
     pdfs = DocumentTexts(seconds=300)  # a busy machine may need longer than the process gives itself, which then dies

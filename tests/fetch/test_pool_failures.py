@@ -13,6 +13,7 @@ from crawlerproject.errors import FetchError
 from crawlerproject.reasons import Reason
 from tests.fetch.pools import GET, at, failing, pool_with
 from tests.fetch.servers import answering, ok, run, serving
+from tests.open_files import no_more_files
 from tests.web.waiting import busyness, eventually, unread
 
 NO_END = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
@@ -191,5 +192,17 @@ def test_reset_is_no_end_of_a_body_read_until_close() -> None:
             answer = await pool.fetch(at(server.port), GET)
             assert (answer.wire.body, answer.wire.truncated) == (b"part", "disconnect")
         pool.close()
+
+    run(main())
+
+
+def test_no_file_is_left_for_a_connection() -> None:
+    """EMFILE is ours: it says nothing of the host."""
+
+    async def main() -> None:
+        async with answering(ok()) as server:
+            with no_more_files():
+                error = await failing(pool_with(), at(server.port))
+            assert error.reason is Reason.OUR_LIMIT
 
     run(main())

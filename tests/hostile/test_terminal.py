@@ -316,6 +316,8 @@ def test_a_value_in_one_line(text: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ('redis://h?password=a"b', 'redis://h?password=***"b'),
+        (r'{"a":"redis://h?password=a\"b"}', r'{"a":"redis://h?password=***\"b"}'),
         ("redis://me:hunter2@h:1/0", "redis://me:***@h:1/0"),
         ("via http://:p@ss@proxy:3128, again http://u:p@q/", "via http://:***@proxy:3128, again http://u:***@q/"),
         ("http://h:80/a@b", "http://h:80/a@b"),
@@ -329,6 +331,15 @@ def test_a_value_in_one_line(text: str, line: str) -> None:
 def test_passwords_in_addresses(text: str, shown: str) -> None:
     """The user stays, the password goes; what only looks like one is left alone."""
     assert without_passwords(text) == shown
+
+
+@pytest.mark.parametrize("text", ['redis://h?password=a"b', "redis://h?x=\\&password=c\\", "http://u:p\\@h"])
+def test_what_loses_its_password_is_still_json(text: str) -> None:
+    """A quote or a backslash beside it takes no sign of JSON's along."""
+    shown = json.loads(json_text({"value": text, "next": 1}))
+
+    assert shown["next"] == 1
+    assert "***" in shown["value"]
 
 
 @pytest.mark.parametrize("piece", ["://", "://a:", "://a:b", "a:@", "\x1b", "://a:b://"])

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+import crawlerproject.reading.reader as reader_module
 from crawlerproject import native
+from crawlerproject.errors import FetchError
 from crawlerproject.parse.links import linked
 from crawlerproject.parse.lists import entries_of_sitemap
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
@@ -25,6 +27,7 @@ from crawlerproject.rules.traps.text_marks import text_marks
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import FLAG_SITEMAP, QueuedPage
 from tests.fetch.servers import run
+from tests.open_files import no_more_files
 
 URL = "http://big.test/page"
 WORDS = " ".join(f"word{number}" for number in range(400))
@@ -210,3 +213,15 @@ def test_pages_of_a_domain_that_could_not_be_read_wait_behind_others() -> None:
         assert order.index("http://good.test/") < order.index(evil[2])
 
     reading_with(use, seconds=0.5)
+
+
+def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moment without files (or processes) is waited for; a longer one is said to be no page's fault, and ends too."""
+    monkeypatch.setattr(reader_module, "_START_AGAIN_SECONDS", (0.01, 0.01))
+
+    async def use(reader: Reader) -> None:
+        with no_more_files(), pytest.raises(FetchError, match="no process to read it could be started"):
+            await reader.read(job(), PAGE)
+        assert (await reader.read(job(), PAGE)).links == 12_345
+
+    reading_with(use)

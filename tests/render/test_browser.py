@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,6 +272,66 @@ def test_a_browser_that_does_not_start_is_missing(monkeypatch: pytest.MonkeyPatc
         assert str(missing.value) == "/opt/chrome does not start: Executable doesn't exist"
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("moments", [2, 99])
+def test_one_that_did_start_is_waited_for(monkeypatch: pytest.MonkeyPatch, moments: int) -> None:
+    """The machine has no process for it at the moment; a browser that stays away is missing, as one at the start."""
+    monkeypatch.setattr(browsers, "_START_AGAIN_SECONDS", (0.0, 0.0, 0.0))
+    refused: list[str] = []
+
+    def refuses(path: str) -> None:
+        if len(Handler.started) == 1 and len(refused) < moments:
+            refused.append(path)
+            raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(Handler, "refuses", staticmethod(refuses))
+
+    async def main() -> None:
+        browser = made()
+        await browser.show(visit_of(), "a.test")
+        Handler.started[0].browser.connected = False
+        if moments == 99:
+            with pytest.raises(BrowserMissing, match="Resource temporarily unavailable"):
+                await browser.show(visit_of(), "a.test")
+        else:
+            await browser.show(visit_of(), "a.test")
+        await browser.close()
+
+    asyncio.run(main())
+
+    assert len(refused) == min(moments, 4)
+
+
+def test_a_launcher_that_was_removed_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """systemd-tmpfiles removes what is ten days old in /tmp; the browser keeps its namespace."""
+    made_so_far: list[Path] = []
+
+    class Launcher:
+        def __init__(self, path: str) -> None:
+            made_so_far.append(tmp_path / str(len(made_so_far)))
+            made_so_far[-1].touch()
+            self.path = str(made_so_far[-1])
+
+        def close(self) -> None:
+            Path(self.path).unlink(missing_ok=True)
+
+    monkeypatch.setattr(browsers, "Launcher", Launcher)
+
+    async def main() -> None:
+        browser = made()
+        for removed in (True, False, False):
+            await browser.show(visit_of(), "a.test")
+            Handler.started[-1].browser.connected = False
+            if removed:
+                made_so_far[-1].unlink()
+        await browser.close()
+
+    asyncio.run(main())
+
+    paths = [handler.options["executable_path"] for handler in Handler.started]
+    assert paths == [str(made_so_far[0]), str(made_so_far[1]), str(made_so_far[1])]
+    assert not any(path.exists() for path in made_so_far)
 
 
 def test_it_starts_in_a_namespace_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

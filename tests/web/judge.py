@@ -22,6 +22,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 TOLERANCE_SECONDS = 0.005  # nginx logs whole milliseconds for both ends; the rest is scheduling on a busy machine
 _RATE_LIMITED, _SERVER_ERROR = 429, 500  # from 500 on: a crawler comes back, so that may be archived repeatedly
+_CUT = 599  # in place of the status of an answer that broke off, which is asked for again as well
 _PLACE = ("Target-URI", "Date")  # of a record: what a revisit says of its original beside the id
 _SHOWN = 15  # lines printed of a long list
 
@@ -226,7 +227,8 @@ def read_captures(*folders: Path) -> dict[str, Counter[int]]:
                 if record.rec_type in ("response", "revisit"):
                     url = record.rec_headers.get_header("WARC-Target-URI")
                     status = record.http_headers.get_statuscode() if record.http_headers else "0"
-                    captures[url][int(status) if status and status.isdigit() else 0] += 1
+                    cut = record.rec_headers.get_header("WARC-Truncated") == "disconnect"
+                    captures[url][_CUT if cut else int(status) if status and status.isdigit() else 0] += 1
     return captures
 
 

@@ -44,7 +44,7 @@ def _set_crawls() -> None:
     """The crawl's own clock, as it is set when it is imported."""
     from crawlerproject.runtime import clock
 
-    clock._EPOCH = clock.epoch_of_monotonic()
+    clock._EPOCH = clock.epoch_of_boot()
     clock.CRAWL.follow(clock._EPOCH)
 
 

@@ -56,7 +56,7 @@ _OWN_TO_A_PROCESS = {
     "crawlerproject/__init__.py": {"os.environ.setdefault"},  # run again
     "crawlerproject/commands/fleet.py": {"uuid.uuid4"},  # imported again
     "crawlerproject/hooks/delivery.py": {"urllib.request.build_opener"},  # it reads proxies: with them nothing is kept
-    "crawlerproject/runtime/clock.py": {"epoch_of_monotonic"},  # set again
+    "crawlerproject/runtime/clock.py": {"epoch_of_boot"},  # set again
     "crawlerproject/settings.py": {"_read_user_settings"},  # with such settings nothing is kept
 }
 _OWN_WORDS = re.compile(

@@ -344,7 +344,7 @@ def _renew() -> None:
 
     importlib.reload(crawlerproject)  # it sets a variable of the environment
     settings._USER = read_user_settings(os.environ)
-    clock._EPOCH = clock.epoch_of_monotonic()
+    clock._EPOCH = clock.epoch_of_boot()
     clock.CRAWL.follow(clock._EPOCH)
     for name in _MADE_ANEW:
         del sys.modules[name]

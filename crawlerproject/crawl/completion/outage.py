@@ -4,7 +4,7 @@ A failure waits for the answer to a request that was sent after it, which says t
 within a fraction of a second. When none comes for a second, connections are opened to some addresses that answered of
 late, and nothing is sent on them. One that opens says the same. When none does, the crawl waits, and what failed waits
 as if it had never been asked for. From then on the addresses are tried in turn, and one ordinary request goes with
-each try.
+each try. What fails for want of files, memory or processes of this machine is spared at once.
 
 Where a captive portal answers in the place of every host, plain HTTP proves nothing: what failed under https waits for
 an answer under https, and those addresses are tried first, certificates included.
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.items import FailedFetch, FetchedPage
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import UNSENT_FAILURES
 from crawlerproject.rules.politeness.outage import (
     BELIEVED_DEAD_SECONDS,
@@ -35,6 +36,7 @@ from crawlerproject.rules.politeness.outage import (
     next_try_seconds,
 )
 from crawlerproject.rules.readable import human_seconds
+from crawlerproject.rules.remedies import REMEDIES
 from crawlerproject.rules.url.hosts import host_name
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ WHY = "no host is reached any more; is this machine's network up? It is tried ev
 _AT_A_TIME = 2
 # A known address is remembered once in so long: to do so with each answer would only cost.
 _REMEMBER_SECONDS = 1.0
+# A limit of this process is met by every request: it is said once in so long.
+_SAY_AGAIN_SECONDS = 60.0
 
 
 class Ends(Protocol):
@@ -93,6 +97,7 @@ class Outage:
         self._witnesses: dict[str, Endpoint] = {}  # by address, the latest last
         self._remember_at = 0.0
         self._any_reached = False
+        self._say_again_at = 0.0
         self._strangers: set[str] = set()  # that failed before any host answered
         self._spared = 0
         self._probe = False
@@ -106,7 +111,13 @@ class Outage:
     def takes(self, ending: Ending) -> bool:
         """Whether the end is put off, or was: a failure of which it must be seen first whose it is."""
         outcome, lease = ending.outcome, ending.lease
-        if not isinstance(outcome, FetchedPage | FailedFetch) or not self._longest_seconds:
+        if not isinstance(outcome, FetchedPage | FailedFetch):
+            return False
+        if outcome.reason is Reason.OUR_LIMIT:
+            self._say_limit(outcome.error)
+            self._ends.spare(ending)
+            return True
+        if not self._longest_seconds:
             return False
         status = outcome.status
         if status is not None and status != NETWORK_AUTHENTICATION:
@@ -140,6 +151,11 @@ class Outage:
             self._task = None
         self._spare_held()
         self.shut, self._down_since, self._run.outage = False, 0.0, ""
+
+    def _say_limit(self, what: str) -> None:
+        if self._run.now() >= self._say_again_at:
+            self._say_again_at = self._run.now() + _SAY_AGAIN_SECONDS
+            logger.error("Requests wait for want of what is ours: %s. %s", what, REMEDIES[Reason.OUR_LIMIT])
 
     def _suspects(self, host: str) -> bool:
         """Whether there is anything to compare the failure with."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from crawlerproject.pipelines.warc import Records
     from crawlerproject.stores.archive.archive import Written
 
+# A host whose request met a limit of ours rests so long: what it sent may have to be sent once more (ours).
+_LIMIT_REST_SECONDS = 60.0
 _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what brings a page further
 
 
@@ -81,10 +83,12 @@ class PageCompletion:
             self._frontier.put_back(lease, self._run.now())
 
     def spare(self, ending: Ending) -> None:
-        """Return the lease of a request that failed through our own network, as if it had never been sent."""
-        self._run.stats.inc_value(f"spared/{ending.outcome.reason}")
+        """Return the lease of a request that failed through no fault of its host's, as if it had never been sent."""
+        reason = ending.outcome.reason
+        self._run.stats.inc_value(f"spared/{reason}")
         if not ending.lease.ended:
-            self._frontier.spare(ending.lease, self._run.now())
+            now, rests = self._run.now(), _LIMIT_REST_SECONDS if reason is Reason.OUR_LIMIT else 0.0
+            self._frontier.spare(ending.lease, now, now + rests)
 
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""
@@ -136,6 +140,7 @@ class PageCompletion:
             stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
+            cut=wire is not None and wire.truncated == "disconnect" and outcome.status == 200,
         )
         if lease.is_robots:
             verdict = robots_verdict(outcome.status if outcome.usable else None)

@@ -10,12 +10,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, again, best, chosen_since, scored
+from crawlerproject.frontier.learned.revisit_queue import (
+    DueRevisit,
+    RevisitPolicy,
+    again,
+    best,
+    chosen_since,
+    scored,
+    sorted_some,
+)
 from crawlerproject.rules.revisits.budget_shares import counted, visits_of
 from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.url.hosts import host_key
@@ -29,8 +36,7 @@ from crawlerproject.stores.redis.rounds import Round, Rounds
 # A commit waits so long for the reading of known pages, at most: as long as it usually is until the next one. Nothing
 # else waits for it.
 _READ_SECONDS = 1.0
-# Revisits queued between two commits: half of what Redis gets at once (buffer/outbox.py). Without a budget so many due
-# pages are sorted at a time, some 5 MB.
+# Revisits queued between two commits: half of what Redis gets at once (buffer/outbox.py).
 _A_COMMIT = 5_000
 # Of these, in one turn of the loop: some 10 ms.
 _A_TURN = 250
@@ -105,7 +111,7 @@ class RevisitRound:
     def _all_of(self, partitions: list[int]) -> Iterator[_Step | None]:
         for partition in partitions:
             found = (page for some in self._due(partition) for page in some)
-            while some := sorted(islice(found, _A_COMMIT), reverse=True):
+            for some in sorted_some(found, _A_COMMIT):
                 yield _Step(partition, some, last=False)
             yield _Step(partition, [], last=True)
 

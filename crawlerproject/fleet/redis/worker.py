@@ -91,7 +91,7 @@ class Fleet:
         self._rate = PageRate(since_boot())
 
     def begin(self) -> float:
-        """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
+        """Join; the store's time when ``since_boot()`` was 0. Raises OperatorError: the name is taken. Blocking."""
         base = self.store.store
         before, self._incarnation = self._identity.incarnations(), uuid.uuid4().hex
         self.running_seconds = self.fleet.running_seconds()

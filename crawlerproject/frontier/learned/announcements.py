@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import Address
+from crawlerproject.runtime.lru import LruCache
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A host that has announced nothing before is believed so often in one run (ours): enough to find out.
 _CREDIT = 20
+# Hosts whose credit is remembered, those asked last: 15 MB. One that is forgotten has it anew.
+_HOSTS_KEPT = 100_000
 # Clocks differ; a date further ahead than this is a mistake.
 _AHEAD_SECONDS = DAY_SECONDS
 
@@ -30,7 +32,7 @@ class Announcements:
         self._frontier = frontier
         self._revisits = revisits
         self._recrawl = recrawl
-        self._believed: Counter[str] = Counter()  # by host, in this run
+        self._believed: LruCache[str, int] = LruCache(_HOSTS_KEPT)  # pages by host, in this run
         frontier.changed = self.changed
 
     def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
@@ -56,7 +58,8 @@ class Announcements:
         if not history.visits or history.queued_at or history.announced or changed_at <= history.seen_at:
             return None
         host = self._revisits.of(address.host)
-        if not host.believes_lastmod or self._believed[address.host] >= _CREDIT + 2 * host.lastmod_kept:
+        believed = self._believed.get(address.host) or 0
+        if not host.believes_lastmod or believed >= _CREDIT + 2 * host.lastmod_kept:
             return None
-        self._believed[address.host] += 1
+        self._believed[address.host] = believed + 1
         return DueRevisit(0.0, address.key, record, history._replace(announced=1.0))

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 # A robots.txt that was redirected is asked for again when no answer came for so long (ours).
 _REDIRECTED_ROBOTS_SECONDS = 120.0
+# Those that never got an answer are forgotten when so many are known: 2 MB.
+_SWEPT_AT = 10_000
 
 
 class RobotsResponses:
@@ -37,6 +39,7 @@ class RobotsResponses:
         self._politeness = politeness
         self._rng = rng
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
+        self._sweep_at = _SWEPT_AT
 
     def answered(self, lease: Lease, outcome: FetchOutcome, body: bytes, now: float) -> None:
         """Take in an answer, or the failure to get one."""
@@ -132,6 +135,9 @@ class RobotsResponses:
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS
         if self._redirected.get(origin, 0.0) <= now or lease.stored:
             self._redirected[origin] = answered_by
+            if len(self._redirected) > self._sweep_at:
+                self._redirected = {each: until for each, until in self._redirected.items() if until > now}
+                self._sweep_at = max(_SWEPT_AT, 2 * len(self._redirected))
             if (host and host.given_up) or not self._may_follow(lease, origin, target, now):
                 return False
             hops = lease.row.hops + "R"

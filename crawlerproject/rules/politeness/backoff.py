@@ -44,6 +44,7 @@ _FAILURES: dict[Reason, Failure] = {
     Reason.DISCONNECTED: Failure(_MINUTE, 3, True),
     Reason.BAD_RESPONSE: Failure(_MINUTE, 2, False),
     Reason.HEADER_TOO_LARGE: Failure(0.0, 1, False),  # the same next time
+    Reason.OUR_LIMIT: Failure(_MINUTE, 6, False),  # our side's trouble; a crawl counts no try for it at all
     Reason.INTERNAL_ERROR: Failure(_MINUTE, 2, False),  # ours: do not hammer while we are broken
     Reason.ROBOTS_UNREACHABLE: Failure(10 * _MINUTE, 6, True),  # StormCrawler: an hour; ours: sooner
     Reason.RATE_LIMITED: Failure(_MINUTE, 6, True),
@@ -57,7 +58,9 @@ _FINAL = Failure(0.0, 1, False)
 FAILURES: dict[Reason, Failure] = {reason: _FAILURES.get(reason, _FINAL) for reason in Reason}
 
 # Failures that speak against the host: the proxy's and our own do not, and what was never sent does not either.
-THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD, Reason.POISON}
+THEIR_FAILURES = frozenset(_FAILURES) - {
+    *(Reason.PROXY_FAILED, Reason.OUR_LIMIT, Reason.INTERNAL_ERROR, Reason.PACE_GUARD, Reason.POISON)
+}
 
 # The port did not take the connection: another address of the host may, and another port of it.
 PORT_FAILURES = frozenset(

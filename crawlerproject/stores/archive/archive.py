@@ -126,6 +126,7 @@ class Archive:
 
     def flush(self) -> None:
         """Hand everything buffered to the operating system: it survives the death of the process."""
+        self.warc.keep()
         self._index.flush()
         self.log.flush()
 

@@ -8,11 +8,9 @@ has its pages in the first list, since viewers show that one.
 from __future__ import annotations
 
 import gzip
-import heapq
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from itertools import chain, islice
@@ -28,6 +26,7 @@ from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import new_file, sync_folder, write_whole
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.index.cdxj_lines import merged_lines
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
@@ -102,16 +101,15 @@ class WaczWriter:
         def packed() -> Iterator[bytes]:
             nonlocal count
             offset = 0
-            with ExitStack() as stack:
-                lines = heapq.merge(*(stack.enter_context(index.open("rb")) for index in indexes))
-                while block := list(islice(lines, LINES_PER_BLOCK)):
-                    count += len(block)
-                    data = gzip.compress(b"".join(block), mtime=0)
-                    place = {"offset": offset, "length": len(data), "digest": f"sha256:{sha256(data).hexdigest()}"}
-                    key = b" ".join(block[0].split(b" ", 2)[:2])
-                    blocks.append(b"%b %b\n" % (key, json.dumps({**place, "filename": "index.cdx.gz"}).encode()))
-                    offset += len(data)
-                    yield data
+            lines = merged_lines(indexes)
+            while block := list(islice(lines, LINES_PER_BLOCK)):
+                count += len(block)
+                data = gzip.compress(b"".join(block), mtime=0)
+                place = {"offset": offset, "length": len(data), "digest": f"sha256:{sha256(data).hexdigest()}"}
+                key = b" ".join(block[0].split(b" ", 2)[:2])
+                blocks.append(b"%b %b\n" % (key, json.dumps({**place, "filename": "index.cdx.gz"}).encode()))
+                offset += len(data)
+                yield data
 
         self.add("indexes/index.cdx.gz", packed())
         self.add("indexes/index.idx", blocks)

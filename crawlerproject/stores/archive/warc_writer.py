@@ -19,7 +19,7 @@ import orjson
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.rules.archive.warc_records import warcinfo
-from crawlerproject.stores.atomic_files import StorageFull, storage_errors, sync_folder, write_at
+from crawlerproject.stores.atomic_files import StorageFull, put_back, storage_errors, sync_folder, write_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX
 from crawlerproject.stores.index.cdxj import CdxjFiles
 
@@ -121,6 +121,11 @@ class WarcFiles:
         """Whether the open file has reached its size."""
         return self._descriptor >= 0 and self._length >= self._series.max_bytes
 
+    def keep(self) -> None:
+        """Make the open file again when it was removed from its folder. Raises StorageError."""
+        if self._descriptor >= 0:
+            self._descriptor = put_back(self._descriptor, self._path.with_name(f"{self._path.name}{OPEN_SUFFIX}"))
+
     def sync(self) -> None:
         """Make what was appended survive a power loss. May run in a thread, not while a file is closed."""
         if self._descriptor >= 0:
@@ -153,6 +158,7 @@ class WarcFiles:
         path = self.folder / f"{filename}{OPEN_SUFFIX}"
         first = warcinfo(self._series.description, filename=filename, record_id=self.warcinfo_id, now=now)
         with storage_errors(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
             try:
                 write_at(descriptor, first, 0)

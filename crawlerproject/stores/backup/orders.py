@@ -1,7 +1,7 @@
 """How a command has a running crawl make checkpoints of its frontier, by files in each process's ``control/``.
 
 ``backup.json`` is the order, ``backup-answer.json`` what the process says to it, ``backup.lock`` is locked for as long
-as the command lives: an order without it is nobody's any more.
+as the command lives: an order without it is out of date.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from crawlerproject.rules.readable import counted, moment
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import move_aside, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile, has_our_name
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors, sync_file, sync_folder
 from crawlerproject.stores.backup.contents import Backup, FolderThen
 from crawlerproject.stores.backup.making import ORDERS, SMALL, copy_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, take_lock
@@ -176,7 +176,8 @@ def _put_frontier(source: CrawlDir, folder: CrawlDir, then: FolderThen) -> Path 
             return moved_aside(folder) if folder.has_frontier() else None
         folder.frontier_unfinished.mkdir(mode=0o700)
         for path in source.frontier.iterdir():
-            copy_file(path, folder.frontier_unfinished / path.name)
+            copy_file(path, copy := folder.frontier_unfinished / path.name)
+            sync_file(copy)
     with closing(RocksStore(folder.frontier_unfinished)) as store:
         # Requests since are not known: every host waits its pause first.
         store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))

@@ -158,6 +158,7 @@ class CdxjFiles:
     def _write_journal(self, filename: str) -> None:
         journal = self._journal(filename)
         with storage_errors(journal):
+            self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 while data := self._unwritten[filename]:
@@ -167,6 +168,7 @@ class CdxjFiles:
         del self._unwritten[filename]
 
     def _write_index(self, warc: Path, rows: list[CdxjEntry]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         if self._parquet is not None:
             self._parquet.write(warc, first_member(warc), rows)
         # Sorted in pieces: one long sort would hold Python's lock, and with it the crawl beside it.

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import orjson
 from isal import isal_zlib
 
-from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import new_file, put_back, storage_errors, sync_folder
 
 COPY_BYTES = 1 << 20
 """Bytes compressed at once."""
@@ -64,6 +64,8 @@ class RequestLog:
 
     def flush(self) -> None:
         """Hand all lines to the system; raises StorageError and keeps what was not written for the next time."""
+        if self._descriptor >= 0:
+            self._descriptor = put_back(self._descriptor, self.folder / _name(self._open_day), os.O_APPEND)
         self._write_out()
         for day in sorted(self._waiting):
             if day != self._open_day:
@@ -94,6 +96,7 @@ class RequestLog:
         """Open the file of ``day``, ending a torn last line, and tidy up the days before it."""
         path = self.folder / _name(day)
         with storage_errors(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             size = os.fstat(descriptor).st_size
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"

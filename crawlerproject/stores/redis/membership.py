@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from crawlerproject.errors import NameTaken
+from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import address_key, fleet_keys, worker_keys
@@ -27,7 +27,7 @@ class FleetStatus(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """The store's clock beside ours (``time.monotonic``)."""
+    """The store's clock beside ours (``since_boot``)."""
 
     seconds: float  # the store's time (epoch seconds) when ours was 0
     doubt_seconds: float  # so much more or less, at most
@@ -102,9 +102,9 @@ class RedisFleet:
         return min((self._asked_epoch() for _ in range(_CLOCK_TRIES)), key=lambda found: found.doubt_seconds)
 
     def _asked_epoch(self) -> Epoch:
-        asked = time.monotonic()
+        asked = since_boot()
         seconds, micros = map(int, self.link.call(scripts.TELL_TIME, [self._keys.seen]))
-        doubt_seconds = (time.monotonic() - asked) / 2
+        doubt_seconds = (since_boot() - asked) / 2
         return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
 
     def report(self, incarnation: str, report: Report, partitions: int) -> FleetStatus | None:

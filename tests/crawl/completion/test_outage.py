@@ -241,6 +241,18 @@ def test_what_must_be_sent_once_is_not_spared(line: Line) -> None:
     assert line.spared == ["hub.test"]
 
 
+@pytest.mark.parametrize("longest_seconds", [WEEK, 0.0])
+def test_limits_of_ours_are_not_a_hosts_fault(longest_seconds: float, caplog: pytest.LogCaptureFixture) -> None:
+    """No file is left for a connection: the request waits, at once and always, and the log says so once a minute."""
+    line = Line(longest_seconds)
+
+    for _ in range(3):
+        assert line.fail("a.test", Reason.OUR_LIMIT)
+
+    assert (line.spared, line.blamed) == (["a.test"] * 3, [])
+    assert caplog.text.count("LimitNOFILE") == 1
+
+
 def test_it_can_be_switched_off() -> None:
     """NETWORK_MAX_WAIT_SECONDS=0: every failure is the host's, at once."""
     line = Line(longest_seconds=0.0)

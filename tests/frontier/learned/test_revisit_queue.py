@@ -1,6 +1,8 @@
 """Which known pages are chosen: the table's refusals, the budget, and what is worth most."""
 
-from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, again, due
+from collections.abc import Iterator
+
+from crawlerproject.frontier.learned.revisit_queue import SORTED_AT_A_TIME, DueRevisit, RevisitPolicy, again, due
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.priority import REQUISITE_PLACES, priority
@@ -22,8 +24,8 @@ def page(name: str, days: float, status: int = 200, **more: object) -> tuple[byt
 
 def names(pages: list[tuple[bytes, PageRecord]], budget: int | None = None) -> list[str]:
     """The chosen ones, the best first."""
-    chosen = due(pages, lambda host: HostHistory(), NOW, RevisitPolicy(budget, RECENT))
-    return [one.key.decode() for one in chosen]
+    lists = due(pages, lambda host: HostHistory(), NOW, RevisitPolicy(budget, RECENT))
+    return [one.key.decode() for chosen in lists for one in chosen]
 
 
 def test_pages_that_need_no_request_are_left_out() -> None:
@@ -39,6 +41,25 @@ def test_pages_that_need_no_request_are_left_out() -> None:
     ]
 
     assert set(names(pages)) == {"due", "announced", "feed"}
+
+
+def test_all_due_pages_are_never_in_memory_together() -> None:
+    """Without a budget a list is handed out before more is read than it needs; each page is in one of them."""
+    count, read = 3 * SORTED_AT_A_TIME + 1, 0
+
+    def pages() -> Iterator[tuple[bytes, PageRecord]]:
+        nonlocal read
+        for read in range(1, count + 1):
+            yield page(str(read), 5 + read % 7)
+
+    found: list[str] = []
+    for chosen in due(pages(), lambda host: HostHistory(), NOW, RevisitPolicy(None, RECENT)):
+        assert chosen == sorted(chosen, reverse=True)
+        found += [one.key.decode() for one in chosen]
+        assert len(chosen) <= SORTED_AT_A_TIME
+        assert read - len(found) < SORTED_AT_A_TIME
+
+    assert sorted(found, key=int) == [str(number) for number in range(1, count + 1)]
 
 
 def test_a_budget_takes_the_best() -> None:

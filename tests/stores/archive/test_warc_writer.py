@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from crawlerproject.reports.warc_check import check_file
@@ -244,6 +246,25 @@ def test_close_can_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StorageError):
         warc.close()
     assert warc.close() is not None
+
+
+def test_a_file_that_is_removed_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With its folder, before or after a capture: all that it held is in the file that is closed in the end."""
+    warc = files(tmp_path / "warc")
+    add(warc)
+    warc.keep()
+    shutil.rmtree(tmp_path / "warc")
+    add(warc, "http://a.test/2")
+    warc.keep()
+    add(warc, "http://a.test/3")
+    warc.sync()
+    warc.close()
+
+    (path,) = (tmp_path / "warc").iterdir()
+    assert_clean(path)
+    with path.open("rb") as stream:
+        assert sum(record.rec_type == "response" for record in ArchiveIterator(stream)) == 3
+    assert caplog.text.count("made again") == 1
 
 
 def test_index_of_a_closed_file(tmp_path: Path) -> None:

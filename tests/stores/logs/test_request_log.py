@@ -3,6 +3,7 @@
 import errno
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,17 @@ def test_a_closed_day_gets_a_twin_that_goes_with_it(tmp_path: Path) -> None:
     log.close()
 
     assert not twin.exists()
+
+
+def test_a_log_that_is_removed_is_made_again(tmp_path: Path) -> None:
+    """By an operator who wants room: lines of today come back, folder and all, and each once."""
+    log = RequestLog(tmp_path / "log", 31)
+    log.write(NOON, {"n": 0})
+    log.flush()
+    shutil.rmtree(tmp_path / "log")
+    log.write(NOON, {"n": 1})
+    log.flush()
+    log.write(NOON, {"n": 2})
+    log.close()
+
+    assert numbers(tmp_path / "log") == [0, 1, 2]

@@ -22,13 +22,27 @@ _INSIDE = "127.200.0."
 _SILENCE = Answer(0, (), close=True)  # the connection ends without a byte
 _LONG_SECONDS = 4.0  # longer than the crawl waits for a first byte
 _DEAD_PAGES = 12
+_CUT_PAGES = 4
 
 
 def manners_world(port: int) -> World:
     """All sites, linked from ``patience.test``."""
     world = small_world(port)
     fronts: list[str] = []
-    for build in (_rests, _absurd, _backing_off, _dead, _robots_late, _jumps, _crowd, _fan, _hours, _rate, _flapping):
+    for build in (
+        _rests,
+        _absurd,
+        _backing_off,
+        _dead,
+        _robots_late,
+        _jumps,
+        _crowd,
+        _fan,
+        _hours,
+        _rate,
+        _flapping,
+        _cut,
+    ):
         fronts += build(world)
     _inside(world, fronts)
     site = world.site("patience.test")
@@ -153,6 +167,24 @@ def _flapping(world: World) -> list[str]:
     for path, first in {"/1": _SILENCE, "/2": broken, "/3": answer(b"later", status=503), "/4": _SILENCE}.items():
         site.pages[path] = site.pages[path]._replace(first=(first,))
     return [world.url("flap.test")]
+
+
+def _cut(world: World) -> list[str]:
+    """A front page whose connection broke before its link, once; a host that promises more than it has, always."""
+    site = _site(world, "broken-line.test", ["/behind"])
+    whole = site.pages["/"].answer.pieces[0]
+    half = Answer(200, (whole[: whole.index(b"<ul>")],), close=True)
+    site.pages["/"] = site.pages["/"]._replace(first=(half,))
+    cutter = _site(world, "cutter.test", [f"/{number}" for number in range(_CUT_PAGES)])
+    for path, page in cutter.pages.items():
+        if path != "/robots.txt":
+            cutter.pages[path] = page._replace(answer=page.answer._replace(pieces=_longer(page.answer), close=True))
+    return [world.url("broken-line.test"), world.url("cutter.test")]
+
+
+def _longer(answer: Answer) -> tuple[bytes, ...]:
+    """The same under a Content-Length that is much longer."""
+    return (answer.pieces[0].replace(b"Content-Length: ", b"Content-Length: 9"),)
 
 
 def _inside(world: World, fronts: list[str]) -> None:
