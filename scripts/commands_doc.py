@@ -146,6 +146,11 @@ def runs(port: int) -> list[Run]:
             "Any index in Common Crawl's form will do; here it is that of our own crawl.",
         ),
         Run("state restore kept/web", "after", "What the archive has gained since is kept aside, and fetched again."),
+        Run(
+            "state migrate --check",
+            "after",
+            "Before the start of a newer version: what it would do ([upgrades.md](upgrades.md)).",
+        ),
     ]
 
 

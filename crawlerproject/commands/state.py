@@ -1,9 +1,10 @@
-"""``scrapy state``: a crawl's frontier moved between its folder and Redis; backups of it, made and put back."""
+"""``scrapy state``: a crawl's frontier moved between its folder and Redis; backups of it; migrations of its formats."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,8 +24,9 @@ from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import ALONE
+from crawlerproject.stores.formats.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES, without_password
 from crawlerproject.terminal import say
 
@@ -35,15 +37,17 @@ _WAIT_SECONDS = 120.0
 
 
 class Command(OperatorCommand):
-    """``copy`` changes TO only, ``backup`` makes DIR, ``restore`` changes CRAWL_DIR."""
+    """``copy`` changes TO only, ``backup`` makes DIR, ``restore`` and ``migrate`` change CRAWL_DIR."""
 
-    arguments = "copy FROM TO | backup DIR [--wait SECONDS] | restore DIR"
-    summary = "Copy a stopped crawl's frontier from its folder to Redis, or back; make and put back backups"
+    arguments = "copy FROM TO | backup DIR [--wait SECONDS] | restore DIR | migrate [--check]"
+    summary = "Copy a stopped crawl's frontier from its folder to Redis, or back; backups; migrations"
     details = (
         "backup: make a backup of the state of the crawl that CRAWL_DIR names, while it runs or not, in DIR, which is "
         "new. What is archived is not in it: copy warc/, index/ and log/ afterwards. restore: bring the crawl in "
         "CRAWL_DIR, a new folder with a copy of the archive or its own, to where it was; what the archive gained since "
-        "is kept in torn/. copy: one of FROM and TO is a crawl's folder, the other a Redis (the crawl is called "
+        "is kept in torn/. migrate: bring the folders of the crawl that CRAWL_DIR names, which does not run, from the "
+        "formats of an earlier version to today's; a start does so with the folder that it writes into. "
+        "copy: one of FROM and TO is a crawl's folder, the other a Redis (the crawl is called "
         "FLEET_CRAWL there). An "
         "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
         "pages and hosts are compared. What several workers on one machine hold is brought together first. WARC files "
@@ -59,6 +63,7 @@ class Command(OperatorCommand):
             metavar="SECONDS",
             help=f"backup: how long a running crawl may take to make its checkpoint ({_WAIT_SECONDS:g})",
         )
+        parser.add_argument("--check", action="store_true", help="migrate: say what would be done, and change nothing")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do what the first argument says."""
@@ -69,10 +74,14 @@ class Command(OperatorCommand):
                 self._back_up(target, opts.wait)
             case ["restore", source]:
                 restore(read_backup(Path(source)), self._crawl(), _say)
+            case ["migrate"] if opts.check:
+                _check(self._folders())
+            case ["migrate"]:
+                _migrate(self._folders())
             case _:
                 raise OperatorError(
                     f"Give copy, a crawl's folder and a Redis in either order ({_EXAMPLE}), or backup or restore and "
-                    "a backup's folder."
+                    "a backup's folder, or migrate."
                 )
 
     def _copy(self, source: str, target: str) -> None:
@@ -98,6 +107,14 @@ class Command(OperatorCommand):
                 say(f"and {file.length:>11,} bytes of {file.filename}")
         say("Copy warc/, index/ and log/ from now on, to keep what was archived.")
 
+    def _folders(self) -> list[CrawlDir]:
+        """Of the crawl that CRAWL_DIR names: its own, then those of its workers, wherever its frontier is."""
+        crawl = whole_crawl(self.settings)
+        if not crawl.is_dir():
+            raise OperatorError(f"There is no folder {crawl}; name a crawl's by CRAWL_DIR.")
+        refuse_moving(crawl)
+        return list(dict.fromkeys([crawl, *folders_of(crawl)]))
+
     def _crawl(self) -> CrawlDir:
         """The folder that CRAWL_DIR names. Raises OperatorError for a crawl whose frontier is elsewhere."""
         apply_of_folder(self.settings)
@@ -107,6 +124,28 @@ class Command(OperatorCommand):
                 f"and copy it: {_BACK_EXAMPLE}"
             )
         return whole_crawl(self.settings)
+
+
+def _check(folders: list[CrawlDir]) -> None:
+    """Say what a migration of these would do."""
+    left = [migration for folder in folders for migration in pending(folder)]
+    for folder in folders:
+        for line in described(folder):
+            say(line)
+    if left:
+        say("scrapy state migrate does it, or the next start; a backup (scrapy state backup DIR) leads back.")
+    else:
+        say("Nothing is to be migrated.")
+
+
+def _migrate(folders: list[CrawlDir]) -> None:
+    """Do what is pending in each of these, while no process of the crawl runs."""
+    with ExitStack() as locks:
+        for folder in folders:
+            locks.callback(os.close, take_lock(folder))
+        for folder in folders:
+            migrate(folder, say)
+            say(described(folder)[0])
 
 
 def _is_redis(place: str) -> bool:

@@ -25,6 +25,7 @@ from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.stores.crawl_dir import stamp_formats, take_lock
 from crawlerproject.stores.fleet_plan import ALONE
+from crawlerproject.stores.formats.migrations import migrate
 from crawlerproject.stores.operator_files.control import Control
 from crawlerproject.stores.poison import Poison
 
@@ -55,6 +56,7 @@ class Crawl:
         check_settings(settings)  # the crawl command has done so; another project's may not have
         self._lock = take_lock(self.folder)
         try:
+            self._migrate()
             several = one_of_several(settings)
             of_all = self.folder.parent if several else self.folder  # a fleet's workers share one
             if not several:
@@ -72,6 +74,13 @@ class Crawl:
         except BaseException:
             os.close(self._lock)
             raise
+
+    def _migrate(self) -> None:
+        """Bring the folder of an earlier version to today's formats. OperatorError; the next start does the rest."""
+        try:
+            migrate(self.folder, logger.info)
+        except StorageError as error:
+            raise OperatorError(f"{error}; mend that, then start again.") from error
 
     def _stamp(self) -> None:
         """Say in the folder, and in the log, that this version writes it from now on. OperatorError."""

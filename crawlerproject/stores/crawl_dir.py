@@ -18,16 +18,13 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, write_whole
+from crawlerproject.stores.formats.table import FORMATS
 
 WARC_SUFFIX = ".warc.gz"
 OPEN_SUFFIX = ".open"
 """Behind WARC_SUFFIX while a file is being written."""
 # RocksDB's own: names the manifest that counts. A folder without it is no database.
 _CURRENT = "CURRENT"
-FORMATS = {"frontier": 2, "index": 1, "log": 1}
-"""The formats that this version writes. Each has another number when an earlier version would misread what is written:
-rows and tables of the frontier; a line of the CDXJ index or its journal, a column of the Parquet one; a line of the
-request log. Fields may be added without one: readers pass over those that they do not know."""
 _SECRET_FOLDER = 0o700
 _OTHERS = 0o077
 # A reader holds the lock for an instant, a process that writes for as long as it lives.
@@ -122,6 +119,10 @@ class CrawlDir(PosixPath):
     def has_frontier(self) -> bool:
         """Whether the crawl's frontier is here, be it damaged."""
         return holds_database(self.frontier)
+
+    def is_begun(self) -> bool:
+        """Whether a crawl was ever started here."""
+        return self.has_frontier() or self.run.exists() or self.has_archive()
 
     def has_archive(self) -> bool:
         """Whether something was ever archived; it may be at another place alone."""

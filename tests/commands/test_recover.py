@@ -175,11 +175,13 @@ def test_a_worker_that_never_comes_back(tmp_path: Path) -> None:
 
 
 def test_tails_that_an_earlier_version_left_among_the_files(tmp_path: Path) -> None:
-    """They are no WARC files, and are counted as what they are."""
+    """They are no WARC files, and are counted as what they are once the folder is migrated."""
     folder = archive(tmp_path)
     (folder / "warc" / "crawl-x.warc.gz.open.0.torn").write_bytes(b"a tail")
 
+    before = scrapy("verify", str(folder))
+    migrated = scrapy("state", "migrate", "-s", f"CRAWL_DIR={folder}")
     done = scrapy("verify", str(folder))
 
-    assert done.returncode == 0, done.stderr
+    assert before.returncode == migrated.returncode == done.returncode == 0, done.stderr
     assert "1 .torn files keep 6 bytes that were cut off" in done.stderr

@@ -152,8 +152,8 @@ def torn_file(path: Path, offset: int) -> Path:
 
 
 def torn_files(folder: CrawlDir) -> list[Path]:
-    """What recoveries have kept, also where earlier versions put it."""
-    return [path for kept in (folder.torn, folder.warc) for path in sorted(kept.glob(f"*{TORN_SUFFIX}"))]
+    """What recoveries have kept."""
+    return sorted(folder.torn.glob(f"*{TORN_SUFFIX}"))
 
 
 def _keep(file: BinaryIO, torn: Path) -> None:

@@ -25,7 +25,7 @@ from crawlerproject.stores.rocks.tables import open_facts
 
 Say = Callable[[str], None]
 UNFINISHED_SUFFIX = ".unfinished"
-SMALL = ("crawl_file", "run", "fleet_plan", "poison", "upload_journal")
+SMALL = ("formats", "crawl_file", "run", "fleet_plan", "poison", "upload_journal")
 """What else belongs to a crawl's state, by its name in CrawlDir; with it whatever lies in ``control``."""
 ORDERS = ("paused.json", "add-*.txt")
 """The operator's, in ``control``."""

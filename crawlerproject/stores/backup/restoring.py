@@ -33,6 +33,8 @@ from crawlerproject.stores.rocks.store import RocksStore
 Say = Callable[[str], None]
 # What a later moment knows better than the backup does.
 _THE_LATER_ONE = frozenset({"poison", "upload_journal"})
+# What is gone again where the backup has none: which formats the frontier was in, and which workers shared it.
+_AS_IT_WAS = frozenset({"formats", "fleet_plan"})
 
 
 def restore(backup: Backup, crawl: CrawlDir, say: Say) -> None:
@@ -150,7 +152,7 @@ def _put_small(source: CrawlDir, folder: CrawlDir) -> None:
     for part in SMALL:
         there, kept = getattr(folder, part), getattr(source, part)
         if there.exists() and (part in _THE_LATER_ONE or not kept.exists()):
-            if part == "fleet_plan":
+            if part in _AS_IT_WAS:
                 there.unlink()
             continue
         if not kept.exists():

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from rocksdict import AccessType, ColumnFamily, Rdict, RdictIter, ReadOptions
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
-from crawlerproject.stores.crawl_dir import FORMATS, holds_database
+from crawlerproject.stores.crawl_dir import holds_database
+from crawlerproject.stores.formats.table import FORMATS
 from crawlerproject.stores.rocks import options as names
 from crawlerproject.stores.rocks.folder import damaged, make_folder, opening_error, other_version
 
