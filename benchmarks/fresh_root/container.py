@@ -102,6 +102,12 @@ def build(engine: Engine, revision: str, *arguments: str) -> str:
     return name
 
 
+def _limits() -> tuple[str, ...]:
+    """As docs/install.md has them, or what this machine lets its root have: the engine's own may be more."""
+    files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    return "--ulimit", f"nofile={files}:{files}", "--ulimit", "nproc=4096:4096"
+
+
 @contextmanager
 def crawling(
     engine: Engine, image: str, volume: str, web: RunningWeb, settings: Mapping[str, str], *options: str
@@ -115,10 +121,7 @@ def crawling(
     environment = [part for name, value in given.items() for part in ("-e", f"POLITE_{name}={value}")]
     name = f"fresh-{time.monotonic_ns()}"
     mounts = ("-v", f"{volume}:/srv/crawls", "-v", f"{web.folder}:{here}:ro")
-    # As docs/install.md has it, or what this machine lets its root have.
-    files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    limits = ("--ulimit", f"nofile={files}:{files}", "--ulimit", "nproc=4096:4096")
-    ways = ("--detach", "--name", name, "--network", "host", *limits)
+    ways = ("--detach", "--name", name, "--network", "host", *_limits())
     logs = ("--log-driver", "k8s-file", "--stop-timeout", str(STOP_SECONDS))
     command = ("crawl", "web", "-a", f"seeds={here}/seeds.txt")
     engine("run", *ways, *logs, *mounts, *environment, *options, image, *command)
@@ -185,7 +188,16 @@ def upgraded(engine: Engine, older: str, newer: str) -> list[str]:
             faults += [f"Its exit status was {status}:\n{container.log()[-3000:]}"] if status else []
         for command in (("verify", _CRAWL), ("audit", _CRAWL), ("status", "-s", f"CRAWL_DIR={_CRAWL}")):
             done = engine(
-                "run", "--rm", "--network", "none", "-v", f"{volume}:/srv/crawls", newer, *command, check=False
+                "run",
+                "--rm",
+                *_limits(),
+                "--network",
+                "none",
+                "-v",
+                f"{volume}:/srv/crawls",
+                newer,
+                *command,
+                check=False,
             )
             print(f"  {command[0]}: {(done.stdout.strip().splitlines() or [done.stderr])[-1]}", flush=True)
             faults += [f"{command[0]}: {done.stdout[-500:]}{done.stderr[-500:]}"] if done.returncode else []
