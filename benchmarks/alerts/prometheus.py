@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from benchmarks.alerts.crawl import WatchedCrawl
@@ -51,11 +50,6 @@ class Prometheus:
             for alert in self._asked("alerts")["alerts"]
             if alert["state"] == "firing"
         }
-
-    def samples(self, expression: str) -> list[Any]:
-        """What an expression gives now."""
-        found: list[Any] = self._asked(f"query?{urlencode({'query': expression})}")["result"]
-        return found
 
     def answers(self) -> bool:
         """Whether it is up."""
