@@ -176,9 +176,23 @@ def nginx_user() -> str:
 
 
 def nginx_command(config: Path) -> list[str]:
-    """The command line of an nginx in the foreground, all of whose files are in its configuration's folder."""
+    """The command line of an nginx in the foreground, all of whose files are in its configuration's folder.
+
+    It ends with the thread that starts it, also when that is killed: a benchmark that is begun again needs its port.
+    """
     binary = shutil.which("nginx") or str(PACKAGES["nginx-light"])
-    return [binary, "-c", str(config), "-p", str(config.parent), "-e", str(config.parent / "error.log")]
+    return [
+        "setpriv",
+        "--pdeathsig",
+        "TERM",
+        binary,
+        "-c",
+        str(config),
+        "-p",
+        str(config.parent),
+        "-e",
+        str(config.parent / "error.log"),
+    ]
 
 
 def _serving(site: RealSite) -> None:
