@@ -110,12 +110,15 @@ def test_back_off_grows(polite: Polite) -> None:
 
 
 def test_a_page_that_was_cut_is_asked_for_once_more(polite: Polite) -> None:
-    """Its links may be behind the cut. A host whose answers always end so is believed after one page."""
+    """Its links may be behind the cut. A host whose answers always end so is believed once a page was cut twice."""
     visits = polite.at("broken-line.test")
     asked = Counter(visit.path for visit in polite.at("cutter.test"))
 
     assert [visit.path for visit in visits] == ["/robots.txt", "/", "/", "/behind"]
-    assert asked == {"/robots.txt": 1, "/": 2, "/0": 1, "/1": 1, "/2": 1, "/3": 1}
+    assert asked.keys() == {"/robots.txt", "/", "/0", "/1", "/2", "/3"}
+    assert set(asked.values()) == {1, 2}
+    assert asked["/robots.txt"] == 1
+    assert asked.total() < 11  # what comes before the front page's second try may be asked for twice, not all of it
 
 
 def test_a_retry_after_that_says_nothing_is_none(polite: Polite) -> None:
