@@ -38,6 +38,7 @@ class Run:
         self._said, self._said_at, self._says_end = "", 0.0, False  # of the last pause that the log names
         self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.outage = ""  # why no host is reached, which is our own network's doing; "" while it is there
+        self.choosing = False  # known pages to visit again, which holds the loop: connections would time out meanwhile
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
         self.awaits_pushes = False  # a listener for hubs is up: the crawl goes on without work
@@ -79,6 +80,8 @@ class Run:
 
         "" while that may be.
         """
+        if self.choosing:
+            return "known pages to visit again are chosen"
         return self.paused or (f"by the operator, {self.pauses.crawl}" if self.pauses.crawl else "")
 
     def pause(self, why: str) -> None:

@@ -125,15 +125,21 @@ class FrontierScheduler:
         pages = self.crawl.session.learned.totals.now().pages
         self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 
+    def expect_revisits(self) -> None:
+        """Lease nothing before ``add_revisits``: it holds the loop, in which connections would time out."""
+        self.crawl.run.choosing = self.crawl.session.member.own_frontier
+
     def add_revisits(self, budget: int | None) -> int | None:
         """Queue known pages that are worth another visit; how many. None: a member does so by and by."""
         crawl = self.crawl
         if not crawl.session.member.own_frontier:
             return None
         policy = revisit_policy(self._crawler.settings, crawl.session.member.part_of(budget))
-        queued = queue_revisits(crawl.session, policy, crawl.run.now())
-        self.wake()
-        return queued
+        try:
+            return queue_revisits(crawl.session, policy, crawl.run.now())
+        finally:
+            crawl.run.choosing = False
+            self.wake()
 
     def wake(self) -> None:
         """Have the engine ask when the next host is free: something else than the engine brought work."""

@@ -15,6 +15,8 @@ from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.tls import said_goodbye, tcp_bytes_received
 from crawlerproject.reasons import Reason
 
+# A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
+STOOD_STILL_SECONDS = 1.0
 _SPEED_CHECK_SECONDS = 1.0  # how often a slow answer is looked at after the grace
 _TIMER_SLACK_SECONDS = 0.005  # loops round timers to milliseconds and may ring early
 # How often what TLS took is compared with what it gave. A read takes up to 256 KiB, that is 11,000 records of one byte
@@ -70,8 +72,11 @@ class Connection(asyncio.Protocol):
             done.set_exception(FetchError(Reason.DISCONNECTED, "the server had hung up"))
             return done
         self.sent_at = now = monotonic()
-        if now >= deadline:  # the process was stopped while it connected
-            done.set_exception(FetchError(Reason.FIRST_BYTE_TIMEOUT, "no time was left to ask"))
+        if now >= deadline:
+            # A connection is made within its own time, or fails: by a second more it was this process that stood still.
+            ours = now >= deadline + STOOD_STILL_SECONDS
+            reason = Reason.OUR_LIMIT if ours else Reason.FIRST_BYTE_TIMEOUT
+            done.set_exception(FetchError(reason, "no time was left to ask"))
             return done
         self._done, self._reader, self._deadline, self.first_byte_at = done, reader, deadline, 0.0
         self._reads = 0

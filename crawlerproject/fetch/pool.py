@@ -13,15 +13,13 @@ from typing import NamedTuple
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.connecting import connect
-from crawlerproject.fetch.connection import Connection, Endpoint
+from crawlerproject.fetch.connection import STOOD_STILL_SECONDS, Connection, Endpoint
 from crawlerproject.fetch.http1 import ResponseReader
 from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.tls import Certificates
 from crawlerproject.runtime.clock import stamp
 from crawlerproject.wire import Wire
 
-# A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
-_STOOD_STILL_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0  # how exactly idle connections expire
 _KEEPALIVE_MARGIN_SECONDS = 1.0  # hang up before the server does: a request sent into its closing is lost
 
@@ -77,7 +75,7 @@ class Pool:
             self._busy.discard(connection)
             # One reading of one clock: a process that is held up between two would say that it ended later.
             ended_at, now = stamp(), monotonic()
-            if now >= deadline + _STOOD_STILL_SECONDS:  # the deadline's timer rang late
+            if now >= deadline + STOOD_STILL_SECONDS:  # the deadline's timer rang late
                 ended_at = wire.started_at + deadline - started
             _fill(wire, reader, connection, ended_at)
             if reusable:

@@ -126,6 +126,8 @@ class WebSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         """Queue the seeds in the frontier; a Request is made when one is leased."""
         seeds = self.seeds or []
+        if self.recrawl:
+            self.services[FrontierScheduler].expect_revisits()
         for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
             self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
             await asyncio.sleep(0)

@@ -29,6 +29,16 @@ def test_the_clock_is_the_machines_until_a_fleet_has_another(monkeypatch: pytest
     assert run.running_seconds < 10
 
 
+def test_nothing_is_leased_while_known_pages_are_chosen(run: Run) -> None:
+    """It is said in words, and no pause of another cause ends it."""
+    run.choosing = True
+    run.go_on()
+    assert run.stopped == run.halted == "known pages to visit again are chosen"
+    run.choosing = False
+
+    assert run.halted == ""
+
+
 def test_a_pause_is_said_once_and_its_last_reason_kept(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     """Each commit that fails gives a reason again."""
     run.pause("no room")

@@ -101,6 +101,20 @@ def test_a_seed_becomes_a_request_when_the_engine_asks(scheduler: Opened) -> Non
     assert not scheduler._others
 
 
+def test_nothing_is_asked_for_before_known_pages_are_chosen(scheduler: Opened) -> None:
+    """Choosing holds the loop: a connection that is opened meanwhile would fail, and its host be blamed."""
+
+    async def run() -> Request:
+        scheduler.expect_revisits()
+        services_of(scheduler.spider.crawler)[Intake].add_seeds([parse(f"{HOST}/")])
+        assert scheduler.next_request() is None
+        assert not scheduler._dispatch  # no host is looked up either
+        assert scheduler.add_revisits(None) == 0
+        return await scheduler.request()
+
+    assert asyncio.run(run()).url == f"{HOST}/robots.txt"
+
+
 def test_a_page_that_ends_lets_its_host_go_on(scheduler: Opened) -> None:
     """Robots.txt, then the page, each by its own lease."""
 

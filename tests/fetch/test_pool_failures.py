@@ -206,3 +206,25 @@ def test_no_file_is_left_for_a_connection() -> None:
             assert error.reason is Reason.OUR_LIMIT
 
     run(main())
+
+
+@pytest.mark.parametrize(("late_seconds", "reason"), [(0.5, Reason.FIRST_BYTE_TIMEOUT), (30.0, Reason.OUR_LIMIT)])
+def test_a_process_that_stood_still_while_it_connected(
+    monkeypatch: pytest.MonkeyPatch, late_seconds: float, reason: Reason
+) -> None:
+    """Nothing is sent when all the time is over; of much more than that the host knows nothing."""
+    asked: list[bytes] = []
+
+    async def main() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append(await reader.read(1))
+
+        async with serving(talk) as server:
+            pool = pool_with(timeout_seconds=20.0)
+            late = 20.0 + late_seconds
+            monkeypatch.setattr("crawlerproject.fetch.connection.monotonic", lambda: time.monotonic() + late)
+            error = await failing(pool, at(server.port))
+        assert (error.reason, error.detail) == (reason, "no time was left to ask")
+
+    run(main())
+    assert asked in ([], [b""])
