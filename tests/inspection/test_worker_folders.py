@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.inspection.worker_folders import WorkerLook, together, workers_below
+from crawlerproject.inspection.worker_folders import _SUMS_LATER, WorkerLook, together, workers_below
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock, write_facts
 
 PROGRESS = dict.fromkeys(("pages", "bytes", "errors", "hosts_in_flight", "hosts_ready", "hosts_waiting"), 2)
@@ -71,6 +71,19 @@ def test_a_pause_of_one_is_shown() -> None:
     paused = status()
     paused["progress"] = {**paused["progress"], "paused": "the disk is full"}
     assert together([look(status()), look(paused)])["progress"]["paused"] == "the disk is full"
+
+
+def test_a_worker_of_an_earlier_version_says_less() -> None:
+    """What it leaves out is summed up of the others."""
+    older = status()
+    older["progress"] = {name: value for name, value in older["progress"].items() if name not in _SUMS_LATER}
+
+    both, one = together([look(status()), look(older)]), together([look(status())])
+
+    assert {name: both["progress"][name] for name in _SUMS_LATER} == {
+        name: one["progress"][name] for name in _SUMS_LATER
+    }
+    assert both["progress"]["pages"] == 2 * one["progress"]["pages"]
 
 
 def test_workers_that_said_nothing_yet() -> None:

@@ -52,6 +52,12 @@ PARTS = (
                    "stores/rocks/test_folder.py::test_a_store_of_another_version_is_refused"),
             Change("1.1.0", "no list of hosts that are due", How.MADE, "frontier.hosts.on_disk:HostsOnDisk",
                    "frontier/hosts/test_paging.py::test_the_folder_of_an_older_version_is_crawled_on_and_looked_at"),
+            Change("1.1.0", "no list of hubs, but subscriptions that they verified", How.READ,
+                   "frontier.learned.hubs:Hubs",
+                   "frontier/learned/test_subscriptions.py::test_a_hub_that_an_older_version_knew_is_proven"),
+            Change("1.3.0", "requests to hubs without their form", How.READ,
+                   "frontier.learned.subscriptions:Subscriptions.form",
+                   "frontier/learned/test_subscriptions.py::test_a_feed_is_subscribed_to_once"),
             Change("1.3.0", "no table of messages between workers", How.MADE, "stores.rocks.tables:open_to_write",
                    "stores/rocks/test_messages.py::test_a_folder_without_the_table_gains_it"),
             Change("1.4.0", "messages in an outbox that was kept from start to start", How.READ,
@@ -87,7 +93,13 @@ PARTS = (
          "rules.traps.requisite_budgets:_FORMAT"),
     Part("revisits", 1, "a page's history, in its record", ("frontier",), "rules.revisits.history:_FORMAT"),
     Part("robots", 1, "a robots.txt as it was answered", ("frontier",), "rules.robots.policy:_RECORD_FORMAT"),
-    Part("redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.reader:FORMAT"),
+    Part(
+        "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.reader:FORMAT",
+        changes=(
+            Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.shares:RedisShares.begin",
+                   "stores/redis/test_shares.py::test_what_was_spent_before_counts"),
+        ),
+    ),
     Part("index", 1, "a line of the CDXJ index and its journal, a column of the Parquet one", ("index", "parquet"),
          recorded=True),
     Part(
@@ -127,6 +139,9 @@ PARTS = (
     Part(
         "status", 1, "what a running crawl says of itself", ("status",),
         changes=(
+            Change("1.1.0", "sums of hosts in line and of what is queued are missing", How.READ,
+                   "inspection.worker_folders:_SUMS_LATER",
+                   "inspection/test_worker_folders.py::test_a_worker_of_an_earlier_version_says_less"),
             Change("1.5.0", "some sums are missing", How.READ, "watch.whole:_SUMS_LATER",
                    "watch/test_whole.py::test_a_worker_of_an_earlier_version_says_less"),
         ),

@@ -1,6 +1,6 @@
 """Subscriptions to hubs: once a feed, kept from run to run, renewed before their lease ends."""
 
-from crawlerproject.frontier.learned.hubs import MAX_UNPROVEN_PER_DOMAIN
+from crawlerproject.frontier.learned.hubs import HUBS_FACT, MAX_UNPROVEN_PER_DOMAIN
 from crawlerproject.frontier.learned.subscriptions import (
     MAX_UNVERIFIED_PER_DOMAIN,
     MAX_WAITING_PER_DOMAIN,
@@ -57,6 +57,20 @@ def test_a_feed_is_subscribed_to_once() -> None:
     later = Subscriptions(store, bench.frontier, "http://p.test/push")
     assert later.form(asked[0]) == subscriptions.form(asked[0])
     assert not later.feed_read(feed("one"), [], FEED, bench.now)
+
+
+def test_a_hub_that_an_older_version_knew_is_proven() -> None:
+    """One that verified a subscription is asked for more at once, though no list of hubs was kept."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+    subscriptions.feed_read(feed("one"), [], FEED, bench.now)
+    confirm(subscriptions, store.head("hub.test", 1)[0], bench.now, DAY)
+    store.apply(Changes(facts=[(HUBS_FACT, b"{}")]))
+
+    later = Subscriptions(store, bench.frontier, "http://p.test/push")
+
+    assert [later.feed_read(feed(path), [], FEED, bench.now) for path in ("two", "three")] == [True, True]
 
 
 def test_a_lease_is_renewed_before_it_ends() -> None:

@@ -82,6 +82,26 @@ def test_a_kill_at_every_step(tmp_path: Path) -> None:
     assert before_record >= len(_TAILS) + 3  # each move, each folder made durable
 
 
+def test_what_is_recorded_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names in both folders are on the disk after the last move, before the record: no power loss undoes them."""
+    crawl, seen = old_folder(tmp_path), list[str]()
+
+    def noting(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(path: Path, *args: Any) -> Any:
+            seen.append(f"{name} {path.relative_to(crawl)}")
+            return real(path, *args)
+
+        return noted
+
+    monkeypatch.setattr(Path, "rename", noting("move", Path.rename))
+    for name in ("sync_folder", "replace_file"):
+        monkeypatch.setattr(migrations, name, noting(name, getattr(migrations, name)))
+    migrate(crawl, lambda line: None)
+
+    moves = [f"move warc/{name}" for name in sorted(_TAILS)]
+    assert seen == [*moves, "sync_folder .", "sync_folder torn", "sync_folder warc", "replace_file format.json"]
+
+
 def test_a_kill_between_two_migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is recorded by itself, and what is behind a folder is not done again."""
     crawl, done = old_folder(tmp_path), list[int]()
