@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -125,9 +127,16 @@ class FrontierScheduler:
         pages = self.crawl.session.learned.totals.now().pages
         self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 
-    def expect_revisits(self) -> None:
-        """Lease nothing before ``add_revisits``: it holds the loop, in which connections would time out."""
-        self.crawl.run.choosing = self.crawl.session.member.own_frontier
+    @contextmanager
+    def choosing(self) -> Iterator[None]:
+        """A block that chooses known pages. Nothing is leased in it: it holds the loop, and connections would fail."""
+        run = self.crawl.run
+        run.choosing = self.crawl.session.member.own_frontier
+        try:
+            yield
+        finally:
+            run.choosing = False
+            self.wake()
 
     def add_revisits(self, budget: int | None) -> int | None:
         """Queue known pages that are worth another visit; how many. None: a member does so by and by."""
@@ -135,11 +144,7 @@ class FrontierScheduler:
         if not crawl.session.member.own_frontier:
             return None
         policy = revisit_policy(self._crawler.settings, crawl.session.member.part_of(budget))
-        try:
-            return queue_revisits(crawl.session, policy, crawl.run.now())
-        finally:
-            crawl.run.choosing = False
-            self.wake()
+        return queue_revisits(crawl.session, policy, crawl.run.now())
 
     def wake(self) -> None:
         """Have the engine ask when the next host is free: something else than the engine brought work."""

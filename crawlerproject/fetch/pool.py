@@ -73,11 +73,8 @@ class Pool:
             raise
         finally:
             self._busy.discard(connection)
-            # One reading of one clock: a process that is held up between two would say that it ended later.
-            ended_at, now = stamp(), monotonic()
-            if now >= deadline + STOOD_STILL_SECONDS:  # the deadline's timer rang late
-                ended_at = wire.started_at + deadline - started
-            _fill(wire, reader, connection, ended_at)
+            now = _stamp_end(wire, started, deadline)
+            _fill(wire, reader, connection)
             if reusable:
                 self._keep(connection, reader.keepalive_seconds, now, pause_seconds)
             else:
@@ -146,9 +143,17 @@ class Pool:
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._idle else None
 
 
-def _fill(wire: Wire, reader: ResponseReader, connection: Connection, ended_at: float) -> None:
+def _stamp_end(wire: Wire, started: float, deadline: float) -> float:
+    """Set the end of an exchange that is over; this moment (``time.monotonic``)."""
+    # One reading of one clock: a process that is held up between two would say that it ended later.
+    wire.ended_at, now = stamp(), monotonic()
+    if now >= deadline + STOOD_STILL_SECONDS:  # the deadline's timer rang late
+        wire.ended_at = wire.started_at + deadline - started
+    return now
+
+
+def _fill(wire: Wire, reader: ResponseReader, connection: Connection) -> None:
     wire.protocols, wire.cipher = connection.protocols, connection.cipher
-    wire.ended_at = ended_at
     if connection.first_byte_at:
         wire.ttfb_seconds = connection.first_byte_at - connection.sent_at
     wire.head_bytes = reader.head_bytes

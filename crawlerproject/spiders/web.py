@@ -125,20 +125,27 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue the seeds in the frontier; a Request is made when one is leased."""
-        seeds = self.seeds or []
         if self.recrawl:
-            self.services[FrontierScheduler].expect_revisits()
-        for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
-            self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
-            await asyncio.sleep(0)
-        if self.recrawl:
-            queued = self.services[FrontierScheduler].add_revisits(self.budget)
-            if queued is not None:
-                logger.info("%d known pages are visited again", queued)
-                self.crawler.stats.set_value("recrawl/queued", queued)
+            with self.services[FrontierScheduler].choosing():
+                await self._add_seeds()
+                self._add_revisits()
+        else:
+            await self._add_seeds()
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request
+
+    async def _add_seeds(self) -> None:
+        seeds = self.seeds or []
+        for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
+            self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
+            await asyncio.sleep(0)
+
+    def _add_revisits(self) -> None:
+        queued = self.services[FrontierScheduler].add_revisits(self.budget)
+        if queued is not None:
+            logger.info("%d known pages are visited again", queued)
+            self.crawler.stats.set_value("recrawl/queued", queued)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
         """Handle a response that belongs to no lease: show it for ``scrapy parse``, or extract a spider's own request.
