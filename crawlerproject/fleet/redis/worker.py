@@ -169,6 +169,12 @@ class Fleet:
         }
         asked = CRAWL.now()
         report = Report(quiet, self._activity, orjson.dumps(own).decode(), taken, left)
+        if quiet:
+            # A server that took over may have forgotten an earlier report: a partition without a holder keeps the
+            # crawl from its end, one that is said to have another's is taken by none.
+            held = self.held.all()
+            others = [p for p in range(self.store.store.partitions) if p not in self.held]
+            report = report._replace(taken=held, left=others)
         try:
             status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.store.store.partitions)
         except StorageError:

@@ -39,8 +39,8 @@ class Report(NamedTuple):
     quiet: bool
     activity: int
     info: str  # JSON for those who look on
-    taken: Sequence[int] = ()  # partitions since the last report
-    left: Sequence[int] = ()
+    taken: Sequence[int] = ()  # partitions since the last report; all that are held, of a worker that is quiet
+    left: Sequence[int] = ()  # the same, of those that are not held
 
 
 class RedisFleet:
