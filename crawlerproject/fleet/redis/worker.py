@@ -168,13 +168,8 @@ class Fleet:
             **self.counts,
         }
         asked = CRAWL.now()
-        report = Report(quiet, self._activity, orjson.dumps(own).decode(), taken, left)
-        if quiet:
-            # A server that took over may have forgotten an earlier report: a partition without a holder keeps the
-            # crawl from its end, one that is said to have another's is taken by none.
-            held = self.held.all()
-            others = [p for p in range(self.store.store.partitions) if p not in self.held]
-            report = report._replace(taken=held, left=others)
+        holds = self._holds() if quiet else (taken, left)
+        report = Report(quiet, self._activity, orjson.dumps(own).decode(), *holds)
         try:
             status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.store.store.partitions)
         except StorageError:
@@ -196,6 +191,15 @@ class Fleet:
             await asyncio.to_thread(self.fleet.finish)
             self.done = True
         return status
+
+    def _holds(self) -> tuple[list[int], list[int]]:
+        """All partitions that are held, and all that are not: what a quiet worker says.
+
+        A server that took over may have forgotten earlier reports. A partition without a holder would keep the crawl
+        from its end, and one that is said to have a holder would be taken by none.
+        """
+        partitions = range(self.store.store.partitions)
+        return self.held.all(), [partition for partition in partitions if partition not in self.held]
 
     async def _balance(self, frontier: Frontier, status: FleetStatus) -> None:
         partitions, staying = self.store.store.partitions, self.held.staying()
