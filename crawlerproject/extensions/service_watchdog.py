@@ -16,10 +16,11 @@ from crawlerproject.extensions.crawl_task import only_in_a_crawl
 if TYPE_CHECKING:
     from typing import Self
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
 
-# Silence after which systemd ends the crawl. No hold of the loop comes near it: the longest were seconds (LoopLatency),
-# and a machine that pages for minutes is not helped by another start.
+# Silence after which systemd ends the crawl. No hold of the loop comes near it but the choice of a recrawl: the longest
+# were seconds (LoopLatency), and a machine that pages for minutes is not helped by another start.
 SILENT_SECONDS = 600.0
 # What systemd's own sd_watchdog_enabled(3) advises: half of the time at most.
 _BEATS_A_SILENCE = 4
@@ -30,7 +31,8 @@ class ServiceWatchdog:
     """Switches systemd's watchdog on when the crawl has opened, keeps it quiet, and switches it off as it closes.
 
     A start may take long and so may an end: both have limits of their own in the unit. ``WatchdogSec=`` of the unit
-    is another time than ``SILENT_SECONDS``.
+    is another time than ``SILENT_SECONDS``. A recrawl begins by choosing among all known pages, which holds the loop
+    for 25 us each: its silence counts once the loop turns again.
     """
 
     def __init__(self, address: str, silent_seconds: float) -> None:
@@ -52,10 +54,17 @@ class ServiceWatchdog:
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 
-    def spider_opened(self) -> None:
-        """From now on silence counts."""
+    def spider_opened(self, spider: Spider) -> None:
+        """From now on silence counts; in a recrawl from the first beat on."""
+        loop = asyncio.get_running_loop()
+        if getattr(spider, "recrawl", False):
+            self._timer = loop.call_later(self._silent_seconds / _BEATS_A_SILENCE, self._begin, loop)
+        else:
+            self._begin(loop)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._say(f"WATCHDOG_USEC={int(self._silent_seconds * _MICROSECONDS)}")
-        self._beat(asyncio.get_running_loop())
+        self._beat(loop)
 
     def spider_closed(self) -> None:
         """From now on the unit's time for a stop counts."""

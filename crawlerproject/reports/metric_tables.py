@@ -6,7 +6,11 @@ BY_LABEL = {
     "pages/": ("crawler_attempts", "Attempts by what became of them, robots.txt included", "reason"),
     "refused/": ("crawler_refused", "URLs refused, when found or when their turn came", "reason"),
     "rests/": ("crawler_backoffs", "Answers and failures after which their host rests", "reason"),
-    "spared/": ("crawler_spared_requests", "Requests that failed for want of a network of ours", "reason"),
+    "spared/": (
+        "crawler_spared_requests",
+        "Requests that failed by our own network or limits, and will be sent again",
+        "reason",
+    ),
     "robots/": ("crawler_robots_answers", "Requests for robots.txt by what their answer means", "verdict"),
     "requisites/": ("crawler_requisite_attempts", "Attempts at what pages need to be seen", "reason"),
     "embeds/": ("crawler_embed_attempts", "Attempts at what pages in the browser asked for", "reason"),

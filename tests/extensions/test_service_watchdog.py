@@ -6,6 +6,8 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from scrapy.exceptions import NotConfigured
@@ -58,9 +60,14 @@ def made(**state: bool) -> ServiceWatchdog:
     return ServiceWatchdog.from_crawler(Crawler(**state))  # type: ignore[arg-type]
 
 
-async def opened_and_closed(watchdog: ServiceWatchdog, manager: Manager, least: int) -> None:
+SPIDER: Any = SimpleNamespace(recrawl=False)
+RECRAWL: Any = SimpleNamespace(recrawl=True)
+
+
+async def opened_and_closed(watchdog: ServiceWatchdog, manager: Manager, least: int, spider: Any = SPIDER) -> None:
     """A crawl of which so many words were heard; then a time in which an open one would have said more."""
-    watchdog.spider_opened()
+    watchdog.spider_opened(spider)
+    assert bool(manager.listen()) == bool(least and spider is SPIDER)
     await eventually(lambda: len(manager.listen()) >= least)
     watchdog.spider_closed()
     said = len(manager.listen())
@@ -80,6 +87,15 @@ def test_silence_counts_while_the_crawl_is_open(manager: Manager, monkeypatch: p
     assert first == "WATCHDOG_USEC=40000"
     assert set(beats) == {"WATCHDOG=1"}
     assert last == "WATCHDOG_USEC=0"
+
+
+def test_a_recrawl_chooses_first(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That may hold the loop for minutes: systemd hears of the watchdog when it turns again."""
+    monkeypatch.setenv("WATCHDOG_USEC", "40000")
+    asyncio.run(opened_and_closed(made(), manager, 2, RECRAWL))
+
+    assert manager.heard[:2] == ["WATCHDOG_USEC=40000", "WATCHDOG=1"]
+    assert manager.heard[-1] == "WATCHDOG_USEC=0"
 
 
 def test_without_a_time_of_the_units_it_is_ours(manager: Manager) -> None:

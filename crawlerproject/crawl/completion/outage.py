@@ -121,7 +121,7 @@ class Outage:
             return False
         status = outcome.status
         if status is not None and status != NETWORK_AUTHENTICATION:
-            self._answered(ending)
+            self._answered(ending, outcome)
             return False
         known = self._any_reached
         if not is_doubtful(outcome.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
@@ -165,8 +165,8 @@ class Outage:
             self._strangers.add(host)
         return len(self._strangers) >= LEAST_STRANGERS
 
-    def _answered(self, ending: Ending) -> None:
-        now, lease, wire = self._run.now(), ending.lease, ending.outcome.wire  # type: ignore[union-attr]
+    def _answered(self, ending: Ending, outcome: FetchedPage | FailedFetch) -> None:
+        now, lease, wire = self._run.now(), ending.lease, outcome.wire
         if wire is None:
             return
         tls = _is_tls(ending)
