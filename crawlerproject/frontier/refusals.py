@@ -7,6 +7,7 @@ it stand among the taken ones until a commit would make every look at a long que
 from __future__ import annotations
 
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.revisits import unseen
 from crawlerproject.frontier.state import FrontierState, decided_key
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import FAILURES
@@ -72,14 +73,15 @@ class Refusals:
             self._pages.append((decided_key(row, reason), self._record(row, reason, now)))
 
     def _record(self, row: QueuedPage, reason: Reason, now: float) -> PageRecord:
-        """What is known of the page from now on: of one that was to be visited again also what its visits showed.
+        """What is known of the page from now on: what its visits have shown, or that it waits for its first.
 
-        Else no recrawl would choose it when it is allowed again.
+        Else no recrawl would choose it when it is allowed.
         """
         known = self._state.store.page(row.key, row.host) if row.flags & FLAG_RECRAWL else None
-        if known is None:
-            return PageRecord(row.url, reason, 0, now)
-        history = History.unpack(known.history)._replace(queued_at=0.0)
+        history = History() if known is None else History.unpack(known.history)
+        if known is None or not history.visits:
+            return unseen(row, PageRecord(row.url, reason, 0, now), known)
+        history = history._replace(queued_at=0.0)
         return known._replace(reason=reason, fetched_at=now, history=history.pack())
 
     def leave_plain(self, row: QueuedPage) -> None:

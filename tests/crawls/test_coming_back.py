@@ -25,7 +25,7 @@ from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
 from tests.crawls.fleet.fleets import SETTINGS as OF_FLEETS
 from tests.stores.redis_servers import redis_server
-from tests.web.profiles.changing import PERIODS
+from tests.web.profiles.changing import LATE, PERIODS
 from tests.web.running import RunningWeb, crawl_command, finish, small_settings, start, synthetic_web
 
 #: Days after the first crawl on which known pages are visited again; before the last, checks in full are made.
@@ -311,6 +311,15 @@ def test_what_a_page_needs_is_visited_again_as_pages_are(month: Month) -> None:
     assert len(pictures) == len(month.days)
     hops = {(row["url"].rpartition("/")[2], row["hop"]) for folder in month.folders for row in read_log(folder / "log")}
     assert {("style.css", "E"), ("logo.png", "E")} <= hops
+
+
+def test_what_showed_no_page_is_looked_at_when_its_wait_is_over(month: Month) -> None:
+    """An error of the server's after two days, what robots.txt forbade too; a missing page after two weeks."""
+    asked = {path: [(v.day, v.status) for v in month.visits if v.url == f"late.test{path}"] for path in LATE}
+    for path, before in (("/busy", [(0, 500), (0, 500)]), ("/born", [(0, 404)]), ("/shut", [])):
+        since, count = next(day for day in month.days if day >= (14 if path == "/born" else 2)), len(before)
+        assert asked[path][:count] == before
+        assert asked[path][count] == (since, 200)
 
 
 def test_a_budget_is_kept_and_nothing_is_lost(month: Month) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again, looked_at
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import Address
@@ -55,11 +55,14 @@ class Announcements:
         if record is None:
             return None
         history = History.unpack(record.history)
-        if not history.visits or history.queued_at or history.announced or changed_at <= history.seen_at:
+        if not history.seen_at or history.queued_at or history.announced:
+            return None
+        if changed_at <= looked_at(record, history):
             return None
         host = self._revisits.of(address.host)
         believed = self._believed.get(address.host) or 0
         if not host.believes_lastmod or believed >= _CREDIT + 2 * host.lastmod_kept:
             return None
         self._believed[address.host] = believed + 1
-        return DueRevisit(0.0, address.key, record, history._replace(announced=1.0))
+        changed = history._replace(announced=1.0, fresh_until=min(history.fresh_until, changed_at))
+        return DueRevisit(0.0, address.key, record, changed)

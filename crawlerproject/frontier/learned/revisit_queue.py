@@ -129,12 +129,17 @@ def best(found: Iterable[DueRevisit], most: int) -> list[DueRevisit]:
     return heapq.nlargest(most, found)
 
 
+def looked_at(record: PageRecord, history: History) -> float:
+    """When a page was last looked at (epoch seconds): shown, or asked for without having been shown yet."""
+    return history.seen_at if history.visits else record.fetched_at
+
+
 def chosen_since(record: PageRecord, history: History, at: float) -> bool:
     """Whether a page was chosen ``at`` that moment or later: it waits in its queue or was visited again."""
     if history.queued_at >= at:
         return True
-    first_visit = history.visits == 1 and history.seen_at == record.fetched_at
-    return history.visits > 0 and record.fetched_at >= at and not first_visit
+    first_visit = history.visits <= 1 and history.seen_at == record.fetched_at
+    return history.seen_at > 0 and record.fetched_at >= at and not first_visit
 
 
 def scored(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> Iterator[DueRevisit]:
@@ -161,7 +166,7 @@ def scored(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> 
             boosted=np.array([history.announced for history in histories]),
             cost=np.array(costs),
         )
-        waited_days = np.array([(now - history.seen_at) / DAY_SECONDS for history in histories])
+        waited_days = np.array([(now - looked_at(record, history)) / DAY_SECONDS for _, record, history, _ in chunk])
         scores = score(np.array(beliefs), waited_days, circumstances)
         for value, (key, record, history, _) in zip(np.asarray(scores).tolist(), chunk, strict=True):
             if value > 0:
@@ -174,7 +179,7 @@ def _candidates(
     """Pages that are due and do not wait in their queues already."""
     for key, record in pages:
         history = History.unpack(record.history)
-        if not history.visits or history.queued_at:
+        if not history.seen_at or history.queued_at:
             continue
         recent = 0.0 if history.announced else recent_seconds
         if history.kind in (FEED, SITEMAP):

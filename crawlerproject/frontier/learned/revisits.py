@@ -1,4 +1,7 @@
-"""Pages that are visited again: how they are asked for, what a 304 stands for, what is remembered afterwards."""
+"""Pages that are visited again: how they are asked for, what a 304 stands for, what is remembered afterwards.
+
+Of a URL that has shown no page yet is remembered where it was found, and until when it waits (rules/revisits/unseen).
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,14 @@ from crawlerproject.rules.revisits.history import (
     next_visit,
 )
 from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fresh_until, learned, validators
+from crawlerproject.rules.revisits.unseen import wait_seconds
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import (
+    FLAG_FRAME,
     FLAG_HUB,
     FLAG_RECRAWL,
     FLAG_REQUISITE,
+    FLAG_ROBOTS,
     FLAG_SITEMAP,
     FrontierStore,
     PageRecord,
@@ -32,6 +38,8 @@ from crawlerproject.stores.protocols import (
 
 # Hosts whose history is in memory between two visits to them; 200 bytes each.
 _HOSTS_KEPT = 20_000
+# What is no page of its own: another has brought it, and asks for it when it is needed.
+_NO_PAGES = FLAG_HUB | FLAG_ROBOTS | FLAG_FRAME
 
 
 class Revisits(HostFacts[HostHistory]):
@@ -60,13 +68,16 @@ class Revisits(HostFacts[HostHistory]):
         record = PageRecord(row.url, visit.reason, status, now, visit.digest, visit.etag, visit.last_modified)
         if row.flags & FLAG_HUB:  # no page: neither archived nor visited again
             return PageRecord(row.url, visit.reason, 0, now)
+        if row.flags & FLAG_ROBOTS:  # asked for when a host's rules are needed
+            return record
         old = self._record(row)
         fresh = fresh_until(visit.freshness, now) if status in (200, 304) else now
-        if old is not None:
+        if old is not None and History.unpack(old.history).visits:
             return self._again(visit, record, old, fresh, now)
         if status != 200:
-            return record
-        first = _first(visit)._replace(visits=1, seen_at=now, fresh_until=fresh, fingerprint=visit.fingerprint or 0)
+            return unseen(row, record, old)
+        first = _first(row, is_feed=visit.is_feed)
+        first = first._replace(visits=1, seen_at=now, fresh_until=fresh, fingerprint=visit.fingerprint or 0)
         return record._replace(history=first.pack())
 
     def _again(self, visit: Visit, record: PageRecord, old: PageRecord, fresh: float, now: float) -> PageRecord:
@@ -96,12 +107,23 @@ class Revisits(HostFacts[HostHistory]):
         return self._pages.page(row.page_key, row.host) if row.flags & FLAG_RECRAWL else None
 
 
-def _first(visit: Visit) -> History:
+def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageRecord:
+    """The ``record`` of a URL that has not shown its page, with how long it waits; ``old``: what was known before."""
+    before = History() if old is None else History.unpack(old.history)
+    last_seconds = before.fresh_until - old.fetched_at if old is not None and before.seen_at else 0.0
+    wait = wait_seconds(record.reason, record.status, last_seconds)
+    if wait is None or row.flags & _NO_PAGES:
+        return record
+    history = before if before.seen_at else _first(row)._replace(seen_at=record.fetched_at)
+    history = history._replace(fresh_until=record.fetched_at + wait, queued_at=0.0, announced=0.0)
+    return record._replace(history=history.pack())
+
+
+def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
     """What is to be remembered of where a page was found."""
-    row = visit.row
     if row.flags & FLAG_REQUISITE:
         origin = inventor(row.host, row.via, row.flags, row.note)
         return History(REQUISITE, row.hops.count(HOP_EMBED), origin=origin)
     if row.flags & FLAG_SITEMAP:
         return History(SITEMAP, row.hops.count("M"), origin=row.note)
-    return History(FEED if visit.is_feed else PAGE, row.depth)
+    return History(FEED if is_feed else PAGE, row.depth)

@@ -32,8 +32,8 @@ class History(NamedTuple):
     # embeddings do.
     depth: int = 0
     visits: int = 0  # that showed something of the content
-    seen_at: float = 0.0  # last of them
-    fresh_until: float = 0.0
+    seen_at: float = 0.0  # last of them; before the first: when it was first asked for, or refused in its queue
+    fresh_until: float = 0.0  # by the page's own word; before the first visit: until when it waits (unseen.py)
     queued_at: float = 0.0  # waits in its queue to be visited again since then
     new_links: float = 0.0  # that a visit finds, lately
     announced: float = 0.0  # 1 when a sitemap, feed or push said that it changed since

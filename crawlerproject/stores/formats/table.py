@@ -91,7 +91,14 @@ PARTS = (
     Part("strangers", 1, "links of strangers, a fact of the frontier", ("frontier",), "rules.traps.strangers:_FORMAT"),
     Part("requisites", 1, "what requisites a host names, a fact of the frontier", ("frontier",),
          "rules.traps.requisite_budgets:_FORMAT"),
-    Part("revisits", 1, "a page's history, in its record", ("frontier",), "rules.revisits.history:_FORMAT"),
+    Part(
+        "revisits", 1, "a page's history, in its record", ("frontier",), "rules.revisits.history:_FORMAT",
+        changes=(
+            Change("1.7.0", "no history of a URL that has shown no page: no recrawl visits it", How.READ,
+                   "frontier.learned.revisit_queue:scored",
+                   "frontier/learned/test_revisit_queue.py::test_pages_that_need_no_request_are_left_out"),
+        ),
+    ),
     Part("robots", 1, "a robots.txt as it was answered", ("frontier",), "rules.robots.policy:_RECORD_FORMAT"),
     Part(
         "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.reader:FORMAT",

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from crawlerproject.frontier.learned.revisit_queue import SORTED_AT_A_TIME, DueRevisit, RevisitPolicy, again, due
+import pytest
+
+from crawlerproject.frontier.learned.revisit_queue import (
+    SORTED_AT_A_TIME,
+    DueRevisit,
+    RevisitPolicy,
+    again,
+    chosen_since,
+    due,
+)
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.priority import REQUISITE_PLACES, priority
@@ -29,18 +38,55 @@ def names(pages: list[tuple[bytes, PageRecord]], budget: int | None = None) -> l
 
 
 def test_pages_that_need_no_request_are_left_out() -> None:
-    """Fresh, recent, waiting in a queue, never read; an announced one comes though it is recent."""
+    """Fresh, recent, waiting in a queue, refused for good; an announced one comes though it is recent."""
     pages = [
         page("due", 5),
         page("recent", 1),
         page("fresh", 5, fresh_until=NOW + 1),
         page("queued", 5, queued_at=NOW - 1),
-        page("unread", 5, visits=0),
+        page("refused", 5, visits=0, seen_at=0.0),
+        page("unseen", 5, visits=0, fresh_until=NOW - 1),
+        page("waits", 5, visits=0, fresh_until=NOW + 1),
         page("announced", 1, announced=1.0),
         page("feed", 1, kind=FEED),
     ]
 
-    assert set(names(pages)) == {"due", "announced", "feed"}
+    assert set(names(pages)) == {"due", "announced", "feed", "unseen"}
+
+
+@pytest.mark.parametrize(
+    ("history", "fetched_at", "chosen"),
+    [
+        (History(visits=1, seen_at=NOW + 1), NOW + 1, False),  # found and visited since
+        (History(seen_at=NOW + 1), NOW + 1, False),  # found since, and it showed no page
+        (History(), NOW + 1, False),  # found since, and refused for good
+        (History(visits=1, seen_at=NOW - 9), NOW - 9, False),
+        (History(seen_at=NOW - 9), NOW - 9, False),
+        (History(visits=1, seen_at=NOW - 9, queued_at=NOW), NOW - 9, True),
+        (History(seen_at=NOW - 9, queued_at=NOW), NOW - 9, True),
+        (History(visits=2, seen_at=NOW + 1), NOW + 1, True),
+        (History(visits=1, seen_at=NOW - 9), NOW + 1, True),  # visited, without a page this time
+        (History(seen_at=NOW - 9), NOW + 1, True),  # again without a page
+    ],
+)
+def test_what_was_chosen_in_this_round_is_known_by_its_record(
+    history: History, fetched_at: float, chosen: bool
+) -> None:
+    """It waits in its queue, or has been asked for since; what is new in this round was not chosen."""
+    record = PageRecord("http://a.test/", "fetched", 200, fetched_at)
+
+    assert chosen_since(record, history, NOW) is chosen
+
+
+def test_a_url_without_a_page_comes_behind_pages_of_its_place() -> None:
+    """It waits since it was asked for last, however long ago it was found."""
+    pages = [
+        page("gone", 5, 404, visits=0, seen_at=NOW - 300 * DAY_SECONDS),
+        page("here", 5),
+        page("refused", 5, 0, visits=0, seen_at=NOW - 300 * DAY_SECONDS),
+    ]
+
+    assert names(pages)[0] == "here"
 
 
 def test_all_due_pages_are_never_in_memory_together() -> None:

@@ -12,6 +12,7 @@ import pytest
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, again, due
 from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
@@ -23,6 +24,7 @@ from tests.frontier.conftest import Bench, drain
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "recrawl.md"
 HOST, URL = "a.test", "http://a.test/page"
+TRAPPED = "http://a.test/list?page="
 # Longer than the longest tier: what is to be visited again at all is due by then.
 MONTH_SECONDS = 40 * DAY_SECONDS
 DISALLOWED = b"User-agent: *\nDisallow: /\n"
@@ -103,6 +105,23 @@ def queued_and_forbidden(bench: Bench) -> None:
     forbidden(bench)
 
 
+def queued_and_excluded(bench: Bench) -> None:
+    """A link was queued before its domain asked to be left alone."""
+    assert bench.add(URL) == 1
+    bench.never.list = Exclusion.parse([HOST])[0]
+    assert drain(bench) == []
+
+
+def queued_and_trapped(bench: Bench) -> None:
+    """A link was queued before its template had shown to be a trap."""
+    traps = bench.frontier._issuer._gates._traps = TrapModel(bench.store)
+    assert bench.add(TRAPPED + "99") == 1
+    for number in range(60):
+        row = QueuedPage(HOST, parse(TRAPPED + str(number)).key, TRAPPED + str(number), 10, number + 1, 1, "L", "", 0)
+        traps.learn(Visit(row, Reason.HTTP_ERROR, 404), bench.now)
+    assert drain(bench) == []
+
+
 def refused_link(bench: Bench) -> None:
     """A link is refused as it is found."""
     bench.never.list = Exclusion.parse([HOST])[0]
@@ -121,8 +140,9 @@ STATES: dict[str, tuple[Iterable[Callable[[Bench], None]], bool]] = {
     "answered 200 once": ([answered, *(changed(*each) for each in NOT_OK.items())], True),
     "the same, forbidden by robots.txt or NeverCrawl": ([known_and_forbidden, known_and_excluded], True),
     "refused when a link named it": ([refused_link], False),
-    "first answer not 200": ([never(*each) for each in NOT_OK.items()], False),
-    "refused in its queue before any visit": ([queued_and_forbidden], False),
+    "first answer not 200": ([never(*each) for each in NOT_OK.items()], True),
+    "refused in its queue before any visit": ([queued_and_forbidden, queued_and_excluded], True),
+    "refused in its queue as a trap's": ([queued_and_trapped], False),
     "set aside as poison at its first visit": ([never(Reason.POISON)], False),
     "page requisites": ([requisite], True),
 }
@@ -130,7 +150,7 @@ STATES: dict[str, tuple[Iterable[Callable[[Bench], None]], bool]] = {
 
 def rows() -> list[str]:
     """The states that the page names."""
-    table = PAGE.read_text().partition("## What a recrawl does not visit")[2]
+    table = PAGE.read_text().partition("## What a recrawl visits")[2]
     return re.findall(r"^\| (.+?) \|", table, flags=re.MULTILINE)[1:]
 
 

@@ -11,13 +11,16 @@ from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, SITEMAP, History
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import (
+    FLAG_FRAME,
     FLAG_HUB,
     FLAG_RECRAWL,
     FLAG_REQUISITE,
+    FLAG_ROBOTS,
     FLAG_SITEMAP,
     FLAG_STRANGER,
     Changes,
@@ -117,11 +120,38 @@ def test_the_first_visit_begins_a_history(flags: int, more: dict[str, Any], kind
     assert history.fresh_until == 260.0
 
 
-def test_failures_and_hubs_begin_none() -> None:
-    """A page without an answer, and a hub, which is no page."""
-    assert revisits(record=None).learn(Visit(row(0), Reason.DISCONNECTED), 200.0).history == b""
+def test_what_is_no_page_begins_none() -> None:
+    """A hub, a robots.txt, a frame that did not answer."""
+    for flags, status in ((FLAG_ROBOTS, 200), (FLAG_ROBOTS, None), (FLAG_REQUISITE | FLAG_FRAME, None)):
+        reason = Reason.FETCHED if status else Reason.DISCONNECTED
+        assert revisits(record=None).learn(Visit(row(flags), reason, status), 200.0).history == b""
     hub = revisits(record=None).learn(Visit(row(FLAG_HUB), Reason.SUBSCRIBED, 202, b"d"), 200.0)
     assert (hub.history, hub.status, hub.digest) == (b"", 0, b"")
+
+
+def test_a_url_without_a_page_waits_for_one_twice_as_long_each_time() -> None:
+    """Until it shows one: that is its first visit, and nothing is known of how it changes."""
+    record, tried_at, waits = None, 200.0, []
+    for _ in range(4):
+        visit = Visit(row(FLAG_RECRAWL if record else 0), Reason.DISCONNECTED)
+        record = revisits(record=record).learn(visit, tried_at)
+        history = History.unpack(record.history)
+        assert (history.visits, history.depth, history.seen_at) == (0, 2, 200.0)
+        waits.append((history.fresh_until - tried_at) / DAY_SECONDS)
+        tried_at = history.fresh_until + 5.0
+    assert waits == [2.0, 4.0, 8.0, 16.0]
+    assert revisits(record=record).headers(row()) == {}
+
+    shown = revisits(record=record).learn(Visit(row(), Reason.FETCHED, 200, b"e" * 20, is_feed=True), tried_at)
+
+    assert History.unpack(shown.history) == History(FEED, 2, 1, tried_at, tried_at)
+
+
+def test_a_page_that_was_shown_once_is_not_unseen_after_a_failure() -> None:
+    """Its wait is that of known pages: none of its own."""
+    record = revisits().learn(Visit(row(), Reason.DISCONNECTED), 200.0)
+
+    assert History.unpack(record.history) == History.unpack(OLD.history)
 
 
 def test_a_requisite_is_known_by_its_embeddings_and_by_the_stranger_who_named_it() -> None:

@@ -20,6 +20,8 @@ DAY = 86400.0
 #: Path and days between two versions; the last never changes.
 PERIODS = {"/daily": 1.0, "/weekly": 7.0, "/monthly": 30.0, "/fixed": 0.0}
 FRESH_DAYS = 20.0
+#: Path -> day from which late.test has a page there, and what it says before. The last is forbidden until then.
+LATE = {"/busy": (1, 500), "/born": (10, 404), "/shut": (1, 403)}
 _IF_NONE_MATCH = re.compile(rb"\r\nif-none-match:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _IF_MODIFIED = re.compile(rb"\r\nif-modified-since:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _SITEMAP = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -51,6 +53,7 @@ def changing_world(port: int, now: Now) -> World:
     _mapped(world, now)
     _fed(world, now)
     _styled(world, now)
+    _late(world, now)
     return world
 
 
@@ -168,6 +171,26 @@ def _styled(world: World, now: Now) -> None:
         return _answer(*made, head, unchanged=_unchanged(head, *made[1:]), kind="image/png")
 
     site.dynamic, cdn.dynamic = dynamic, picture
+
+
+def _late(world: World, now: Now) -> None:
+    """URLs that show no page on the first day."""
+    site = world.site("late.test")
+    world.seeds.extend((world.url(site.host), world.url(site.host, "/shut")))
+
+    def dynamic(path: str, head: bytes) -> Answer | None:
+        day = (now() - time.time()) / DAY
+        if path == "/robots.txt":
+            return answer(
+                f"User-agent: *\nDisallow: {'/none' if day >= LATE['/shut'][0] else '/shut'}\n".encode(),
+                kind="text/plain",
+            )
+        if path == "/":
+            return answer(page_html("late", ["/busy", "/born"]))
+        since, before = LATE.get(path, (0, 404))
+        return answer(page_html(path)) if day >= since else answer(page_html("none"), status=before)
+
+    site.dynamic = dynamic
 
 
 def _mapped(world: World, now: Now) -> None:
