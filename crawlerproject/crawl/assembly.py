@@ -196,6 +196,7 @@ def learned_of(
 ) -> Learned:
     """All that learns, around the frontier."""
     revisits = revisits_of(settings, store)
+    frontier.state.rules_loosened = revisits.rules_loosened
     hosts = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
     return Learned(hosts, contents_of(settings, store), totals)
 

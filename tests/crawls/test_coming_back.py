@@ -322,6 +322,15 @@ def test_what_showed_no_page_is_looked_at_when_its_wait_is_over(month: Month) ->
         assert asked[path][count] == (since, 200)
 
 
+def test_pages_are_read_in_full_once_when_robots_txt_allows_more(month: Month) -> None:
+    """A link that was forbidden when it was found is on a page that has not changed."""
+    front = [(v.day, v.status, v.conditional) for v in month.visits if v.url == "late.test/"]
+    hidden = [(v.day, v.status) for v in month.visits if v.url == "late.test/hidden"]
+
+    assert front[:3] == [(0, 200, False), (3, 200, False), (6, 304, True)]
+    assert hidden[0] == (3, 200)
+
+
 def test_a_budget_is_kept_and_nothing_is_lost(month: Month) -> None:
     """Three of the known pages, and the announced ones; the others stay for another day."""
     known, seen = {v.url for v in month.visits}, len(month.visits)

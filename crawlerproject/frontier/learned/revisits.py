@@ -56,11 +56,22 @@ class Revisits(HostFacts[HostHistory]):
         self._near_bits = near_bits
 
     def headers(self, row: QueuedPage) -> dict[str, str]:
-        """The headers that make a revisit conditional; none for a first visit, a check, or a host not believed."""
+        """The headers that make a revisit conditional; none for a first visit, a check, or a host not believed.
+
+        Neither when the host's robots.txt has come to allow more since the last visit: what it forbade when links to it
+        were found is not known, and a 304 would hide these links for as long as the page does not change.
+        """
         record = self._record(row)
         if record is None or self._rng.random() < self._check_share:
             return {}
-        return validators(Known(record.etag, record.last_modified, record.digest), self.of(row.host).trust)
+        host = self.of(row.host)
+        if record.fetched_at < host.loosened_at:
+            return {}
+        return validators(Known(record.etag, record.last_modified, record.digest), host.trust)
+
+    def rules_loosened(self, host: str, now: float) -> None:
+        """A host's robots.txt may allow more than before."""
+        self.replace(host, self.of(host)._replace(loosened_at=now))
 
     def learn(self, visit: Visit, now: float) -> PageRecord:
         """What is known of a page after this visit; its host's history has learned from it by then."""

@@ -14,6 +14,7 @@ from crawlerproject.rules.robots.policy import (
     RobotsRecord,
     RobotsRules,
     RobotsVerdict,
+    may_allow_more,
     parse_robots,
     robots_verdict,
 )
@@ -41,6 +42,7 @@ class RobotsOutcome(NamedTuple):
     good_until: float
     floor_seconds: float
     record: bytes | None  # to be stored
+    allows_more: bool = False  # whether URLs may be allowed that the rules before forbade
 
 
 class RobotsCache:
@@ -89,10 +91,12 @@ class RobotsCache:
             return self._unreachable(origin, now)
         good_until = now + self.ttl_seconds
         kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
+        before = self._record(origin)
+        more = before is not None and may_allow_more(before.body, kept, self._token)
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
         rules = self._keep(origin, self._parse(kept))
         packed = self._unstored[origin] = record.pack()
-        return RobotsOutcome(True, good_until, rules.floor_seconds, packed)
+        return RobotsOutcome(True, good_until, rules.floor_seconds, packed, more)
 
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop the parsed rules of hosts of other workers: they may be outdated when the hosts return."""

@@ -109,6 +109,8 @@ class RobotsResponses:
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
         if outcome.usable:
             self._floor(host, scheme, outcome.floor_seconds, now)
+        if outcome.allows_more:
+            self._state.rules_loosened(name, now)
         if outcome.record is not None:
             self._state.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}

@@ -16,6 +16,7 @@ PAGE, FEED, SITEMAP, REQUISITE = 0, 1, 2, 3
 _PAGE = struct.Struct("<BBBHdddffQ")
 _FORMAT = 1
 _HOST = struct.Struct(f"<B4f2ff{RATE_COUNT}f")
+_LOOSENED_AT = struct.Struct("<d")  # behind it where it is not 0
 # New links of a visit weigh so much against what earlier visits found (ours).
 _LATEST = 0.5
 _CHANGED = {Change.UNCHANGED: 0.0, Change.NEAR: NEAR_WEIGHT, Change.CHANGED: 1.0}
@@ -76,6 +77,7 @@ class HostHistory(NamedTuple):
     lastmod_broken: float = 0.0  # it had not
     pages: float = 0.0  # whose beliefs are in the sum
     together: tuple[float, ...] = (0.0,) * RATE_COUNT
+    loosened_at: float = 0.0  # epoch seconds: when its robots.txt came to allow more; 0: never
 
     @property
     def believes_lastmod(self) -> bool:
@@ -93,7 +95,7 @@ class HostHistory(NamedTuple):
     def pack(self) -> bytes:
         """As the store keeps it."""
         trust = self.trust
-        return _HOST.pack(
+        kept = _HOST.pack(
             _FORMAT,
             trust.etag_calm,
             trust.etag_restless,
@@ -104,14 +106,18 @@ class HostHistory(NamedTuple):
             self.pages,
             *self.together,
         )
+        return kept + _LOOSENED_AT.pack(self.loosened_at) if self.loosened_at else kept
 
     @classmethod
     def unpack(cls, kept: bytes) -> HostHistory:
         """What ``pack`` wrote; the empty one for nothing, or for another version's."""
-        if len(kept) != _HOST.size or kept[0] != _FORMAT:
+        if len(kept) not in (_HOST.size, _HOST.size + _LOOSENED_AT.size) or kept[0] != _FORMAT:
             return cls()
-        _, calm, restless, honest, lies, lastmod_kept, lastmod_broken, pages, *together = _HOST.unpack(kept)
-        return cls(Trust(calm, restless, honest, lies), lastmod_kept, lastmod_broken, pages, tuple(together))
+        _, calm, restless, honest, lies, lastmod_kept, lastmod_broken, pages, *together = _HOST.unpack_from(kept)
+        loosened_at = _LOOSENED_AT.unpack_from(kept, _HOST.size)[0] if len(kept) > _HOST.size else 0.0
+        return cls(
+            Trust(calm, restless, honest, lies), lastmod_kept, lastmod_broken, pages, tuple(together), loosened_at
+        )
 
 
 class Found(NamedTuple):

@@ -139,6 +139,18 @@ def parse_robots(body: bytes, token: str) -> RobotsRules:
     return _parsed(body[:KEPT_BYTES], token)
 
 
+def may_allow_more(before: bytes, body: bytes, token: str) -> bool:
+    """Whether ``body`` may allow URLs that ``before`` forbade: it lacks a Disallow, or has an Allow more."""
+    if body == before:
+        return False
+    old, new = read_robots_text(before, token), read_robots_text(body, token)
+    if RobotsRules(None, new).left_alone:
+        return False
+    lost, gained = set(old.rules) - set(new.rules), set(new.rules) - set(old.rules)
+    lifted = RobotsRules(None, old).left_alone
+    return lifted or not all(rule.allow for rule in lost) or any(rule.allow for rule in gained)
+
+
 @lru_cache(maxsize=_KEPT_FOR_OTHERS)
 def _parsed(body: bytes, token: str) -> RobotsRules:
     text = read_robots_text(body, token)

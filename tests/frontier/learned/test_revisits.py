@@ -52,6 +52,16 @@ def test_a_known_page_is_asked_for_with_its_validators() -> None:
     assert revisits(record=None).headers(row()) == {}
 
 
+def test_pages_are_asked_for_in_full_once_more_is_allowed() -> None:
+    """Those whose last visit was before: what they name was judged by the rules of then."""
+    learning = revisits()
+    learning.rules_loosened("a.example", OLD.fetched_at - 1)
+    assert learning.headers(row())
+
+    learning.rules_loosened("a.example", OLD.fetched_at + 1)
+    assert learning.headers(row()) == {}
+
+
 def test_a_share_of_requests_is_sent_in_full() -> None:
     """To see whether a 304 would have been true."""
     checking = revisits(check_share=0.25)

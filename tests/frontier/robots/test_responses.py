@@ -34,6 +34,19 @@ def test_robots_is_the_first_page_of_a_host(bench: Bench) -> None:
     assert bench.now >= 1005.0
 
 
+def test_rules_that_allow_more_are_news(bench: Bench) -> None:
+    """A day later, of the host itself; the first rules are none, nor are stricter ones or those that stay."""
+    news: list[tuple[str, float]] = []
+    bench.frontier.state.rules_loosened = lambda host, now: news.append((host, now))
+    for number, body in enumerate((b"/a", b"/a", b"/b", b"/b\nDisallow: /c", b"/c")):
+        bench.seed(f"{A}{number}")
+        bench.through_robots(b"User-agent: *\nDisallow: " + body)
+        assert len(news) == (0, 0, 1, 1, 2)[number]
+        bench.now += 100_000.0
+
+    assert [host for host, _ in news] == ["a.example"] * 2
+
+
 @pytest.mark.parametrize(("status", "body"), [(200, b"User-agent: *\nCrawl-delay: 400"), (404, b""), (None, b"")])
 def test_its_answer_is_one_change_of_the_host(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, status: int | None, body: bytes

@@ -25,6 +25,9 @@ def test_histories_survive_packing() -> None:
     assert History.unpack(full.pack()) == full
     assert History.unpack(ONCE.pack()) == ONCE
     assert HostHistory.unpack(host.pack()) == host
+    loosened = host._replace(loosened_at=NOW)
+    assert HostHistory.unpack(loosened.pack()) == loosened
+    assert loosened.pack().startswith(host.pack())  # what has no such moment is as earlier versions wrote it
 
 
 @pytest.mark.parametrize("kept", [b"", b"\x00", b"\xff" * 80])

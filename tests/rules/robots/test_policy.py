@@ -17,6 +17,7 @@ from crawlerproject.rules.robots.policy import (
     ALLOW_ALL,
     RobotsRecord,
     RobotsVerdict,
+    may_allow_more,
     parse_robots,
     refusing_line,
     robots_verdict,
@@ -202,6 +203,46 @@ def test_floor_is_the_longer_wish() -> None:
     """Crawl-delay and Request-rate both hold."""
     assert parse_robots(b"User-agent: *\nCrawl-delay: 3\nRequest-rate: 1/7\n", "x").floor_seconds == 7
     assert ALLOW_ALL.floor_seconds == 0
+
+
+ROBOTS_LINES = st.lists(
+    st.tuples(st.sampled_from(["Allow", "Disallow"]), st.sampled_from(["/", "/a", "/a/", "/a/*b", "/ab$", "/c", "*/d"]))
+)
+
+
+def of_rules(lines: list[tuple[str, str]]) -> bytes:
+    """A file with these rules for everyone."""
+    return "\n".join(["User-agent: *", *(f"{word}: {path}" for word, path in lines)]).encode()
+
+
+@given(ROBOTS_LINES, ROBOTS_LINES, st.text("abcd/", max_size=6).map("/".__add__))
+def test_what_is_allowed_anew_is_never_overlooked(
+    before: list[tuple[str, str]], after: list[tuple[str, str]], path: str
+) -> None:
+    """Whatever two files say, and whatever is asked for."""
+    old, new = of_rules(before), of_rules(after)
+
+    if parse_robots(new, "foobot").allowed(path) and not parse_robots(old, "foobot").allowed(path):
+        assert may_allow_more(old, new, "foobot")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "more"),
+    [
+        (b"User-agent: *\nDisallow: /a", b"User-agent: *\nDisallow: /a\nDisallow: /b", False),
+        (b"User-agent: *\nDisallow: /a\nDisallow: /b", b"User-agent: *\nDisallow: /b\n\n# today\nDisallow: /a", False),
+        (b"User-agent: *\nAllow: /a/b\nDisallow: /a", b"User-agent: *\nDisallow: /a", False),
+        (b"User-agent: *\nDisallow: /a", b"User-agent: *\nDisallow: /a\nCrawl-delay: 9", False),
+        (b"", b"User-agent: *\nDisallow: /a", False),
+        (b"User-agent: *\nDisallow: /a", b"", True),
+        (b"User-agent: *\nDisallow: /a", b"User-agent: foobot\nDisallow:\n\nUser-agent: *\nDisallow: /a", True),
+        (b"User-agent: *\nCrawl-delay: 9999999", b"User-agent: *\nCrawl-delay: 9", True),
+        (b"User-agent: *\nDisallow: /a", b"User-agent: *\nCrawl-delay: 9999999", False),
+    ],
+)
+def test_which_changes_may_allow_more(before: bytes, after: bytes, more: bool) -> None:
+    """Not those that forbid more, or change what is no rule for us."""
+    assert may_allow_more(before, after, "foobot") is more
 
 
 def test_record_survives_the_store() -> None:

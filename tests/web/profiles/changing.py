@@ -20,8 +20,8 @@ DAY = 86400.0
 #: Path and days between two versions; the last never changes.
 PERIODS = {"/daily": 1.0, "/weekly": 7.0, "/monthly": 30.0, "/fixed": 0.0}
 FRESH_DAYS = 20.0
-#: Path -> day from which late.test has a page there, and what it says before. The last is forbidden until then.
-LATE = {"/busy": (1, 500), "/born": (10, 404), "/shut": (1, 403)}
+#: Path -> day from which late.test has a page there, and what it says before. The last two are forbidden until then.
+LATE = {"/busy": (1, 500), "/born": (10, 404), "/shut": (1, 403), "/hidden": (1, 403)}
 _IF_NONE_MATCH = re.compile(rb"\r\nif-none-match:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _IF_MODIFIED = re.compile(rb"\r\nif-modified-since:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _SITEMAP = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -181,12 +181,11 @@ def _late(world: World, now: Now) -> None:
     def dynamic(path: str, head: bytes) -> Answer | None:
         day = (now() - time.time()) / DAY
         if path == "/robots.txt":
-            return answer(
-                f"User-agent: *\nDisallow: {'/none' if day >= LATE['/shut'][0] else '/shut'}\n".encode(),
-                kind="text/plain",
-            )
+            shut = "" if day >= LATE["/shut"][0] else "Disallow: /shut\nDisallow: /hidden\n"
+            return answer(f"User-agent: *\nDisallow: /never\n{shut}".encode(), kind="text/plain")
         if path == "/":
-            return answer(page_html("late", ["/busy", "/born"]))
+            version = (page_html("late", ["/busy", "/born", "/hidden"]), '"front"', 1_500_000_000.0)
+            return _answer(*version, head, unchanged=_unchanged(head, *version[1:]))
         since, before = LATE.get(path, (0, 404))
         return answer(page_html(path)) if day >= since else answer(page_html("none"), status=before)
 
