@@ -268,7 +268,7 @@ def test_a_refusal_by_rules_that_are_not_committed_goes_with_them(again: Callabl
 
 def revisits_chosen(store: MemoryStore, now: float) -> list[DueRevisit]:
     """What a recrawl chooses at that moment."""
-    lists = due(store.pages(), lambda _: HostHistory(), now, RevisitPolicy(None, DAY_SECONDS))
+    lists = due(store.pages, lambda _: HostHistory(), now, RevisitPolicy(None, DAY_SECONDS))
     return [page for chosen in lists for page in chosen]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.rules.page.links import HOP_EMBED
+from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import FEED, PAGE, REQUISITE, SITEMAP, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
 from crawlerproject.rules.revisits.scale import TIERS, longest_wait_days
@@ -25,6 +26,8 @@ _CHUNK = 4096
 # Due pages sorted at a time without a budget: some 7 MB (1.4 KB each, measured over a fleet's recrawl). Pages come in
 # the order of their keys, which are digests: any so many of them are a fair sample of all.
 SORTED_AT_A_TIME = 5_000
+SORTED_OF_A_BUDGET = 50_000
+"""The same with a budget, whose visits are to be made the best first: 70 MB."""
 # A visit that a 304 may answer costs about a tenth of a body's bytes, but the same turn of its host (ours).
 _CONDITIONAL_COST = 0.7
 # Before a rank is known, each link further from a seed makes a page this much less important (ours).
@@ -107,14 +110,17 @@ Pages = Iterable[tuple[bytes, PageRecord]]
 HostOf = Callable[[str], HostHistory]
 
 
-def due(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> Iterator[list[DueRevisit]]:
+def due(pages: Callable[[], Pages], host_of: HostOf, now: float, policy: RevisitPolicy) -> Iterator[list[DueRevisit]]:
     """The visits that are worth most now, in lists to be queued one after the other, each the best first.
 
-    Memory: one list. With a budget that is the only one; without, all pages are visited, and the best of each
-    ``SORTED_AT_A_TIME`` come first.
+    Memory: one list. With a budget ``pages`` are read twice: first their scores are counted, to see what it reaches
+    (to within the width of a class of ``rules/revisits/budget_shares``).
     """
-    found = scored(pages, host_of, now, policy)
-    return sorted_some(found) if policy.budget is None else iter([best(found, policy.budget)])
+    if policy.budget is None:
+        return sorted_some(scored(pages(), host_of, now, policy))
+    counts = counted(page.score for page in scored(pages(), host_of, now, policy))
+    reached = cut(counts, policy.budget).within(scored(pages(), host_of, now, policy), lambda page: page.score)
+    return sorted_some(reached, SORTED_OF_A_BUDGET)
 
 
 def sorted_some(found: Iterable[DueRevisit], most: int = SORTED_AT_A_TIME) -> Iterator[list[DueRevisit]]:

@@ -8,11 +8,14 @@ class, and nowhere are all of them listed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import floor, log2
+from typing import NamedTuple, TypeVar
 
 # Classes to each doubling of the score: they are 2 % wide, less than what a score is sure to.
 _CLASSES = 32
+
+S = TypeVar("S")
 
 Counts = Mapping[int, int]
 """Due pages by the class of their score."""
@@ -26,6 +29,32 @@ def score_class(score: float) -> int:
 def counted(scores: Iterable[float]) -> Counter[int]:
     """How many of the scores, all above 0, are in each class."""
     return Counter(map(score_class, scores))
+
+
+class Cut(NamedTuple):
+    """Which scores a budget reaches: those of the classes above ``last``, and so many of that class itself."""
+
+    last: int
+    of_last: int
+
+    def within(self, found: Iterable[S], score: Callable[[S], float]) -> Iterator[S]:
+        """Of all that was ``found`` what the budget reaches; of the last class those that come first."""
+        left = self.of_last
+        for each in found:
+            place = score_class(score(each))
+            if place == self.last:
+                left -= 1
+            if place > self.last or (place == self.last and left >= 0):
+                yield each
+
+
+def cut(counts: Counts, budget: int) -> Cut:
+    """What a budget reaches when so many are in each class."""
+    for each in sorted(counts, reverse=True):
+        if counts[each] >= budget:
+            return Cut(each, budget)
+        budget -= counts[each]
+    return Cut(min(counts, default=0) - 1, 0)
 
 
 def visits_of(parts: Mapping[int, Counts], budget: int) -> dict[int, int]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from crawlerproject.frontier.learned import revisit_queue
 from crawlerproject.frontier.learned.revisit_queue import (
     SORTED_AT_A_TIME,
     DueRevisit,
@@ -33,7 +34,7 @@ def page(name: str, days: float, status: int = 200, **more: object) -> tuple[byt
 
 def names(pages: list[tuple[bytes, PageRecord]], budget: int | None = None) -> list[str]:
     """The chosen ones, the best first."""
-    lists = due(pages, lambda host: HostHistory(), NOW, RevisitPolicy(budget, RECENT))
+    lists = due(lambda: pages, lambda host: HostHistory(), NOW, RevisitPolicy(budget, RECENT))
     return [one.key.decode() for chosen in lists for one in chosen]
 
 
@@ -89,8 +90,10 @@ def test_a_url_without_a_page_comes_behind_pages_of_its_place() -> None:
     assert names(pages)[0] == "here"
 
 
-def test_all_due_pages_are_never_in_memory_together() -> None:
-    """Without a budget a list is handed out before more is read than it needs; each page is in one of them."""
+@pytest.mark.parametrize("budget", [None, 10**9])
+def test_all_due_pages_are_never_in_memory_together(monkeypatch: pytest.MonkeyPatch, budget: int | None) -> None:
+    """A list is handed out before more is read than it needs; each page is in one of them."""
+    monkeypatch.setattr(revisit_queue, "SORTED_OF_A_BUDGET", SORTED_AT_A_TIME)
     count, read = 3 * SORTED_AT_A_TIME + 1, 0
 
     def pages() -> Iterator[tuple[bytes, PageRecord]]:
@@ -99,7 +102,7 @@ def test_all_due_pages_are_never_in_memory_together() -> None:
             yield page(str(read), 5 + read % 7)
 
     found: list[str] = []
-    for chosen in due(pages(), lambda host: HostHistory(), NOW, RevisitPolicy(None, RECENT)):
+    for chosen in due(pages, lambda host: HostHistory(), NOW, RevisitPolicy(budget, RECENT)):
         assert chosen == sorted(chosen, reverse=True)
         found += [one.key.decode() for one in chosen]
         assert len(chosen) <= SORTED_AT_A_TIME
@@ -125,7 +128,8 @@ def test_a_budget_takes_the_best() -> None:
     assert order.index("hub") < order.index("plain")
     assert order.index("older") < order.index("plain")
     assert order.index("gone") > order.index("older")
-    assert names(pages, budget=2) == order[:2]
+    for budget in range(len(pages) + 2):
+        assert names(pages, budget) == order[:budget]
 
 
 def test_nothing_is_left_for_ever() -> None:

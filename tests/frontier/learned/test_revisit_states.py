@@ -52,7 +52,7 @@ def visited(bench: Bench, reason: Reason, status: int | None, flags: int = 0) ->
 
 def chosen(bench: Bench) -> list[DueRevisit]:
     """What a recrawl chooses at this moment."""
-    lists = due(bench.store.pages(), lambda _: HostHistory(), bench.now, RevisitPolicy(None, 2 * DAY_SECONDS))
+    lists = due(bench.store.pages, lambda _: HostHistory(), bench.now, RevisitPolicy(None, 2 * DAY_SECONDS))
     return [page for some in lists for page in some]
 
 

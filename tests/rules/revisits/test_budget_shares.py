@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from crawlerproject.rules.revisits.budget_shares import counted, score_class, visits_of
+from crawlerproject.rules.revisits.budget_shares import counted, cut, score_class, visits_of
 
 # Of scores of one class.
 _WIDTH = 1.03
@@ -27,6 +27,21 @@ def test_the_best_of_all_parts_are_visited(seed: int) -> None:
     assert visits.keys() == parts.keys()
     assert len(visited) == min(budget, every)
     assert max(left, default=0.0) < min(visited, default=float("inf")) * _WIDTH
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_budget_reaches_the_best_without_a_list_of_all(seed: int) -> None:
+    """As many as it buys, each better than what is left out, to within the width of a class; in their order."""
+    rng = random.Random(seed)
+    scores = [rng.lognormvariate(0, 4) for _ in range(rng.randrange(300))]
+    budget = rng.randrange(len(scores) + 20)
+
+    reached = list(cut(counted(scores), budget).within(scores, lambda score: score))
+
+    assert len(reached) == min(budget, len(scores))
+    left = set(scores) - set(reached)
+    assert reached == [score for score in scores if score not in left]
+    assert max(left, default=0.0) < min(reached, default=float("inf")) * _WIDTH
 
 
 def test_classes_are_in_the_order_of_scores() -> None:
