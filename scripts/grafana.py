@@ -110,7 +110,7 @@ PANELS = (
         "timeseries",
         8,
         "Hosts left alone",
-        {"sum by (reason) (crawler_held_hosts@)": "{{reason}}", "sum(crawler_given_up_hosts@)": "until the next start"},
+        {"sum by (reason) (crawler_held_hosts@)": "{{reason}}", "sum(crawler_given_up_hosts@)": "after failures"},
         "short",
     ),
     Panel("timeseries", 8, "Queue", {"sum(crawler_queued_urls@)": "queued URLs"}, "short"),

@@ -255,7 +255,7 @@ def _left(ahead: Outlook) -> list[str]:
         lines.append(f"Apart     {counted(ahead.resting_queued, 'URL')} of {hosts}; the last rest ends in {ends}")
     if ahead.parked_queued:
         hosts = counted(ahead.hosts["parked"], "parked host")
-        lines.append(f"Apart     for the next start: {counted(ahead.parked_queued, 'URL')} of {hosts}")
+        lines.append(f"Apart     left alone: {counted(ahead.parked_queued, 'URL')} of {hosts}")
     return lines
 
 

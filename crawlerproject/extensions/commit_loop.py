@@ -102,6 +102,8 @@ class CommitLoop(CrawlTask):
                 await asyncio.to_thread(crawl.session.member.reach)
             if crawl.check_room():
                 scheduler.resume()
+            if not run.halted and crawl.session.frontier.probe_again(run.now()):
+                scheduler.wake()
             if await crawl.session.commits.commit(lambda: scheduler.idle() and not crawl.control.added()):
                 scheduler.resume()
             if not run.lost:

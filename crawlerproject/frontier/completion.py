@@ -95,10 +95,10 @@ class LeaseCompletion:
         """Give up or park a host that keeps failing, and log it."""
         known = {"host": host.name, "reason": outcome.reason}
         if consequence.give_up:
-            self._hosts.give_up(host)
+            self._hosts.give_up(host, consequence.probe_at)
             logger.warning(
-                "%s is left alone until the next start: its probe failed too (%s)",
-                host.name, outcome.reason, extra=known,
+                "%s is left alone until %s: its probe failed too (%s)",
+                host.name, consequence.until, outcome.reason, extra=known,
             )  # fmt: skip
         elif consequence.parked:
             logger.info(

@@ -22,8 +22,10 @@ from crawlerproject.rules.politeness.backoff import (
     after_trouble,
     breaker_failed,
     failure_rest_seconds,
+    left_alone_seconds,
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
+from crawlerproject.rules.readable import moment
 
 # Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
 _REST_STATUSES = (429, 503)
@@ -97,12 +99,18 @@ class FetchOutcome:
 class Consequence:
     """``again``: the page goes back into its queue. ``parked``: the host's breaker has opened.
 
-    ``give_up``: the host is left alone until the next start.
+    ``give_up``: the host is left alone until ``probe_at`` (epoch seconds; 0: never) or the next start.
     """
 
     again: bool
     give_up: bool
     parked: bool = False
+    probe_at: float = 0.0
+
+    @property
+    def until(self) -> str:
+        """For how long the host is left alone, in words."""
+        return f"{moment(self.probe_at)} or the next start" if self.probe_at else "the next start"
 
 
 class Paces(Protocol):
@@ -164,7 +172,7 @@ class HostPoliteness:
             if failure.host_wide:
                 wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
                 host.rest_until = max(host.rest_until, now + self._stretch * wait)
-            return Consequence(again=outcome.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
+            return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < failure.max_tries)
         if outcome.walled:  # asking again is what walls are against
             self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng), now)
             self._asked(host)
@@ -173,8 +181,8 @@ class HostPoliteness:
             self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng), now)
             if outcome.asks:
                 self._asked(host)
-            return Consequence(again=outcome.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
-        return Consequence(again=outcome.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
+            return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _REST_TRIES)
+        return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _SERVER_ERROR_TRIES)
 
     def _broke_off(self, host: Host, outcome: FetchOutcome) -> bool:
         """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
@@ -188,7 +196,14 @@ class HostPoliteness:
     def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Consequence:
         """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""
         parked = self._failed(host, now, rng)
-        return Consequence(again=False, give_up=parked and host.breaker_opened > 1, parked=parked)
+        return self._consequence(host, now, parked, parked and host.breaker_opened > 1, again=False)
+
+    def _consequence(self, host: Host, now: float, parked: bool, give_up: bool, *, again: bool) -> Consequence:
+        """``give_up``: it did not answer its probe."""
+        if not give_up:
+            return Consequence(again=again, give_up=False, parked=parked)
+        probe_at = max(host.rest_until, now + self._stretch * left_alone_seconds(host.breaker_opened))
+        return Consequence(again=again, give_up=True, parked=parked, probe_at=probe_at)
 
     def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
         """One more failure in a row; True when it opened the breaker: the host is parked until its one probe."""

@@ -206,7 +206,10 @@ class Why:
             facts["rule"] = held[1]
             return UrlState(row.url, State.WAITING, held[0], facts)
         if host.given_up and not host.held:
-            facts["rule"] = "the host failed HOST_MAX_FAILURES times in a row and its probe failed too"
+            facts["rule"] = (
+                "the host failed HOST_MAX_FAILURES times in a row and its probe failed too: another comes after a day "
+                "or more, or by the next start"
+            )
             return UrlState(row.url, State.WAITING, Reason.HOST_PARKED, facts)
         if -host.robots_until(scheme) > self._now or (host.robots_until(scheme) < 0 and host.failures):
             facts["rule"] = f"{scheme}://{address.host}/robots.txt could not be had: nothing may be asked for"

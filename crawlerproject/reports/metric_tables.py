@@ -74,7 +74,10 @@ LEVELS = {
     "commit_lag_seconds": ("crawler_commit_lag_seconds", "Since everything was durable for the last time"),
     "uncommitted": ("crawler_uncommitted_ends", "Ends of requests that the next commit makes durable"),
     "max_in_flight": ("crawler_in_flight_limit", "FRONTIER_MAX_IN_FLIGHT"),
-    "given_up_hosts": ("crawler_given_up_hosts", "Hosts that are left alone until the next start"),
+    "given_up_hosts": (
+        "crawler_given_up_hosts",
+        "Hosts that failed and are left alone, for a day at least or until the next start",
+    ),
     "least_pause_margin_seconds": (
         "crawler_least_pause_margin_seconds",
         "By how much the pause nearest to its promise was longer; below 0 it was shorter",

@@ -219,7 +219,7 @@ def test_status_after_it_ended(crawled: Crawled) -> None:
     assert (status["running"], status["finish_reason"]) == (False, "finished")
     assert status["parked_queued"] >= 1
     assert "ended" in text
-    assert "Apart     for the next start: " in text
+    assert "Apart     left alone: " in text
     assert "waits for\n" not in text + crawled.text
     left = r"^Left .* if nothing new is found\nSlowest   \S+: [\d,]+ URLs, one every "
     assert re.search(left, crawled.text, re.MULTILINE)

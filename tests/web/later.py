@@ -3,29 +3,38 @@
 A month of coming back is tested in seconds: the machine's clock stays, the process has another. Of a fleet in Redis the
 store's clock counts: ``store:DAYS`` sets that ahead too, as this process reads it. ``workers:DAYS`` does so for the
 processes that ``scrapy fleet`` starts. ``DAYS+PPM``: the machine's clocks, those that are never set as well, are faster
-by so many millionths.
+by so many millionths. ``DAYS@FILE``: not ahead until the file is there, in the middle of the crawl.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from pathlib import Path
 from typing import Any
+
+_LOOK_SECONDS = 0.02
+_ahead = [0.0]  # seconds
 
 
 def main() -> None:
     place, _, ahead = sys.argv[1].rpartition(":")
-    days, _, faster = ahead.partition("+")
+    first, _, flag = ahead.partition("@")
+    days, _, faster = first.partition("+")
     ahead_seconds = float(days) * 86400
+    _ahead[0] = 0.0 if flag else ahead_seconds
     if faster:
         _hasten(float(faster) / 1e6)
     real = time.time
-    time.time = lambda: real() + ahead_seconds  # before anything of ours is imported, but for what the zygote has
+    time.time = lambda: real() + _ahead[0]  # before anything of ours is imported, but for what the zygote has
     _set_crawls()
     if place == "store":
-        _set_store(ahead_seconds)
+        _set_store()
     elif place == "workers":
-        _set_workers(days)
+        _set_workers(ahead if flag else days)
+    if flag and place != "workers":
+        threading.Thread(target=_leap, args=(Path(flag), ahead_seconds), daemon=True).start()
     from scrapy.cmdline import execute
 
     execute(["scrapy", *sys.argv[2:]])
@@ -48,14 +57,25 @@ def _set_crawls() -> None:
     clock.CRAWL.follow(clock._EPOCH)
 
 
-def _set_store(ahead_seconds: float) -> None:
+def _leap(flag: Path, seconds: float) -> None:
+    """Set the clocks ahead once the file is there."""
+    from crawlerproject.runtime import clock
+
+    while not flag.exists():
+        time.sleep(_LOOK_SECONDS)
+    _ahead[0] = seconds
+    clock._EPOCH += seconds
+    clock.CRAWL.follow(clock.CRAWL.apart(0.0) + seconds)
+
+
+def _set_store() -> None:
     from crawlerproject.stores.redis import membership
 
     read = membership.RedisFleet.epoch
 
     def epoch(fleet: Any) -> Any:
         found = read(fleet)
-        return found._replace(seconds=found.seconds + ahead_seconds)
+        return found._replace(seconds=found.seconds + _ahead[0])
 
     membership.RedisFleet.epoch = epoch  # type: ignore[method-assign,assignment]
 

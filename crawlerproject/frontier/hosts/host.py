@@ -60,7 +60,7 @@ class Host(HostClock):
         self.failures = 0  # in a row
         self.breaker_opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
         self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
-        self.given_up = False  # its probe failed too, or it is held: left alone until the next start
+        self.given_up = False  # its probe failed too, or it is held
         self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
         self.robots_until_http = 0.0
         self.robots_until_https = 0.0

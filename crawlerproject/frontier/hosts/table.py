@@ -11,6 +11,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import KnownHosts
+from crawlerproject.frontier.hosts.left_alone import LeftAlone
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
 from crawlerproject.frontier.hosts.set_back_clock import SetBackClock, Start
@@ -22,6 +23,9 @@ from crawlerproject.stores.protocols import IN_MEMORY, Changes, DueStore, Fronti
 MAX_HOSTS_IN_MEMORY = 100_000
 """Of hosts with work; the default of FRONTIER_MAX_HOSTS_IN_MEMORY. At some 1 KB each with what is in memory of their
 queues it is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches."""
+
+# Hosts that are probed once more with one commit: each is read from the store, in a fleet in Redis (some 20 ms).
+_PROBED_AT_A_TIME = 50
 
 
 class HostBounds(NamedTuple):
@@ -57,7 +61,8 @@ class HostTable:
         self.holds = Holds() if holds is None else holds
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
-        self.given_up = 0
+        self.left_alone = LeftAlone()
+        self.given_up = 0  # of this start, and not yet asked again
         self.held: Counter[str] = Counter()  # by Host.held, of those that have had a turn since this start
         self.loaded_early: set[str] | None = (
             None  # hosts that were needed before the loading came to them; None: all are loaded
@@ -174,18 +179,35 @@ class HostTable:
         self.workbench.add(host)
 
     def waits(self, host: Host, count: int) -> None:
-        """So many URLs more (or fewer) of the host wait; those of a host that was given up wait for another start."""
+        """So many URLs more (or fewer) of the host wait; those of a host that was given up do not count."""
         if not host.given_up:
             self.waiting_urls += count
 
-    def give_up(self, host: Host) -> None:
-        """Leave a host alone until the next start."""
+    def give_up(self, host: Host, probe_at: float) -> None:
+        """Leave a host alone until the next start, or until ``probe_at`` (epoch seconds; 0: never)."""
         if not host.given_up:
             self.waits(host, -host.waiting_urls)
             host.given_up = True
             if self.loaded_early is not None:
                 self.loaded_early.add(host.name)
             self.given_up += 1
+            if probe_at:
+                self.left_alone.add(host.name, probe_at)
+
+    def probe_again(self, now: float) -> bool:
+        """Let some hosts that were left alone for long enough be asked once more; whether any is. StorageError."""
+        asked = False
+        for _ in range(_PROBED_AT_A_TIME):
+            if (name := self.left_alone.due(now)) is None:
+                break
+            host = self.known.find(name) if self.ownership.mine(name) else None
+            if host is not None and host.given_up and not host.held:
+                if (host := self.of(name)).given_up:  # else the loading of what an earlier run left has let it in
+                    self._let_in(host)
+                asked = True
+            self.left_alone.drop()
+            self.given_up -= 1
+        return asked
 
     def hold(self, host: Host, why: str) -> None:
         """Leave a host with its queue: ``why`` as ``Holds`` says."""
@@ -204,13 +226,16 @@ class HostTable:
         for key in (name, *(key_of(name, number) for number in first.other_ports)):
             if not self.ownership.mine(key) or not self.known.find(key).held:
                 continue
-            host = self.of(key)
-            self.held[host.held] -= 1
-            host.given_up, host.held = False, ""
-            self.dirty[key] = host
-            if host.waiting_urls > 0:
-                self.waits(host, host.waiting_urls)
-                self.workbench.add(host)
+            if (host := self.of(key)).held:  # else the loading has let it in
+                self.held[host.held] -= 1
+                self._let_in(host)
+
+    def _let_in(self, host: Host) -> None:
+        host.given_up, host.held = False, ""
+        self.dirty[host.name] = host
+        if host.waiting_urls > 0:
+            self.waits(host, host.waiting_urls)
+            self.workbench.add(host)
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""

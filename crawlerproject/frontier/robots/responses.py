@@ -115,16 +115,21 @@ class RobotsResponses:
             self._state.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}
         if host is not asked:
-            if not outcome.usable and self._politeness.robots_failed_elsewhere(host, now, self._rng).give_up:
-                self._hosts.give_up(host)
-                logger.warning(
-                    "%s is left alone until the next start: its robots.txt gets no answer", name,
-                    extra={"host": name},
-                )  # fmt: skip
+            if not outcome.usable:
+                self._failed_elsewhere(host, now)
             self._wake(host)
         self._hosts.dirty[host.name] = host
         if host is not asked:  # the one that was asked is stored as its lease ends, with the pause that begins then
             self._state.store_now(host)
+
+    def _failed_elsewhere(self, host: Host, now: float) -> None:
+        consequence = self._politeness.robots_failed_elsewhere(host, now, self._rng)
+        if consequence.give_up:
+            self._hosts.give_up(host, consequence.probe_at)
+            logger.warning(
+                "%s is left alone until %s: its robots.txt gets no answer",
+                host.name, consequence.until, extra={"host": host.name},
+            )  # fmt: skip
 
     def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""

@@ -19,6 +19,10 @@ FORGIVE_SECONDS = 1800.0
 _MAX_DOUBLINGS = 40
 # A minute doubled ten times is 17 hours; by then the breaker decides.
 _MAX_FAILURE_DOUBLINGS = 10
+# Nutch asks again a day after a failure that may pass (AbstractFetchSchedule.setPageRetrySchedule).
+_LEFT_ALONE_SECONDS = 86_400.0
+# A month then has six probes, after 1, 3, 7, 14, 21 and 28 days: as many requests as a dead site's first day (ours).
+_MOST_LEFT_ALONE_SECONDS = 7 * 86_400.0
 
 
 class Failure(NamedTuple):
@@ -172,3 +176,12 @@ def breaker_failed(breaker: Breaker, now: float, limits: BreakerLimits, rng: ran
         return Breaker(failures)
     park = rest_seconds(opened + 1, limits.park_seconds, limits.max_park_seconds, rng)
     return Breaker(failures, opened + 1, now + park)
+
+
+def left_alone_seconds(opened: int) -> float:
+    """How long a host that does not answer its probe is left alone, when its breaker has opened so often in a row.
+
+    A day after the first probe, doubled with each further one, at most a week.
+    """
+    doublings = min(max(opened - 2, 0), _MAX_DOUBLINGS)
+    return min(math.ldexp(_LEFT_ALONE_SECONDS, doublings), _MOST_LEFT_ALONE_SECONDS)

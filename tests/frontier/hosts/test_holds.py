@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -158,3 +159,24 @@ def test_whatever_is_paused_when_nothing_is_lost(seed: int) -> None:
     assert {url for url in fetched if not url.endswith("/robots.txt")} == urls
     assert bench.frontier.hosts.waiting_urls == bench.frontier.state.leased == 0
     assert PAUSED not in {host.held for host in bench.frontier.workbench.hosts.values()}
+
+
+def test_a_pause_that_ends_while_the_queue_is_loaded_counts_each_url_once(
+    bench: Bench, again: Callable[..., Bench]
+) -> None:
+    """The host is taken up for it before the loading comes to it."""
+    bench.seed(A, B)
+    bench.frontier.pause_hosts({"a.test": "now"}, bench.now)
+    bench.commit()
+    later = again(bench.store, load=False)
+    later.frontier.hosts.holds.paused = {"a.test": "now"}
+    assert later.frontier.hosts.loading
+
+    later.frontier.pause_hosts({}, later.now)
+    while later.frontier.load_some(100):
+        pass
+
+    assert later.frontier.hosts.waiting_urls == 2
+    assert +later.frontier.hosts.held == {}
+    assert later.frontier.hosts.held.total() == 0
+    assert sorted(drain(later)) == sorted([A, B])

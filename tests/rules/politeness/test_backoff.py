@@ -18,6 +18,7 @@ from crawlerproject.rules.politeness.backoff import (
     after_trouble,
     breaker_failed,
     failure_rest_seconds,
+    left_alone_seconds,
     rest_seconds,
     retry_after_seconds,
 )
@@ -164,3 +165,27 @@ def test_the_breaker_opens_at_the_limit_and_probes() -> None:
 
     assert again[:2] == (6, 2)
     assert again.until - 1000 == pytest.approx(7200, rel=0.1)
+
+
+@given(st.integers(0, 10**9))
+def test_a_host_that_does_not_answer_is_left_alone_for_longer_each_time(opened: int) -> None:
+    """Law: a day at least and a week at most, never shorter than before, at most twice as long."""
+    before, after = left_alone_seconds(opened), left_alone_seconds(opened + 1)
+
+    assert 86_400 <= before <= after <= min(2 * before, 7 * 86_400)
+
+
+@given(st.floats(0, CAP), st.integers(0))
+def test_a_dead_host_is_probed_six_times_a_month(answer_seconds: float, seed: int) -> None:
+    """Law: none in the day after it is given up, six in the 29 days after, whatever each takes to fail."""
+    limits, rng = BreakerLimits(), random.Random(seed)
+    breaker, given_up = breaker_failed(breaker_failed(Breaker(5, 0), NOW, limits, rng), NOW, limits, rng), NOW
+    probes: list[float] = []
+    now = given_up
+    while (now := max(now + left_alone_seconds(breaker.opened), breaker.until)) <= given_up + 29 * 86_400:
+        probes.append(now)
+        breaker = breaker_failed(breaker, now, limits, rng)
+        now += answer_seconds / 100  # a request lasts for minutes at most
+
+    assert probes[0] >= given_up + 86_400
+    assert len(probes) in (5, 6)
