@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_NOT_CLEAN = "The crawl could not be closed cleanly (%s); the next start recovers it."
+
 
 class Crawl:
     """Owns the folder. ``session`` is replaced as a whole when another worker has what this one worked on."""
@@ -150,9 +152,12 @@ class Crawl:
                 raise StorageError(self.run.lost)
             session.close(self.run.now())
         except StorageError as error:
-            logger.error("The crawl could not be closed cleanly (%s); the next start recovers it.", error)
+            logger.error(_NOT_CLEAN, error)
             session.archive.abandon()
         finally:
-            session.store.close()
+            try:
+                session.store.close()
+            except StorageError as error:
+                logger.error(_NOT_CLEAN, error)
             self.poison.close()
             os.close(self._lock)

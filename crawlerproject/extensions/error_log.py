@@ -7,6 +7,7 @@ it in a row stop the crawl (OWN_ERRORS_MAX_IN_A_ROW).
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
+
+
+class _ErrorFile(logging.FileHandler):
+    """Made with the first traceback; where no file can be made now, the log of the crawl alone has it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # else it would end what logs: a crawl that Scrapy closes would never come to its end
+            super().emit(record)
 
 
 class ErrorLog:
@@ -45,7 +54,7 @@ class ErrorLog:
         scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None:
             return
-        handler = logging.FileHandler(scheduler.crawl.folder.errors_log, encoding="utf-8", delay=True)
+        handler = _ErrorFile(scheduler.crawl.folder.errors_log, encoding="utf-8", delay=True)
         handler.setLevel(logging.ERROR)
         handler.setFormatter(logging.Formatter(_FORMAT))
         handler.addFilter(lambda record: bool(record.exc_info))

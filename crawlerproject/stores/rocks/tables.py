@@ -91,15 +91,20 @@ class Tables:
         return [*tables, *(each for name in _WRITERS_TABLES if (each := self.__dict__.get(name))), self.database]
 
     def close(self, *, failed: bool) -> None:
-        """Let go; ``failed``: a write did before, and closing repeats its error, which is not raised again."""
+        """Let go; ``failed``: a write did before, and closing repeats its error, which is not raised again.
+
+        Raises StorageError, with everything let go: what was made durable is found by the next opening.
+        """
         tables = self.all()
         self.__dict__.clear()  # the lock on the folder falls when the last handle is gone, not at close() alone
+        errors = []
         for table in tables:
             try:
                 table.close()
-            except Exception:
-                if not failed:
-                    raise
+            except Exception as error:  # rocksdict raises no narrower class
+                errors.append(error)
+        if errors and not failed:
+            raise StorageError(f"the frontier cannot be closed: {errors[0]}") from errors[0]
 
 
 def open_to_write(folder: str) -> Tables:
