@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.crawls.fleet.fleets import SETTINGS as OF_FLEETS
 from tests.stores.redis_servers import redis_server
-from tests.web.answers import page_html
+from tests.web.chain import chain
 from tests.web.judge import read_captures
 from tests.web.running import crawl_command, one_pace, start
 from tests.web.waiting import wait_until
@@ -35,52 +33,6 @@ SETTINGS = {
 }
 
 
-class Site(ThreadingHTTPServer):
-    """At an address of its own. ``endless``: each page leads to another."""
-
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], *, endless: bool) -> None:
-        self.endless = endless
-        self.asked: list[str] = []
-        super().__init__(address, _Visit)
-
-
-class _Visit(BaseHTTPRequestHandler):
-    server: Site
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        if self.path == "/robots.txt":
-            self._answer("text/plain", "User-agent: *\nAllow: /\n")
-            return
-        number = int(self.path[1:] or 0)
-        more = self.server.endless or number == 0
-        body = page_html(f"page {number} of {self.server.server_port} {more}", [f"/{number + 1}"] if more else [])
-        self._answer("text/html", body.decode())
-
-    def _answer(self, kind: str, body: str) -> None:
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        self.wfile.write((head + body).encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        """The test's output is no place for it."""
-
-
-@contextlib.contextmanager
-def serving(address: tuple[str, int], *, endless: bool) -> Iterator[Site]:
-    """The site for the length of a block."""
-    site = Site(address, endless=endless)
-    thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield site
-    finally:
-        site.shutdown()
-        site.server_close()
-        thread.join()
-
-
 @contextlib.contextmanager
 def state_url(kind: str, folder: Path) -> Iterator[dict[str, str]]:
     """What a crawl of the kind needs among its settings."""
@@ -95,7 +47,7 @@ def state_url(kind: str, folder: Path) -> Iterator[dict[str, str]]:
 def test_a_host_that_was_dead_is_crawled_when_it_is_back(tmp_path: Path, kind: str) -> None:
     """Left alone after its probe; asked once the clock is two days ahead; the crawl ends when the others are done."""
     log, later = tmp_path / "log", tmp_path / "later"
-    with serving(("127.0.0.1", 0), endless=True) as alive, state_url(kind, tmp_path / "redis") as more:
+    with chain(("127.0.0.1", 0), endless=True) as alive, state_url(kind, tmp_path / "redis") as more:
         port = alive.server_port
         (tmp_path / "hosts").write_text("127.0.0.1 alive.test\n127.0.0.2 dead.test\n")
         (tmp_path / "seeds.txt").write_text(f"http://alive.test:{port}/\nhttp://dead.test:{port}/\n")
@@ -111,7 +63,7 @@ def test_a_host_that_was_dead_is_crawled_when_it_is_back(tmp_path: Path, kind: s
         said = [log, *((tmp_path / "crawl" / f"worker-{number}.log") for number in (1, 2))]
         try:
             wait_until(lambda: "is left alone until" in _text(said), process=process, log=log)
-            with serving(("127.0.0.2", port), endless=False) as back:
+            with chain(("127.0.0.2", port), endless=False) as back:
                 before = len(alive.asked)
                 wait_until(lambda: len(alive.asked) > before + 3, process=process, log=log)
                 assert back.asked == []

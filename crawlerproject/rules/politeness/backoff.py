@@ -41,7 +41,7 @@ _FAILURES: dict[Reason, Failure] = {
     Reason.CONNECT_TIMEOUT: Failure(HOUR_SECONDS, 3, True),
     Reason.CONNECT_REFUSED: Failure(HOUR_SECONDS, 3, True),
     Reason.CONNECT_FAILED: Failure(HOUR_SECONDS, 3, True),
-    Reason.TLS_CERTIFICATE: Failure(HOUR_SECONDS, 1, True),  # will not mend by itself
+    Reason.TLS_CERTIFICATE: Failure(HOUR_SECONDS, 3, True),  # 2 more than BUbiNG: they are renewed
     Reason.TLS_FAILED: Failure(HOUR_SECONDS, 2, True),  # a handshake may be cut by chance: one more (ours)
     Reason.PROXY_FAILED: Failure(_MINUTE, 6, False),  # our side's trouble
     Reason.FIRST_BYTE_TIMEOUT: Failure(_MINUTE, 6, True),
