@@ -59,7 +59,8 @@ class LeaseCompletion:
             spare = outcome.status is None and host.other_scheme_good(scheme, now)
             if not spare and outcome.reason in PORT_FAILURES:
                 spare = self._state.other_scheme_waits(host, scheme)
-            outcome = replace(outcome, robots=True, other_scheme_good=spare)
+            serves = self._state.robots.serves(lease.row.note, now)
+            outcome = replace(outcome, robots=True, other_scheme_good=spare, copy_serves=serves)
         next_address = self._next_address(lease, outcome)
         consequence = _AGAIN if next_address else self._politeness.after(host, outcome, now, self._rng)
         if lease.is_hub and outcome.reason not in UNSENT_FAILURES:

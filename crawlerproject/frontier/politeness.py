@@ -56,6 +56,7 @@ class FetchOutcome:
     # of the other, whose robots.txt was answered.
     other_scheme_good: bool = False
     robots: bool = False  # it was for a robots.txt
+    copy_serves: bool = False  # of which there is a good copy that may stand in for it
     stranger: bool = False  # only other domains name the page: what is its doing is not held against the host
     apart: bool = False  # of a requisite: a document, which may still be named as a page
     cut: bool = False  # the connection ended before the body did
@@ -71,7 +72,7 @@ class FetchOutcome:
         """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
         if self.status is None:  # a dead host is asked no oftener for being asked on behalf of others
             return self.robots or self.reason in THEIR_FAILURES
-        if self.stranger:
+        if self.stranger or self.copy_serves:
             return False
         return self.status != 429 and not self.retry_after_seconds
 

@@ -107,9 +107,17 @@ class RobotsCache:
         """The record of an origin has reached the store."""
         self._unstored.pop(origin, None)
 
-    def _unreachable(self, origin: str, now: float) -> RobotsOutcome:
+    def serves(self, origin: str, now: float) -> bool:
+        """Whether what is known of an origin's rules holds while robots.txt cannot be reached."""
+        return self._serving(origin, now) is not None
+
+    def _serving(self, origin: str, now: float) -> RobotsRecord | None:
         record = self._record(origin)
-        if record is None or now - record.fetched_at > STALE_SECONDS:
+        return record if record is not None and now - record.fetched_at <= STALE_SECONDS else None
+
+    def _unreachable(self, origin: str, now: float) -> RobotsOutcome:
+        record = self._serving(origin, now)
+        if record is None:
             return RobotsOutcome(False, 0.0, 0.0, None)
         rules = self._keep(origin, self._parse(record.body))
         return RobotsOutcome(True, now + _STALE_RETRY_SECONDS, rules.floor_seconds, None)
