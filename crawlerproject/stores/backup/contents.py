@@ -81,7 +81,8 @@ def is_backup(folder: Path) -> bool:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    lock = CrawlDir(folder).lock_file  # the command's that makes it
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path != lock)
     return {str(path.relative_to(folder)): path.stat().st_size for path in files}
 
 

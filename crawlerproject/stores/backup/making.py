@@ -1,6 +1,7 @@
 """Makes a backup of a crawl on this machine, whether it runs or not; of several workers, of all of them in step.
 
-It is made beside its place, in ``NAME.unfinished``, and gets its name when it is whole.
+It is made beside its place, in ``NAME.unfinished``, and gets its name when it is whole. Until then the command holds
+the lock in there: a second one that was given the same place is refused, and touches nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
-from crawlerproject.stores.atomic_files import storage_errors, sync_file, sync_folder
+from crawlerproject.stores.atomic_files import SECRET_FILE, storage_errors, sync_file, sync_folder
 from crawlerproject.stores.backup.contents import FolderThen, write_manifest
 from crawlerproject.stores.backup.orders import Asking, Stage
-from crawlerproject.stores.crawl_dir import CrawlDir, holds_database, refuse_half_restored, take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir, holds_database, lock_now, refuse_half_restored, take_lock
 from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import ALONE, read_plan
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
@@ -45,8 +46,12 @@ def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderTh
         raise OperatorError(f"There is no folder {crawl}; name a crawl's by CRAWL_DIR.")
     refuse_moving(crawl)
     refuse_half_restored(crawl)
-    unfinished = _begin(crawl, target)
+    _refuse_place(crawl, target)
+    unfinished = CrawlDir(f"{target.absolute()}{UNFINISHED_SUFFIX}")
+    lock = _begin(unfinished, target)
     try:
+        _refuse_place(crawl, target)  # another command may have finished one there since
+        _clear(unfinished)
         # Before the checkpoints: seeds that are queued in between are in both, and known the second time.
         for folder in _state_folders(crawl):
             _keep_small(folder, CrawlDir(unfinished / folder.relative_to(crawl)))
@@ -57,21 +62,56 @@ def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderTh
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+    finally:
+        os.close(lock)
     return found
 
 
-def _begin(crawl: CrawlDir, target: Path) -> CrawlDir:
-    """Where it is made. Raises OperatorError where it cannot be."""
+def _refuse_place(crawl: CrawlDir, target: Path) -> None:
+    """Raise OperatorError where no backup can be made."""
     if target.resolve().is_relative_to(crawl.resolve()):
         raise OperatorError(f"{target} is in the crawl's folder, which a backup is to survive; choose one outside.")
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise OperatorError(f"{target} is there already; choose a new folder for each backup.")
-    unfinished = CrawlDir(f"{target.absolute()}{UNFINISHED_SUFFIX}")
+
+
+def _begin(unfinished: CrawlDir, target: Path) -> int:
+    """Make the folder in which it is made; its lock. Raises OperatorError while another command has it."""
+    if unfinished.is_symlink():  # what is there of a killed command is removed
+        raise OperatorError(f"{unfinished} is a link; remove it, or choose another folder.")
     with storage_errors(unfinished):
-        if unfinished.exists():  # of a command that was killed
-            shutil.rmtree(unfinished)
-        unfinished.mkdir(mode=_OWNERS, parents=True)
-    return unfinished
+        unfinished.mkdir(mode=_OWNERS, parents=True, exist_ok=True)
+        if (lock := _lock(unfinished)) is None:
+            raise OperatorError(f"Another backup is being made in {target}; wait for it, or choose another folder.")
+    return lock
+
+
+def _clear(unfinished: CrawlDir) -> None:
+    """Without what a command that was killed has left."""
+    with storage_errors(unfinished):
+        unfinished.chmod(_OWNERS)
+        for left in unfinished.iterdir():
+            if left.is_dir():
+                shutil.rmtree(left)
+            elif left != unfinished.lock_file:
+                left.unlink()
+
+
+def _lock(unfinished: CrawlDir) -> int | None:
+    """None where another command has it, or has just given the folder its name."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(unfinished.lock_file, flags, SECRET_FILE)
+    except FileNotFoundError:
+        return None
+    try:
+        lock_now(descriptor)
+        if os.path.samestat(os.fstat(descriptor), os.stat(unfinished.lock_file)):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None
 
 
 def _state_folders(crawl: CrawlDir) -> list[CrawlDir]:
@@ -216,4 +256,5 @@ def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[Fol
         if target.exists():
             target.rmdir()
         unfinished.rename(target)
+        CrawlDir(target).lock_file.unlink()
         sync_folder(target.absolute().parent)

@@ -282,6 +282,28 @@ def test_a_kill_leaves_no_backup(tmp_path: Path) -> None:
     assert read_backup(tmp_path / "b3").folders[0].has_frontier
 
 
+def test_a_second_command_for_one_place_is_refused(tmp_path: Path) -> None:
+    """In one sentence, at once; the first one's backup lacks nothing of what is small either."""
+    with arena(tmp_path) as web:
+        crawl, target = CrawlDir(tmp_path / "crawl"), tmp_path / "b"
+        command = [sys.executable, "-m", "scrapy", "state", "backup", str(target), "-s", f"CRAWL_DIR={crawl}"]
+        with crawling(web, "-a", f"seeds={chain(web, 'one.test', 3000)}") as process:
+            moved_on(web, "one.test")
+            process.send_signal(signal.SIGSTOP)  # so that the first one waits
+            with (tmp_path / "said").open("wb") as said, Process(command, said) as first:
+                wait_until((crawl.control / "backup.json").exists, "it has asked", seconds=_SECONDS, process=first)
+                second = scrapy("state", "backup", str(target), folder=crawl)
+                process.send_signal(signal.SIGCONT)
+            assert first.returncode == 0, (tmp_path / "said").read_text()
+
+    kept = read_backup(target)
+    assert kept.folders[0].has_frontier
+    assert kept.folder.run.read_bytes() == crawl.run.read_bytes()
+    assert not kept.folder.lock_file.exists()
+    assert second.returncode == 2
+    assert second.stderr == f"Another backup is being made in {target}; wait for it, or choose another folder.\n"
+
+
 def test_workers_of_one_machine_are_backed_up_in_step(tmp_path: Path) -> None:
     """Both are killed later and put back: what one had written to the other is lost nowhere."""
     sites = ("ant.test", "bee.test", "cat.test", "dog.test")
