@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # Addresses that have rested are forgotten when so many are known: some MB.
 _SWEPT_AT = 20_000
+# An address that another worker asks just now is asked for again after so long at least; 0.0 would grant it (ours).
+_LEAST_WAIT_SECONDS = 0.05
 
 
 class AddressTable:
@@ -26,7 +28,7 @@ class AddressTable:
         if free_at > now:
             return free_at - now
         if self._holders.setdefault(address, worker) != worker:
-            return self._rest_seconds
+            return max(self._rest_seconds, _LEAST_WAIT_SECONDS)
         return 0.0
 
     def rest(self, worker: str, address: str, now: float) -> None:

@@ -54,10 +54,13 @@ def test_addresses_that_have_rested_are_forgotten() -> None:
     assert len(table._free_at) <= address_table._SWEPT_AT + 1
 
 
-@given(st.lists(st.tuples(st.sampled_from(["reserve", "rest", "gone"]), st.sampled_from("abc"), st.integers(0, 2))))
-def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]]) -> None:
+_EVENTS = st.tuples(st.sampled_from(["reserve", "rest", "gone"]), st.sampled_from("abc"), st.integers(0, 2))
+
+
+@given(st.lists(_EVENTS), st.sampled_from([0.0, 2.5]))
+def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]], rest_seconds: float) -> None:
     """Whatever the workers do, a tick apart: between two grants of an address it was given back and has rested."""
-    table, now = AddressTable(2.5), 0.0
+    table, now = AddressTable(rest_seconds), 0.0
     holder: dict[int, str] = {}
     ended: dict[int, float] = {}
     for what, worker, address in events:
@@ -65,7 +68,7 @@ def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]
         if what == "reserve" and table.reserve(worker, str(address), now) == 0.0:
             assert holder.get(address, worker) == worker
             if address not in holder:
-                assert now >= ended.get(address, -9.0) + 2.5
+                assert now >= ended.get(address, -9.0) + rest_seconds
             holder[address] = worker
         elif what == "rest":
             table.rest(worker, str(address), now)
