@@ -7,8 +7,11 @@ A later capture of a URL takes the place of an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
@@ -17,6 +20,8 @@ import tantivy
 from crawlerproject.errors import OperatorError
 
 JOURNAL = "loaded.txt"
+# Tantivy's own: what names the files that count, and the locks.
+_META, _LOCK_SUFFIX = "meta.json", ".lock"
 _HEAP_BYTES = 128 * 1024 * 1024  # of the writer, shared by its threads
 _BATCH_ROWS = 500
 _SNIPPET_CHARACTERS = 240
@@ -57,10 +62,32 @@ def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
 
 def search(index_folder: Path, words: str, limit: int) -> list[Hit]:
     """The best answers to a query in tantivy's language (words, "phrases", +must, -not, title:word)."""
-    try:
-        index = tantivy.Index.open(str(index_folder))
-    except ValueError as error:
-        raise OperatorError(f"There is no index in {index_folder}; make one with scrapy load.") from error
+    if not (index_folder / _META).exists():
+        raise OperatorError(f"There is no index in {index_folder}; make one with scrapy load.")
+    with _readable(index_folder) as folder:
+        try:
+            index = tantivy.Index.open(str(folder))
+        except ValueError as error:
+            raise OperatorError(
+                f"The index in {index_folder} cannot be read ({error}); remove it, and make it again with scrapy load."
+            ) from error
+        return _best(index, words, limit)
+
+
+@contextmanager
+def _readable(index_folder: Path) -> Iterator[Path]:
+    """The folder; where it may not be written another way in, since tantivy opens its lock for writing to read, too."""
+    if os.access(index_folder, os.W_OK):
+        yield index_folder
+        return
+    with TemporaryDirectory(prefix="search-") as here:
+        for file in index_folder.iterdir():
+            if file.suffix != _LOCK_SUFFIX:
+                (Path(here) / file.name).symlink_to(file.absolute())
+        yield Path(here)
+
+
+def _best(index: Any, words: str, limit: int) -> list[Hit]:
     try:
         query = index.parse_query(words, ["title", "text"], field_boosts={"title": _TITLE_BOOST})
     except ValueError as error:

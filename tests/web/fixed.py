@@ -20,6 +20,8 @@ PORT = 8747  # below the range from which systems give ports away
 SITES = ("ant.test", "bee.test", "cat.test")
 PAGES = 8  # in the chain of each site
 HALF = 4  # pages of each chain that are answered before the crawl is stopped
+#: All sites have one address: two workers ask them at the same time.
+OF_FLEETS = {"PACE_PER_IP": "False"}
 _PATIENCE_SECONDS = 120.0
 
 
@@ -119,14 +121,14 @@ def fixed_web(folder: Path) -> Iterator[FixedWeb]:
         thread.join()
 
 
-def settings(web: FixedWeb, crawl: Path) -> list[str]:
-    """Options of a crawl of it that ends soon, as every version since 1.0 knows them."""
+def settings(web: FixedWeb, crawl: Path, **more: str) -> list[str]:
+    """Options of a crawl of it that ends soon, as every version since 1.0 knows them; and ``more``."""
     given = {
         "CRAWL_DIR": str(crawl), "FETCH_HOSTS_FILE": str(web.hosts), "FETCH_ALLOW_NETWORKS": '["127.0.0.0/8"]',
         "CRAWLER_NAME": "TestBed", "CRAWLER_INFO_URL": "https://example.org/bot", "CRAWLER_CONTACT": "bot@example.org",
         "NEVERCRAWL_FILE": "", "PACE_PRESET": "mirror", "PACE_MIN_SECONDS": "0.05", "PACE_MAX_SECONDS": "0.05",
         "PACE_START_SECONDS": "0.05", "PACE_IP_SECONDS": "0", "RENDER": "never", "WARC_MAX_BYTES": "6000",
         "FETCH_TIMEOUT_SECONDS": "120", "COMMIT_SECONDS": "0.3",
-        "LOG_KEEP_DAYS": "36500",
+        "LOG_KEEP_DAYS": "36500", **more,
     }  # fmt: skip
     return [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
