@@ -36,15 +36,19 @@ def asked(web: Arena, *hosts: str) -> int:
 
 @contextlib.contextmanager
 def crawling(
-    web: Arena, *arguments: str, settings: Mapping[str, str] | None = None, command: str = "crawl web"
+    web: Arena,
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    command: str = "crawl web",
+    module: str = "scrapy",
 ) -> Iterator[Process]:
-    """A crawl in a process of its own; killed on leaving when it has not ended."""
+    """A crawl in a process of its own; killed on leaving when it has not ended. ``module``: what runs the command."""
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "CRAWL_DIR": str(web.folder / "crawl"), "SCOPE_MAX_DEPTH": "10000", **(settings or {}),
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-    whole = [sys.executable, "-m", "scrapy", *command.split(), *arguments, *options]
+    whole = [sys.executable, "-m", *module.split(), *command.split(), *arguments, *options]
     with (web.folder / "log.txt").open("ab") as log:
         process = Process(whole, log, env=zygote.direct())
         try:
