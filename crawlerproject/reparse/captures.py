@@ -1,7 +1,6 @@
 """Which captures are read again: the latest good one of each URL, or all, in the order of the index.
 
-The index is sorted by URL, so the captures of one URL are neighbours: no more than those are in memory at a time, but
-for the log's lines on rendered pages.
+The index is sorted by URL, so the captures of one URL are neighbours: no more than those are in memory at a time.
 """
 
 from __future__ import annotations
@@ -15,25 +14,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.reparse.render_lines import RenderLine, RenderLines
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
 from crawlerproject.stores.archive.captures import CDXJ_SUFFIX, IndexedCapture
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 from crawlerproject.stores.index.cdxj_lines import merged_lines
-from crawlerproject.stores.logs.log_query import open_log, rows
 
 _OK, _NOT_MODIFIED = 200, 304
 _ROBOTS = "/robots.txt"
-_RENDERED = 'SELECT url, time, warc, "offset", length FROM log WHERE rendered AND warc IS NOT NULL ORDER BY time'
 
 
 class Chosen(NamedTuple):
     """A capture to be read again."""
 
     capture: IndexedCapture
-    rendered: dict[str, Any] | None  # the line of the request log that names what a browser made of it
+    rendered: RenderLine | None  # what a browser made of it
 
 
 def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] | None = None) -> Iterator[Chosen]:
@@ -42,23 +39,23 @@ def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] 
     Of a URL the latest one, or ``every`` one; of these ``indexes`` alone, where they are given: then they are the same
     ones in the same order at any time. Without the request log pages that a browser made are read as they came.
     """
-    renders = _renders(folders)
     found = _lines(folders) if indexes is None else merged_lines(indexes)
-    for _, lines in groupby(found, key=lambda line: line.partition(b" ")[0]):
-        of_url: dict[str, list[IndexedCapture]] = defaultdict(list)
-        for line, _ in groupby(lines):  # a file that is closed meanwhile has its lines in both places
-            if (parsed := cdxj.parse(line)) is not None:
-                of_url[parsed[0].url].append(IndexedCapture(parsed[1], parsed[0]))
-        for url, captures in of_url.items():
-            yield from _of_url(captures, renders.get(url, []), every=every)
+    with closing(RenderLines(folders)) as renders:
+        for _, lines in groupby(found, key=lambda line: line.partition(b" ")[0]):
+            of_url: dict[str, list[IndexedCapture]] = defaultdict(list)
+            for line, _ in groupby(lines):  # a file that is closed meanwhile has its lines in both places
+                if (parsed := cdxj.parse(line)) is not None:
+                    of_url[parsed[0].url].append(IndexedCapture(parsed[1], parsed[0]))
+            for url, captures in of_url.items():
+                yield from _of_url(captures, renders.of(url), every=every)
 
 
-def _of_url(captures: list[IndexedCapture], renders: list[dict[str, Any]], *, every: bool) -> Iterator[Chosen]:
+def _of_url(captures: list[IndexedCapture], renders: list[RenderLine], *, every: bool) -> Iterator[Chosen]:
     good = [capture for capture in captures if _is_good(capture.row)]
     for capture in good if every else good[-1:]:
         since = capture.row.timestamp
         until = min((other.row.timestamp for other in captures if other.row.timestamp > since), default="9")
-        within = (line for line in renders if since <= _digits(line["time"]) < until)
+        within = (line for line in renders if since <= _digits(line.time) < until)
         yield Chosen(capture, next(within, None))
 
 
@@ -85,19 +82,6 @@ def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
 def closed_indexes(folders: Sequence[CrawlDir]) -> list[Path]:
     """The indexes of closed WARC files, which never change."""
     return [path for folder in folders for path in sorted(folder.index.glob(f"*{CDXJ_SUFFIX}"))]
-
-
-def _renders(folders: Sequence[CrawlDir]) -> dict[str, list[dict[str, Any]]]:
-    """The renders of each URL, oldest first."""
-    renders: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    try:
-        connection = open_log([folder.log for folder in folders])
-    except OperatorError:
-        return renders
-    with closing(connection):
-        for line in rows(connection, _RENDERED):
-            renders[line["url"]].append(line)
-    return renders
 
 
 def _digits(time: str) -> str:

@@ -48,7 +48,7 @@ class ArchiveHandler:
         if chosen is None:
             self._count(LEFT_OUT)
             raise IgnoreRequest(f"nothing is fetched while an archive is read again: {request.url}")
-        render = render_record(self._folders, chosen.rendered) if chosen.rendered is not None else None
+        render = render_record(self._folders, chosen.rendered.place()) if chosen.rendered is not None else None
         try:
             found = seen(self._captures, chosen.capture, render)
         except OperatorError as error:
