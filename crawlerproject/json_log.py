@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.log import TopLevelFormatter, get_scrapy_root_handler
@@ -69,7 +70,7 @@ def take_log(settings: BaseSettings) -> None:
         before.close()
     guard_log()
     logging.root.setLevel(logging.NOTSET)
-    logging.root.addHandler(_handler(settings))
+    logging.root.addHandler(_handler(settings, before))
 
 
 def formatter_of(settings: BaseSettings) -> logging.Formatter:
@@ -89,12 +90,14 @@ def is_journal(stream: Any, environment: Mapping[str, str]) -> bool:
     return (device, inode) == (str(found.st_dev), str(found.st_ino))
 
 
-def _handler(settings: BaseSettings) -> logging.Handler:
-    """As Scrapy chooses it."""
+def _handler(settings: BaseSettings, before: logging.Handler | None) -> logging.Handler:
+    """As Scrapy chooses it; what one of ours wrote ``before``, by other settings of the same start, stays."""
     handler: logging.Handler
     if path := settings.get("LOG_FILE"):
-        mode = "a" if settings.getbool("LOG_FILE_APPEND") else "w"
-        handler = logging.FileHandler(path, mode, encoding=settings.get("LOG_ENCODING"))
+        if not settings.getbool("LOG_FILE_APPEND") and not _wrote(before, path):
+            Path(path).write_bytes(b"")
+        # Scrapy's configure_logging closes all handlers; one that appends opens its file again, one of mode w does not.
+        handler = logging.FileHandler(path, "a", encoding=settings.get("LOG_ENCODING"))
     elif settings.getbool("LOG_ENABLED"):
         handler = logging.StreamHandler()
     else:
@@ -105,6 +108,12 @@ def _handler(settings: BaseSettings) -> logging.Handler:
     if settings.getbool("LOG_SHORT_NAMES"):
         handler.addFilter(TopLevelFormatter(["scrapy"]))
     return handler
+
+
+def _wrote(before: logging.Handler | None, path: str) -> bool:
+    if not isinstance(before, logging.FileHandler) or not isinstance(before.formatter, JsonFormatter):
+        return False
+    return before.baseFilename == os.path.abspath(path)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

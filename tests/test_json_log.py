@@ -113,20 +113,23 @@ def settings(path: Path, **more: object) -> Settings:
     return Settings({"LOG_LINES": "json", "LOG_FILE": str(path), "LOG_LEVEL": "INFO", **more})
 
 
-def test_it_takes_the_place_of_scrapys_handler(root: logging.Logger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("append", [True, False])
+def test_it_takes_the_place_of_scrapys_handler(root: logging.Logger, tmp_path: Path, append: bool) -> None:
     """One line a record, at whatever time settings say so; again with others, as a spider may set a level."""
-    first = settings(tmp_path / "log")
+    (tmp_path / "log").write_text('{"message": "of an earlier start"}\n')
+    first = settings(tmp_path / "log", LOG_FILE_APPEND=append)
     configure_logging(first)
     take_log(first)
     logging.getLogger("crawlerproject.a").info("one")
     configure_logging(first)
-    take_log(settings(tmp_path / "log", LOG_LEVEL="ERROR", LOG_SHORT_NAMES=True))
+    logging.getLogger("crawlerproject.a").info("still")
+    take_log(settings(tmp_path / "log", LOG_FILE_APPEND=append, LOG_LEVEL="ERROR", LOG_SHORT_NAMES=True))
     logging.getLogger("crawlerproject.a").info("two")
     logging.getLogger("scrapy.core.engine").error("three", extra={"worker": "w1"})
 
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert [line["message"] for line in lines] == ["one", "three"]
-    assert (lines[1]["logger"], lines[1]["worker"]) == ("scrapy", "w1")
+    assert [line["message"] for line in lines] == ["of an earlier start"] * append + ["one", "still", "three"]
+    assert (lines[-1]["logger"], lines[-1]["worker"]) == ("scrapy", "w1")
     assert get_scrapy_root_handler() not in root.handlers
 
 
