@@ -110,6 +110,8 @@ def _lock(unfinished: CrawlDir) -> int | None:
             return descriptor
     except (BlockingIOError, FileNotFoundError):
         pass
+    except OSError:  # a file system without locks, as some that are mounted over a network: without one, then
+        return descriptor
     os.close(descriptor)
     return None
 

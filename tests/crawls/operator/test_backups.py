@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import shutil
@@ -19,7 +20,7 @@ import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
-from crawlerproject.stores.backup import restoring
+from crawlerproject.stores.backup import making, restoring
 from crawlerproject.stores.backup.contents import Backup, read_backup
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.uploads.journal import Journal
@@ -302,6 +303,20 @@ def test_a_second_command_for_one_place_is_refused(tmp_path: Path) -> None:
     assert not kept.folder.lock_file.exists()
     assert second.returncode == 2
     assert second.stderr == f"Another backup is being made in {target}; wait for it, or choose another folder.\n"
+
+
+def test_a_place_without_locks_takes_a_backup(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As some file systems over a network are; the crawl's own folder is on this machine."""
+    monkeypatch.setattr(making, "lock_now", _no_locks)
+
+    done = scrapy("state", "backup", str(tmp_path / "b"), folder=story.folders["a new folder"])
+
+    assert done.returncode == 0, done.stderr
+    assert read_backup(tmp_path / "b").folders[0].has_frontier
+
+
+def _no_locks(descriptor: int) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 def test_workers_of_one_machine_are_backed_up_in_step(tmp_path: Path) -> None:
