@@ -141,7 +141,7 @@ def runs(port: int) -> list[Run]:
         ),
         Run("recover crawls/fleet", "after", "Workers that stopped in good order have nothing to mend."),
         Run(
-            "commoncrawl crawls/web/index --domain plain1.test -s CRAWL_DIR=crawls/again",
+            "commoncrawl crawls/web/index/parquet --domain plain1.test -s CRAWL_DIR=crawls/again",
             "after",
             "Any index in Common Crawl's form will do; here it is that of our own crawl.",
         ),

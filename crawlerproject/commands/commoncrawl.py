@@ -82,7 +82,7 @@ class Command(OperatorCommand):
             done = import_captures(counted(captures, opts.limit), store, records)
         for problem in done.refused:
             say(f"Refused: {problem}", error=True)
-        say(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
+        say(f"{done.pages:,} pages are newly known, {done.known:,} were known before, {done.records:,} records taken")
         self.exitcode = 1 if done.refused else 0
 
 

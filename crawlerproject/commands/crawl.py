@@ -16,7 +16,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
-from crawlerproject.config.arguments import arguments_of
+from crawlerproject.config.arguments import arguments_of, refuse_strangers
 from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.promised_settings import keep_addon
@@ -193,6 +193,7 @@ class Command(ScrapyCrawl):
         assert self.settings is not None
         try:
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
+            refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
             apply_of_folder(self.settings, "plan")
             check(self.settings, crawl_folder(self.settings, "plan"))
         except OperatorError as error:
@@ -204,6 +205,7 @@ class Command(ScrapyCrawl):
             check_scrapys(self.settings)
             folder = crawl_folder(self.settings, "web")
             file, arguments = crawl_file_of(self.settings), arguments_of(dict(opts.spargs))
+            refuse_strangers(opts.spargs, "web")
             apply(file, self.settings)
             if file is not None and "mode" not in opts.spargs:
                 opts.spargs.setdefault("seeds", file.seeds)

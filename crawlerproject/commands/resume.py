@@ -37,7 +37,7 @@ class Command(InspectCommand):
         if opts.json:
             say_json({"crawl": pauses.crawl or None, "hosts": pauses.hosts, **took})
             return
-        for line in paused_lines(pauses) or ["Nothing is paused."]:
+        for line in paused_lines(pauses) or ["Nothing is paused any more."]:
             say(line)
         say(taken_up(crawl, took))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -14,6 +14,7 @@ from crawlerproject.rules.url.globs import BadGlob, Glob, globs
 INCLUDE, EXCLUDE = "include", "exclude"
 PATTERNS = (INCLUDE, EXCLUDE)
 _ALL = ("seeds", "scope", "mode", "budget", "accept", *PATTERNS, *LIMITS)
+_OF_A_DAEMON = "_"  # scrapyd gives each job its _job
 # difflib's measure, as for settings: one letter wrong in the shortest (mode, seeds) gives 0.75 to 0.8.
 _LIKENESS = 0.75
 
@@ -43,6 +44,20 @@ def arguments_of(given: MutableMapping[str, Any], of_class: type | None = None) 
     limits = {name: taken[name] for name in LIMITS if taken[name] is not None}
     check_limits(limits)
     return Arguments(patterns[INCLUDE], patterns[EXCLUDE], limits)
+
+
+def refuse_strangers(given: Iterable[str], spider: str, own: tuple[str, ...] = ()) -> None:
+    """Raise OperatorError for an argument that neither ``_ALL`` nor the spider's ``own`` have.
+
+    For the spiders that come with the crawler: nothing would read it, so that a bound that was meant would not hold. A
+    spider of a project may have arguments of its own.
+    """
+    for name in given:
+        if name not in (*_ALL, *own) and not name.startswith(_OF_A_DAEMON):
+            raise OperatorError(
+                f"-a {name}= is no argument of the spider {spider}; it has {', '.join((*own, *_ALL))}. "
+                "Settings are given with -s NAME=VALUE."
+            )
 
 
 def written(name: str, patterns: str | list[str]) -> list[str]:

@@ -27,7 +27,7 @@ from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import LeaseOver
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.items import Ending, FetchedPage, Outcome, failed
+from crawlerproject.items import Ending, FetchedPage, Outcome, RenderedPage, failed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
@@ -172,7 +172,7 @@ class WebSpider(Spider):
         with exchange.mark():
             ending = Ending.of(exchange.lease, self._outcome(exchange, response, read))
             items = self._extracted(ending, response)
-            self.choose_links(ending)
+            self._choose(ending)
         if not isinstance(items, list):
             items = await self._late(ending, items)
         await self.services[PagePipeline].complete(ending)
@@ -240,6 +240,15 @@ class WebSpider(Spider):
             ending.outcome = ending.outcome._replace(error=self._own_error(ending.lease, error))
             return []
 
+    def _choose(self, ending: Ending) -> None:
+        """Let a derived spider choose links; one that fails at it has none of the page's followed."""
+        try:
+            self.choose_links(ending)
+        except Exception as error:
+            ending.found, said = (), self._own_error(ending.lease, error)
+            if isinstance(ending.outcome, FetchedPage | RenderedPage):
+                ending.outcome = ending.outcome._replace(error=said)
+
     def extract(self, response: Response) -> Any:
         """For derived spiders: the items of a response with status 200, which is archived in any case.
 
@@ -248,7 +257,10 @@ class WebSpider(Spider):
         return () if type(self).parse is WebSpider.parse else self.parse(response)
 
     def choose_links(self, page: Ending) -> None:
-        """For derived spiders that follow fewer links: they replace ``page.found``."""
+        """For derived spiders that follow fewer links: they replace ``page.found`` by a shorter list.
+
+        Called for each answer, also for robots.txt files and sitemaps, whose ``found`` are what they name.
+        """
 
     async def on_error(self, failure: Failure) -> None:
         """No usable response: the attempt is logged and judged all the same."""

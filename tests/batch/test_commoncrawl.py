@@ -164,7 +164,7 @@ def test_records_come_by_byte_range_and_false_ones_are_refused(imported: Import)
     spans = [line for line in imported.asked if WARC in line]
 
     assert imported.status == 1
-    assert "3 pages are known now, 0 were before, 2 records taken" in imported.output
+    assert "3 pages are newly known, 0 were known before, 2 records taken" in imported.output
     assert "/monthly" in imported.output
     assert "is not one whole record" in imported.output
     assert len(spans) == 3
@@ -193,7 +193,7 @@ def test_importing_again_changes_nothing(imported: Import) -> None:
     again = commoncrawl(imported.folder, imported.base, "index.cdxj.gz", "--prefix", "http://honest.test")
 
     assert again.returncode == 0, again.stderr
-    assert "0 pages are known now, 3 were before" in again.stdout
+    assert "0 pages are newly known, 3 were known before" in again.stdout
 
 
 def test_only_deltas_are_fetched_afterwards(imported: Import) -> None:
@@ -267,7 +267,7 @@ def test_the_indexes_of_other_programs(tmp_path: Path, tool: list[str]) -> None:
     assert sorted(theirs) == sorted(capture for path in (folder / "index").glob("*.cdxj") for capture in read(path))
     assert all(len(capture.digest) == 20 for capture in theirs)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "3 pages are known now, 0 were before, 3 records taken" in done.stdout
+    assert "3 pages are newly known, 0 were known before, 3 records taken" in done.stdout
 
 
 def test_digests_that_are_none_of_ours(tmp_path: Path) -> None:

@@ -400,8 +400,8 @@ def test_forecasts_and_plans_are_of_all_pages(crawls: Crawls, tmp_path: Path) ->
 def test_what_others_have_crawled_is_known_to_the_holders(crawls: Crawls, copy: CrawlDir) -> None:
     """Each page to the worker that holds its host, once."""
     source = tmp_index(copy.parent / "index.cdxj", "one.test", "two.test", "three.test")
-    assert "3 pages are known now" in ran(copy, "commoncrawl", str(source)).stdout
-    assert "0 pages are known now, 3 were before" in ran(copy, "commoncrawl", str(source)).stdout
+    assert "3 pages are newly known" in ran(copy, "commoncrawl", str(source)).stdout
+    assert "0 pages are newly known, 3 were known before" in ran(copy, "commoncrawl", str(source)).stdout
     for site in ("one.test", "two.test", "three.test"):
         assert asked(copy, "why", f"http://{site}/")["state"] == "done"
     lock = take_lock(CrawlDir(copy / WORKERS[1]))

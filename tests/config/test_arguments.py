@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.config.arguments import Arguments, arguments_of
+from crawlerproject.config.arguments import Arguments, arguments_of, refuse_strangers
 from crawlerproject.config.crawl_file import CrawlFile, differences, read_crawl_file, write_crawl_file
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import OURS
@@ -89,3 +89,12 @@ def test_patterns_are_what_a_crawl_is_and_limits_are_not() -> None:
     assert differences(file, None, settings, Arguments(limits={"max_pages": "9"})) == []
     (found,) = differences(file, None, settings, Arguments(exclude=["*.pdf", "*.zip"]))
     assert str(found) == "exclude is '*.pdf' in this crawl, '*.pdf *.zip' was given"
+
+
+def test_what_no_part_of_the_crawler_reads_is_refused() -> None:
+    """But for what scrapyd gives each job; the sentence lists what there is."""
+    refuse_strangers(["seeds", "scope", "max_pages", "_job"], "web")
+    refuse_strangers(["plan", "depth", "exclude"], "plan", ("plan", "depth"))
+
+    with pytest.raises(OperatorError, match="-a depth= is no argument of the spider web; it has seeds, scope"):
+        refuse_strangers(["seeds", "depth"], "web")

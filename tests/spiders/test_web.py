@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Response
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.guard.refusal import Refused
-from crawlerproject.items import FailedFetch, FailedRender, FetchedPage, Rendered, RenderedPage, RenderFailed
+from crawlerproject.items import Ending, FailedFetch, FailedRender, FetchedPage, Rendered, RenderedPage, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_SITEMAP
@@ -347,6 +347,35 @@ def test_a_fault_in_extract_costs_no_page(
     assert line.counts["errors/ours"] == 3
     assert line.web.errors_in_a_row == 3
     assert "3 errors of our own in a row: the crawl stops" in caplog.text
+
+
+class Choosing(WebSpider):
+    """Follows what lies below one folder."""
+
+    def choose_links(self, page: Ending) -> None:
+        page.found = [found for found in page.found if "/kept/" in found.address.url]
+
+
+class FailingChoice(WebSpider):
+    """A fault of the project's, where it chooses."""
+
+    def choose_links(self, page: Ending) -> None:
+        raise ValueError("theirs")
+
+
+@pytest.mark.parametrize(
+    ("spider", "links", "error", "errors"), [(Choosing, 1, "", 0), (FailingChoice, 0, "could not be read", 1)]
+)
+def test_a_project_chooses_links(tmp_path: Path, spider: type[WebSpider], links: int, error: str, errors: int) -> None:
+    """Those that it leaves are queued; where it fails none is, and the page is archived as ever."""
+    line = Line(tmp_path, spider)
+    line.add(f"{HOST}/one")
+    lease = line.page_lease()
+
+    line.respond(lease, html(lease, '<a href="/kept/a">a</a> <a href="/other">b</a>'))
+
+    assert (len(line.last.found), fetched(line).error, lease.ended) == (links, error, True)
+    assert line.counts.get("errors/ours", 0) == line.web.errors == errors
 
 
 def test_a_page_without_a_fault_ends_the_row(line: Line) -> None:

@@ -30,6 +30,7 @@ def crawl(*options: str, cwd: Path = PROJECT, spider: str = "web") -> subprocess
         (["-a", "seeds=/no/such/seeds.txt"], "does not exist"),
         (["-a", "seeds=ftp://example.org/,mailto:me@example.org"], "No usable seed"),
         (["-a", "seeds=https://example.org/", "-a", "scope=planet"], "scope 'planet' is unknown"),
+        (["-a", "seeds=https://example.org/", "-a", "depth=3"], "-a depth= is no argument of the spider web; it has"),
         (["-a", "seeds=https://example.org/"], "a way to reach you"),
         (["-a", "seeds=https://example.org/", "-s", "PACE_PRESET=furious"], "PACE_PRESET must be one of"),
         (["-a", "seeds=https://example.org/", "-s", "COMMIT_SECONDS=soon"], "COMMIT_SECONDS is 'soon'"),
