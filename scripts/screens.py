@@ -65,12 +65,17 @@ def scenes() -> list[Scene]:
             "The panel stands at the bottom, the log scrolls above it.",
             lambda screen: pages_on(screen) >= 60,
         ),
-        Scene("Finished", "-a seeds=seeds.txt", "The same crawl at its end: the last panel, then ten lines on it."),
-        Scene("Run again", "-a seeds=seeds.txt", "A crawl that has ended says so, and what to do."),
+        Scene(
+            "Finished",
+            "-a seeds=seeds.txt",
+            "The same crawl, stopped above and continued, at its end: the panel counts from this start, the ten lines the whole "
+            "crawl.",
+        ),
+        Scene("Run again", "-a seeds=seeds.txt", "The start of a crawl that has ended says that, and what to do."),
         Scene(
             "A seed that is refused, one that does not resolve",
             f"-a seeds=http://10.0.0.1/,http://example.invalid/ -s CRAWL_DIR=crawls/refused {_FULL_RESTS}",
-            "Both are said at once, with the reason and the setting. When nothing moves the panel says why.",
+            "Both are reported at once, with the reason and the setting. When nothing moves, the panel says why.",
             lambda screen: "again in" in panel_of(screen),
             "-a seeds=http://10.0.0.1/,http://example.invalid/",
         ),
