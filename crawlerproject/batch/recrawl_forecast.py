@@ -60,7 +60,7 @@ def forecast(beliefs: Belief, pages: int, visits_a_day: float) -> Forecast:
             low = threshold
         else:
             high = threshold
-    visits = _visits(bought, high)
+    visits = _spent(_visits(bought, high), _visits(bought, low), share)
     return Forecast(visits_a_day, _fresh(beliefs, visits), _fresh(beliefs, np.full(len(beliefs), share)))
 
 
@@ -69,6 +69,14 @@ def _visits(bought: NDArray[np.float64], threshold: float) -> NDArray[np.float64
     enough = bought >= threshold
     visits: NDArray[np.float64] = np.where(enough.any(axis=1), 1 / _INTERVALS[enough.argmax(axis=1)], 0.0)
     return visits
+
+
+def _spent(fewer: NDArray[np.float64], more: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """Visits that spend the whole budget: between those of two thresholds, since intervals come in steps."""
+    gap = more.mean() - fewer.mean()
+    part = min(1.0, (share - fewer.mean()) / gap) if gap > 0 else 0.0
+    between: NDArray[np.float64] = fewer + part * (more - fewer)
+    return between
 
 
 def _fresh(beliefs: Belief, visits: NDArray[np.float64]) -> float:

@@ -144,7 +144,9 @@ class WebSpider(Spider):
     def _add_revisits(self) -> None:
         queued = self.services[FrontierScheduler].add_revisits(self.budget)
         if queued is not None:
-            logger.info("%d known pages are visited again", queued)
+            days = self.settings["RECRAWL_RECENT_DAYS"]
+            recent = "" if queued else f" (RECRAWL_RECENT_DAYS={days} leaves out those that were lately)"
+            logger.info("%d known pages are visited again%s", queued, recent)
             self.crawler.stats.set_value("recrawl/queued", queued)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:

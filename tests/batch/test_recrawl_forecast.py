@@ -23,13 +23,21 @@ def test_more_visits_buy_more_and_the_best_visits_more_than_even_ones() -> None:
 
 
 def test_pages_of_one_sure_rate_are_visited_evenly() -> None:
-    """Then the forecast is the formula: (1 - exp(-rt)) / rt, as near as the steps of intervals allow."""
+    """Then the forecast is the formula: (1 - exp(-rt)) / rt, though intervals come in steps."""
     beliefs = np.tile(np.eye(len(RATES))[6], (50, 1))
 
     made = forecast(beliefs, 5000, 500)
 
     assert made.even == pytest.approx(float(freshness(RATES[6], 10.0)))
-    assert made.fresh == pytest.approx(made.even, abs=0.03)
+    assert made.fresh == pytest.approx(made.even)
+
+
+@pytest.mark.parametrize("budget", [4, 10, 20, 41, 102])
+def test_the_best_visits_are_no_worse_than_even_ones(budget: int) -> None:
+    """After one visit, when all pages are believed to be as the web is: the whole budget is spent."""
+    made = forecast(np.tile(WEB, (203, 1)), 203, budget)
+
+    assert made.fresh >= made.even - 1e-9
 
 
 def test_pages_that_were_read_are_counted() -> None:
