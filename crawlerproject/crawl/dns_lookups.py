@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.rules.url.hosts import host_name
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class DnsLookups:
         frontier, now = self._frontier, self._run.now()
         error = answer if isinstance(answer, FetchError) else None
         if isinstance(answer, FetchError):  # the host keeps its turn: the failure is logged and judged like any other
-            address, until = f"unresolved:{host.name}", 0.0
+            address, until = UNRESOLVED + host.name, 0.0
         else:
             address, until = frontier.address_for(host, answer.addresses, now), answer.expires_at
         try:

@@ -7,6 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.workbench import HostClock, Stage, Workbench
 
 
@@ -103,6 +104,20 @@ def test_after_a_restart_every_address_rests_once() -> None:
     assert host.stage == Stage.IN_LINE
     assert bench.take(10.4) is None
     assert bench.take(10.5) is not None
+
+
+def test_a_host_without_an_address_ends_its_turn_at_once() -> None:
+    """Also right after a restart: from a line it would come back as if it had an address."""
+    bench = Workbench[HostClock](ip_pause_seconds=0.5, ips_free_from=10.5)
+    host = _free(bench, "a", f"{UNRESOLVED}a", now=10.0)
+
+    assert host.stage == Stage.IN_FLIGHT
+    host.address_until = 0.0
+    bench.ended(host, 10.0, 10.1, work=True)
+    again = bench.take(10.1)
+    assert again is not None
+    assert again.address == ""
+    assert bench.found(host, f"{UNRESOLVED}a", 0.0, 10.1) is not None
 
 
 @settings(max_examples=150)

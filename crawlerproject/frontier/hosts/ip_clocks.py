@@ -11,6 +11,9 @@ from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 
 IN_LINE = inf
+UNRESOLVED = "unresolved:"
+"""Begins what stands for the address of a host that has none. It has no clock: the failure must not wait in a line,
+from which the host would come back as if it had been found."""
 # How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
 _LEAST_PAUSE_SECONDS = 0.01
 
@@ -65,7 +68,7 @@ class IpClocks(Generic[H]):
 
         Any other moment: the line is full, the host comes back then.
         """
-        if self.pause_seconds is None:
+        if self.pause_seconds is None or host.address.startswith(UNRESOLVED):
             return None
         ip = self._clocks.get(host.address)
         if ip is None:
