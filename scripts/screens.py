@@ -68,8 +68,8 @@ def scenes() -> list[Scene]:
         Scene(
             "Finished",
             "-a seeds=seeds.txt",
-            "The same crawl, stopped above and continued, at its end: the panel counts from this start, the ten lines the "
-            "whole crawl.",
+            "The same crawl, stopped above and continued, at its end: the panel counts from this start, the ten "
+            "lines the whole crawl.",
         ),
         Scene("Run again", "-a seeds=seeds.txt", "The start of a crawl that has ended says that, and what to do."),
         Scene(

@@ -112,6 +112,8 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise OperatorError(f"The crawl folder {folder} is a file; set CRAWL_DIR to another.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise OperatorError(f"{path} cannot be read ({error}); mend it, or move it away to begin without it.") from None
     try:

@@ -32,6 +32,9 @@ _TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
 
 _ROBOTS = "rtrim(coalesce(hop, ''), 'R') LIKE '%P'"
+# What a page needs to be seen, and what it asked for in the browser: no pages, as the limits of a crawl count them.
+_REQUISITE = "rtrim(coalesce(hop, ''), 'R') LIKE '%E'"
+_PAGES = "count(*) FILTER (status IS NOT NULL AND NOT robots AND NOT requisite) AS pages"
 # The extension of the last path segment, lower-case; '' when it has none.
 _EXTENSION = (
     "lower(regexp_extract(regexp_extract(split_part(split_part(url, '#', 1), '?', 1), '://[^/]*/(?:.*/)?([^/]*)$', 1),"
@@ -82,7 +85,10 @@ class CrawlReport:
 def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
     """Read the log once per figure; OperatorError when there is none."""
     with open_log(logs, since, until) as log:
-        log.execute(f"CREATE TEMP TABLE a AS SELECT *, {_ROBOTS} AS robots, {_EXTENSION} AS extension FROM log")
+        log.execute(
+            f"CREATE TEMP TABLE a AS SELECT *, {_ROBOTS} AS robots, {_REQUISITE} AS requisite,"
+            f" {_EXTENSION} AS extension FROM log"
+        )
         report = _totals(log)
         if not report.attempts:
             return report
@@ -106,7 +112,7 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
 def _totals(log: DuckDBPyConnection) -> CrawlReport:
     (row,) = rows(
         log,
-        "SELECT count(*) AS attempts, count(*) FILTER (status IS NOT NULL AND NOT robots) AS pages,"
+        f"SELECT count(*) AS attempts, {_PAGES},"
         " coalesce(sum(bytes), 0)::BIGINT AS bytes, count(DISTINCT host) AS hosts, min(time) AS began,"
         ' max("end") AS ended, count(*) FILTER (rendered) AS rendered FROM a',
     )
@@ -124,7 +130,7 @@ def _over_time(log: DuckDBPyConnection) -> tuple[list[Interval], float]:
         "WITH t AS (SELECT epoch(CAST(time AS TIMESTAMPTZ)) AS moment, * FROM a),"
         " w AS (SELECT min(moment) AS first, greatest((max(moment) - min(moment)) / $points, 0.001) AS width FROM t),"
         " b AS (SELECT least(CAST(floor((moment - first) / width) AS INTEGER), $points - 1) AS n,"
-        " count(*) FILTER (status IS NOT NULL AND NOT robots) AS pages, sum(bytes)::BIGINT AS bytes,"
+        f" {_PAGES}, sum(bytes)::BIGINT AS bytes,"
         " count(*) FILTER (rendered) AS rendered FROM t, w GROUP BY n)"
         " SELECT strftime(to_timestamp(first + i.n * width) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S') AS time,"
         " coalesce(pages, 0) AS pages, coalesce(bytes, 0) AS bytes, coalesce(rendered, 0) AS rendered, width"

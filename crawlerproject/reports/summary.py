@@ -24,6 +24,7 @@ from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.logs.request_log import log_rows
 
 PREREQUISITE = "P"  # the hop letter of a robots.txt
+EMBED = "E"  # of what a page needs to be seen, and of what it asked for in the browser
 REDIRECT = "R"  # of where an answer pointed: a robots.txt that has moved is still one
 
 
@@ -46,8 +47,9 @@ class Summary:
     warc: Files
     index: Files
     log: Files
-    pages: int = 0  # answers, robots.txt left out
+    pages: int = 0  # answers that are neither of the next two
     robots: int = 0  # answers to a robots.txt
+    requisites: int = 0  # answers to what pages need: pages are what the limits of a crawl count
     hosts: int = 0
     bytes: int = 0  # on the wire
     statuses: Counter[int] = field(default_factory=Counter)
@@ -69,8 +71,9 @@ class Summary:
 
     def _rows(self) -> list[tuple[str, str]]:
         robots = f" and {self.robots:,} robots.txt" if self.robots else ""
+        requisites = f", {self.requisites:,} that pages need" if self.requisites else ""
         return [
-            ("Pages", f"{self.pages:,}{robots}"),
+            ("Pages", f"{self.pages:,}{robots}{requisites}"),
             ("Hosts", f"{self.hosts:,}"),
             ("Statuses", _counts(self.statuses)),
             ("Bytes", f"{self.bytes:,} on the wire"),
@@ -137,8 +140,11 @@ def _count(summary: Summary, entry: dict[str, Any], began: datetime, ended: date
         summary.errors[str(entry.get("reason"))] += 1
     else:
         summary.statuses[status] += 1
-        if str(entry.get("hop") or "").rstrip(REDIRECT).endswith(PREREQUISITE):
+        hop = str(entry.get("hop") or "").rstrip(REDIRECT)
+        if hop.endswith(PREREQUISITE):
             summary.robots += 1
+        elif hop.endswith(EMBED):
+            summary.requisites += 1
         else:
             summary.pages += 1
     summary.bytes += entry.get("bytes") or 0

@@ -51,9 +51,9 @@ def amount(name: str, text: str | float) -> float:
     kind = name.removesuffix(PER_HOST)
     found = _AMOUNT.fullmatch(str(text).strip())
     factor = _UNITS[kind].get(found[2].lower()) if found else None
-    if found is None or factor is None:
+    number = float(found[1]) * factor if found is not None and factor is not None else None
+    if number is None or (kind != "max_time" and 0 < number < 1):  # half a page would be rounded to no limit
         raise BadLimit(f"{name} is {str(text)[:40]!r}; give for example {_EXAMPLES[kind]}, or 0 for no limit.")
-    number = float(found[1]) * factor
     return number if kind == "max_time" else float(int(number))
 
 

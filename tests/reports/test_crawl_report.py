@@ -155,17 +155,18 @@ def test_an_empty_log_has_a_report(tmp_path: Path) -> None:
 
 
 def test_totals_and_bars(tmp_path: Path) -> None:
-    """robots.txt is an answer and no page; each value is in one bar."""
+    """robots.txt is an answer and no page, nor is what a page needs; each value is in one bar."""
     found = report(
         tmp_path,
+        attempt(0, "e.test", "E", hop="LER", ttfb_seconds=None, ip="127.0.0.2"),
         attempt(0, "a.test", "A", hop="P", received_bytes=10, ttfb_seconds=0.04),
         attempt(5, "a.test", "B", received_bytes=100, mime="text/html"),
         attempt(10, "a.test", "C", received_bytes=100, status=404, ttfb_seconds=30.0),
     )
-    assert (found.attempts, found.pages, found.bytes, found.hosts) == (3, 2, 210, 1)
-    assert [(count.name, count.number) for count in found.statuses] == [("200", 2), ("404", 1)]
+    assert (found.attempts, found.pages, found.bytes, found.hosts) == (4, 2, 210, 2)
+    assert [(count.name, count.number) for count in found.statuses] == [("200", 3), ("404", 1)]
     times = {count.name: count.number for count in found.response_times if count.number}
     assert times == {"up to 0.05 s": 1, "up to 0.1 s": 1, "over 20 s": 1}
     assert {count.name: count.number for count in found.margins if count.number} == {"up to 5 s": 2}
-    assert [(count.name, count.number) for count in found.types] == [("text/html", 1)]
+    assert [(count.name, count.number) for count in found.types] == [("(none)", 1), ("text/html", 1)]
     assert sum(moment.pages for moment in found.over_time) == 2

@@ -44,7 +44,7 @@ def kept(pause: Pause | None) -> tuple[float, float]:
 
 
 def test_counts_pages_robots_hosts_and_bytes(tmp_path: Path) -> None:
-    """Robots.txt is an answer but no page."""
+    """Robots.txt is an answer but no page; so is what a page needs to be seen."""
     summary = summarise(
         crawl(
             tmp_path,
@@ -52,11 +52,14 @@ def test_counts_pages_robots_hosts_and_bytes(tmp_path: Path) -> None:
             entry("10:00:06.000000", "10:00:07.000000"),
             entry("10:00:06.000000", "10:00:08.000000", host="b.test", hop=""),
             entry("10:00:07.000000", "10:00:08.000000", host="c.test", hop="LPR"),
+            entry("10:00:07.500000", "10:00:08.000000", host="d.test", hop="LER"),
         )
     )
 
-    assert (summary.pages, summary.robots, summary.hosts, summary.bytes) == (2, 2, 3, 400)
-    assert summary.statuses == {200: 3, 404: 1}
+    assert (summary.pages, summary.robots, summary.requisites) == (2, 2, 1)
+    assert summary.lines()[0] == "Pages      2 and 2 robots.txt, 1 that pages need"
+    assert (summary.hosts, summary.bytes) == (4, 500)
+    assert summary.statuses == {200: 4, 404: 1}
     assert summary.duration_seconds == 8.0
 
 

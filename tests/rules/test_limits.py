@@ -24,7 +24,15 @@ def test_amounts(name: str, text: str | int, number: float) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("max_pages", "many"), ("max_pages", "-1"), ("max_pages", "5h"), ("max_time", "1w"), ("max_bytes", "")],
+    [
+        ("max_pages", "many"),
+        ("max_pages", "-1"),
+        ("max_pages", "5h"),
+        ("max_time", "1w"),
+        ("max_bytes", ""),
+        ("max_pages", "0.5"),
+        ("max_bytes_per_host", "0.4"),
+    ],
 )
 def test_what_is_no_amount_is_refused(name: str, text: str) -> None:
     """With the argument's name and an example."""

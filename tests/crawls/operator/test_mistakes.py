@@ -41,6 +41,7 @@ def crawl(*options: str, cwd: Path = PROJECT, spider: str = "web") -> subprocess
             ["-a", "seeds=http://a.test/", "-s", "CRAWLER_CONTACT=a@b.c", "-s", "NEAR_DUPLICATE_BITS=65"],
             "NEAR_DUPLICATE_BITS is 65; it must be from 0 to 64",
         ),
+        (["-a", "seeds=https://example.org/", "-s", "CRAWL_DIR=README.md"], "The crawl folder README.md is a file"),
         (
             ["-a", "seeds=https://example.org/", "-s", "NEVERCRAWL_FILE=no/list.txt"],
             "no/list.txt cannot be read (No such",
