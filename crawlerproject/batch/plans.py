@@ -84,6 +84,8 @@ def _line(number: int, line: bytes) -> Iterator[list[Address] | Broken]:
 
 def plan_and_depth(plan: str, depth: str) -> tuple[Path, int]:
     """The arguments, checked. Raises OperatorError."""
+    if not plan:
+        raise OperatorError("There is no plan; make one with scrapy plan and give it with -a plan=FILE.")
     path = Path(plan)
     if not path.is_file():
         raise OperatorError(f"The plan {plan} does not exist; make one with scrapy plan.")

@@ -74,6 +74,7 @@ def test_bad_input_is_one_sentence(options: list[str], sentence: str, tmp_path: 
         (["-a", "seeds=https://example.org/", "-s", "LOG_LEVEL=FOO"], "LOG_LEVEL is 'FOO'"),
         (["-a", "seeds"], "Invalid -a value"),
         (["--spider", "wbe"], "There is no spider 'wbe'; there are plan, web."),
+        (["--spider", "plan"], "There is no plan; make one with scrapy plan and give it with -a plan=FILE."),
     ],
 )
 def test_a_refusal_stands_in_the_log_file(options: list[str], sentence: str, tmp_path: Path) -> None:
