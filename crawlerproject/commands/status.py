@@ -114,11 +114,12 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
 
 
 def _said(crawl: CrawlView) -> dict[str, Any]:
-    """The last word of the processes at work on this machine, as that of one; empty when there is none."""
-    at_work = [worker.status for worker in crawl.workers if worker.running and worker.status]
+    """The last word of the processes at work on this machine, as metrics show it; empty when there is none."""
+    each = {worker.folder.name: worker.status for worker in crawl.workers if worker.running and worker.status}
+    at_work = list(each.values())
     if not crawl.workers and crawl.running:
         at_work = [crawl.status]
-    return of_all(at_work[0], at_work[1:]) if at_work else {}
+    return of_all(at_work[0], at_work[1:]) | {"each": each} if at_work else {}
 
 
 def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str, Any]:

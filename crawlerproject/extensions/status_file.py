@@ -135,6 +135,7 @@ class StatusFile:
             "ended": None,
             "progress": now._asdict(),
             "totals": session.learned.totals.now()._asdict(),
+            "committed_totals": session.learned.totals.committed._asdict(),
             **self._rates(now),
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),

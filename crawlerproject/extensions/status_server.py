@@ -63,7 +63,7 @@ class StatusServer(HttpListener):
         self._questions = Questions(asked)
         self._surveyor = Surveyor(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
-        text = metrics(self._counted)
+        text = metrics(self._metered)
         served = {
             **static(),
             "live.json": json_page(self._live),
@@ -106,6 +106,11 @@ class StatusServer(HttpListener):
         now = time.monotonic()
         others = self._beside.statuses(now)
         return (of_all(own, others) if others else own) | {"workers": self._beside.rows(now, own)}
+
+    def _metered(self) -> Mapping[str, Any]:
+        """The same, and what each worker says of its own."""
+        whole = self._counted()
+        return {**whole, "each": self._beside.each(time.monotonic(), self._status())} if whole else {}
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())

@@ -46,6 +46,10 @@ SUMS = {
     "commit_failures": ("crawler_commit_failures", "Commits that disk or network did not take; they are made again"),
 }
 
+PAGES = {"pages": ("crawler_pages", "Answers, robots.txt left out")}
+
+DNS = {"questions": ("crawler_dns_questions", "Questions to DNS servers")}
+
 OF_ALL_STARTS = {
     "pages": ("crawler_whole_crawl_pages", "Pages since the crawl's first start"),
     "bytes": ("crawler_whole_crawl_received_bytes", "Bytes on the wire since the crawl's first start"),

@@ -15,12 +15,14 @@ from crawlerproject.reasons import ANSWERED
 from crawlerproject.reports.metric_tables import (
     BY_LABEL,
     COUNTERS,
+    DNS,
     HISTOGRAMS,
     KNOWN_AT_TIMES,
     LEVELS,
     MACHINE,
     OF_ALL_STARTS,
     OF_WORKERS,
+    PAGES,
     STATES,
     SUMS,
     UPLOADED,
@@ -28,7 +30,12 @@ from crawlerproject.reports.metric_tables import (
 )
 
 Status = Mapping[str, Any]
+Lives = Mapping[str, Status]
 Table = Mapping[str, tuple[str, str]]
+
+WORKER = "worker"
+"""The label of whose process counted. A sum over processes would fall as one of them begins anew, which Prometheus
+takes for a new start of all of them."""
 
 
 class _Families(Collector):
@@ -41,7 +48,10 @@ class _Families(Collector):
 
 
 def metrics(status: Callable[[], Status], clock: Callable[[], float] = time.time) -> Callable[[], bytes]:
-    """Who gives the text of the metrics of this process; ``status`` is asked each time."""
+    """Who gives the text of the metrics of this process; ``status`` is asked each time.
+
+    A status of several workers has under ``each`` what each of them says, by name.
+    """
     registry = CollectorRegistry()
     registry.register(_Families(lambda: _crawl(status(), clock())))
     ProcessCollector(registry=registry)  # process_resident_memory_bytes, process_cpu_seconds_total and their like
@@ -51,8 +61,8 @@ def metrics(status: Callable[[], Status], clock: Callable[[], float] = time.time
 def crawl_metrics(status: Status, facts: Mapping[str, Any], now: float) -> str:
     """The metrics of a crawl seen from outside.
 
-    ``status``: what its processes on this machine say, empty when none is at work; ``facts``: what ``scrapy status
-    --json`` says of it. ``now`` in epoch seconds.
+    ``status``: what its processes on this machine say (as for ``metrics``), empty when none is at work; ``facts``: what
+    ``scrapy status --json`` says of it. ``now`` in epoch seconds.
     """
 
     def families() -> Iterator[Metric]:
@@ -73,6 +83,7 @@ def _at_rest(facts: Mapping[str, Any], now: float) -> Iterator[Metric]:
     """Of a crawl that is not at work here: its workers elsewhere, and what became of its archive."""
     yield from _workers(facts.get("workers", []))
     yield from _uploads(facts.get("uploads") or {}, now)
+    yield from _uploaded({"": facts})
 
 
 def _crawl(status: Status, now: float) -> Iterator[Metric]:
@@ -83,9 +94,11 @@ def _crawl(status: Status, now: float) -> Iterator[Metric]:
         "Since the crawl's last word, said each second",
         value=max(0.0, now - status["time"]),
     )
+    lives: Lives = status.get("each") or {"": status}
     yield from _uploads(status.get("uploads") or {}, now)
-    yield from _counted(status)
-    yield from _answers(status)
+    yield from _uploaded(lives)
+    yield from _counted(lives)
+    yield from _answers(lives)
     yield from _levels(status)
     if workers := status.get("workers"):
         yield from _workers(workers)
@@ -116,25 +129,54 @@ def _named(row: Mapping[str, Any]) -> list[str]:
     return [row["name"], row.get("machine", "")]
 
 
-def _counted(status: Status) -> Iterator[Metric]:
+def _counted(lives: Lives) -> Iterator[Metric]:
     """What only grows: since the process began, or the whole crawl."""
-    progress, stats = status["progress"], status["stats"]
     for prefix, (name, text, label) in BY_LABEL.items():
-        yield _labelled(name, text, label, _below(stats, prefix))
-    failed = {reason: count for reason, count in _below(stats, "pages/").items() if reason not in ANSWERED}
-    yield _labelled("crawler_errors", "Attempts without an answer", "reason", failed)
-    yield from _counters(COUNTERS, stats)
-    yield from _counters(SUMS, status)
-    yield CounterMetricFamily("crawler_pages", "Answers, robots.txt left out", value=progress["pages"])
-    yield from _counters(OF_ALL_STARTS, status["totals"])
-    dns = status.get("dns", {})
-    yield CounterMetricFamily("crawler_dns_questions", "Questions to DNS servers", value=dns.get("questions", 0))
-    yield _labelled("crawler_dns_failures", "Look-ups without an address", "reason", dns.get("failures", {}))
+        yield _labelled(lives, name, text, label, lambda status, prefix=prefix: _below(status["stats"], prefix))
+    yield _labelled(lives, "crawler_errors", "Attempts without an answer", "reason", _failed)
+    yield from _counters(lives, COUNTERS, lambda status: status["stats"])
+    yield from _counters(lives, SUMS, lambda status: status)
+    yield from _counters(lives, PAGES, lambda status: status["progress"])
+    # As committed: what a crash forgets has not been counted. An earlier version does not say it.
+    yield from _counters(lives, OF_ALL_STARTS, lambda status: status.get("committed_totals") or status["totals"])
+    yield from _counters(lives, DNS, lambda status: status.get("dns", {}))
+    yield _labelled(
+        lives,
+        "crawler_dns_failures",
+        "Look-ups without an address",
+        "reason",
+        lambda status: status.get("dns", {}).get("failures", {}),
+    )
 
 
-def _counters(table: Table, values: Mapping[str, Any]) -> Iterator[Metric]:
+def _failed(status: Status) -> dict[str, float]:
+    return {reason: count for reason, count in _below(status["stats"], "pages/").items() if reason not in ANSWERED}
+
+
+def _counters(lives: Lives, table: Table, values: Callable[[Status], Mapping[str, Any]]) -> Iterator[Metric]:
     for key, (name, text) in table.items():
-        yield CounterMetricFamily(name, text, value=values.get(key) or 0)
+        family = CounterMetricFamily(name, text, labels=_whose(lives))
+        for worker, status in lives.items():
+            family.add_metric(_of(worker), values(status).get(key) or 0)
+        yield family
+
+
+def _labelled(
+    lives: Lives, name: str, text: str, label: str, values: Callable[[Status], Mapping[str, float]]
+) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=[label, *_whose(lives)])
+    for worker, status in lives.items():
+        for value, count in values(status).items():
+            family.add_metric([value, *_of(worker)], count)
+    return family
+
+
+def _whose(lives: Lives) -> list[str]:
+    return [] if "" in lives else [WORKER]
+
+
+def _of(worker: str) -> list[str]:
+    return [worker] if worker else []
 
 
 def _gauges(table: Table, values: Mapping[str, Any]) -> Iterator[Metric]:
@@ -149,7 +191,6 @@ def _uploads(said: Mapping[str, Any], now: float) -> Iterator[Metric]:
     if not said:
         return
     yield from _gauges(UPLOADS, dict.fromkeys(UPLOADS, 0) | dict(said))
-    yield from _counters(UPLOADED, said)
     since = said.get("failing_since") if said.get("error") else None
     yield GaugeMetricFamily("crawler_upload_refused", "1 while that place refuses", value=bool(said.get("error")))
     yield GaugeMetricFamily(
@@ -166,19 +207,28 @@ def _uploads(said: Mapping[str, Any], now: float) -> Iterator[Metric]:
     )
 
 
-def _answers(status: Status) -> Iterator[Metric]:
+def _uploaded(lives: Lives) -> Iterator[Metric]:
+    """What was sent there."""
+    sending = {worker: status for worker, status in lives.items() if status.get("uploads")}
+    if sending:
+        yield from _counters(sending, UPLOADED, lambda status: status["uploads"])
+
+
+def _answers(lives: Lives) -> Iterator[Metric]:
     """What servers answered, and how they were treated."""
-    answers = CounterMetricFamily("crawler_answers", "Answers by HTTP status", labels=["code", "class"])
-    for code, count in status["statuses"].items():
-        answers.add_metric([code, f"{code[0]}xx"], count)
+    answers = CounterMetricFamily("crawler_answers", "Answers by HTTP status", labels=["code", "class", *_whose(lives)])
+    for worker, status in lives.items():
+        for code, count in status["statuses"].items():
+            answers.add_metric([code, f"{code[0]}xx", *_of(worker)], count)
     yield answers
     for key, (name, text) in HISTOGRAMS.items():
-        classes = status.get(key)
-        if classes is None:
-            continue
-        bounds = [*map(str, classes["bounds"]), "+Inf"]
-        buckets = list(zip(bounds, map(float, accumulate(classes["counts"])), strict=True))
-        yield HistogramMetricFamily(name, text, buckets=buckets, sum_value=classes["sum"])
+        family = HistogramMetricFamily(name, text, labels=_whose(lives))
+        for worker, status in lives.items():
+            if classes := status.get(key):  # an earlier version does not say them all
+                bounds = [*map(str, classes["bounds"]), "+Inf"]
+                buckets = list(zip(bounds, map(float, accumulate(classes["counts"])), strict=True))
+                family.add_metric(_of(worker), buckets, classes["sum"])
+        yield family
 
 
 def _levels(status: Status) -> Iterator[Metric]:
@@ -203,13 +253,6 @@ def _levels(status: Status) -> Iterator[Metric]:
 
 def _below(stats: Mapping[str, Any], prefix: str) -> dict[str, float]:
     return {key.removeprefix(prefix): value for key, value in stats.items() if key.startswith(prefix)}
-
-
-def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
-    family = CounterMetricFamily(name, text, labels=[label])
-    for value, count in values.items():
-        family.add_metric([value], count)
-    return family
 
 
 def _levelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:

@@ -46,6 +46,12 @@ class Beside:
         """None in a crawl of one process; ``now`` in monotonic seconds."""
         return [worker.status for worker in self._workers(now) if worker.running]
 
+    def each(self, now: float, own: Status) -> dict[str, Status]:
+        """By name what each worker at work says, this one by its ``own`` status; empty for one process."""
+        if self._crawl == self._own:
+            return {}
+        return {self._own.name: own} | {one.folder.name: one.status for one in self._workers(now) if one.running}
+
     def rows(self, now: float, own: Status) -> list[dict[str, Any]]:
         """What is known of each worker on this machine, this one by its ``own`` status; empty for one process."""
         others = self._workers(now)

@@ -24,6 +24,7 @@ from tests.commands.browser import Window, window
 from tests.commands.browser import browser as browser
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.archive.raw_server import raw_server
+from tests.reports.exposed import LABELS
 from tests.web.graph import Answer
 from tests.web.ports import free_port
 from tests.web.running import crawl_command, small_settings, start, synthetic_web
@@ -178,6 +179,15 @@ def test_metrics_are_named_as_prometheus_wants(watched: Watched) -> None:
     assert sorted(types) == sorted(helps)
     assert {name for name, kind in types.items() if kind == "counter"} == {n for n in types if n.endswith("_total")}
     assert not [name for name in types if re.search(r"_(ms|kb|mb|minutes|percent)\b", name)]
+
+
+def test_labels_have_few_words(watched: Watched) -> None:
+    """None is a host, a URL or anything else of which the web has without end."""
+    families = list(text_string_to_metric_families(watched.ask("/metrics")[1].decode()))
+    shown = {label for family in families for sample in family.samples for label in sample.labels.items()}
+
+    assert len(shown) > 40
+    assert [(name, word) for name, word in shown if name not in LABELS or word not in LABELS[name]] == []
 
 
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Container
 from functools import cache
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from crawlerproject.reports.metric_tables import BY_LABEL
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
+from crawlerproject.reasons import Reason
+from crawlerproject.reports.metric_tables import BY_LABEL, STATES
 from crawlerproject.reports.metrics import crawl_metrics, metrics
+from crawlerproject.rules.robots.policy import RobotsVerdict
 from tests.watch.test_whole import status
+
+
+class _Matching(Container[object]):
+    """All words of a form."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def __contains__(self, word: object) -> bool:
+        return re.fullmatch(self._form, str(word)) is not None
+
+
+_ANY = _Matching(".*")
+LABELS: dict[str, Container[object]] = {
+    "reason": {*map(str, Reason), PAUSED, LIMITED},
+    "verdict": {verdict.value for verdict in RobotsVerdict},
+    "kind": {"exact", "canonical", "near"},
+    "cause": {"length", "disconnect", "time"},
+    "event": {"verified", "pushed", "asked", "refused", "queued", "announced"},
+    "level": set(logging.getLevelNamesMapping()),
+    "code": _Matching(r"[1-9]\d\d"),
+    "class": _Matching("[1-9]xx"),
+    "state": set(STATES),
+    "store": {"frontier", "warc", "index", "log"},
+    "le": _Matching(r"\d+\.\d+|\+Inf"),
+    # The operator's own words, and those of what is installed: one a process.
+    **dict.fromkeys(("worker", "machine", "version", "python", "scrapy", "reader"), _ANY),
+}
+"""All words that a label may have, whatever the web sends: Prometheus keeps a series of each for as long as it keeps
+anything."""
 
 
 @cache
@@ -24,6 +60,7 @@ def exposed() -> dict[str, frozenset[str]]:
         held_hosts={"paused": 1},
         workers=[worker],
     )
+    said["each"] = {"local-1": said}
     text = metrics(lambda: said)().decode()
     text += crawl_metrics(said, {"running": True, "queued": 1, "poison": 0, "workers": [worker]}, 9.0)
     return {
