@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.log import TopLevelFormatter, get_scrapy_root_handler
 
 from crawlerproject.rules.printable import without_passwords
+from crawlerproject.standard_error import own_stream, take_standard_error
 from crawlerproject.terminal import guard_log, has_json_log, json_text
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def take_log(settings: BaseSettings) -> None:
     """
     if not has_json_log(settings):
         return
-    before = next((one for one in logging.root.handlers if isinstance(one.formatter, JsonFormatter)), None)
+    before = json_handler()
     if before is None:
         if not settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
             return
@@ -71,6 +73,31 @@ def take_log(settings: BaseSettings) -> None:
     guard_log()
     logging.root.setLevel(logging.NOTSET)
     logging.root.addHandler(_handler(settings, before))
+
+
+def take_process(settings: BaseSettings) -> None:
+    """The same in a process of ours, whose standard error is the log's alone where the log goes there.
+
+    Settings that no log can be made of are left to the check of the start.
+    """
+    with suppress(OSError, LookupError, ValueError):
+        take_log(settings)
+        if own_stream() is None and type(json_handler()) is logging.StreamHandler:
+            take_standard_error(_say_of_others)
+            take_log(settings)
+
+
+def json_handler() -> logging.Handler | None:
+    """That which writes this log, when there is one."""
+    return next((one for one in logging.root.handlers if isinstance(one.formatter, JsonFormatter)), None)
+
+
+def _say_of_others(text: str) -> None:
+    """To our handler alone: another one may write on standard error, and would hear itself."""
+    handler = json_handler()
+    if handler is not None and handler.level <= logging.WARNING:
+        name = take_standard_error.__module__
+        handler.handle(logging.getLogger(name).makeRecord(name, logging.WARNING, "", 0, "%s", (text,), None))
 
 
 def formatter_of(settings: BaseSettings) -> logging.Formatter:
@@ -99,10 +126,10 @@ def _handler(settings: BaseSettings, before: logging.Handler | None) -> logging.
         # Scrapy's configure_logging closes all handlers; one that appends opens its file again, one of mode w does not.
         handler = logging.FileHandler(path, "a", encoding=settings.get("LOG_ENCODING"))
     elif settings.getbool("LOG_ENABLED"):
-        handler = logging.StreamHandler()
+        handler = logging.StreamHandler(own_stream())
     else:
         handler = logging.NullHandler()
-    journal = not path and is_journal(sys.stderr, os.environ)
+    journal = not path and is_journal(own_stream() or sys.stderr, os.environ)
     handler.setFormatter(JsonFormatter(journal=journal, worker=str(settings.get("FLEET_WORKER") or "")))
     handler.setLevel(settings.get("LOG_LEVEL"))
     if settings.getbool("LOG_SHORT_NAMES"):
@@ -122,7 +149,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
         "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": record.levelname,
         "logger": record.name,
-        "message": record.getMessage(),
+        "message": _message(record),
         "pid": record.process,
         "spider": getattr(getattr(record, "spider", None), "name", None),  # Scrapy's own mark
         **{name: getattr(record, name, None) for name in CONTEXT},
@@ -132,6 +159,13 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     if record.stack_info:
         fields["stack"] = record.stack_info
     return fields
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):  # its arguments are not those of its text
+        return f"{record.msg} {record.args}"
 
 
 def _plain(value: Any) -> Any:

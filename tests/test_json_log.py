@@ -73,6 +73,11 @@ def test_what_no_encoding_can_hold_is_escaped() -> None:
     assert said(record("%s", "a", url="http://a.test/\udc80"))["url"] == "http://a.test/\udc80"
 
 
+def test_arguments_that_are_not_those_of_the_text_break_no_line() -> None:
+    """An error of whoever logs; Python's own way is a traceback on standard error."""
+    assert said(record("%d of %s", "two"))["message"] == "%d of %s ('two',)"
+
+
 @pytest.mark.parametrize(
     ("level", "begins"),
     [("CRITICAL", "<2>{"), ("ERROR", "<3>{"), ("WARNING", "<4>{"), ("INFO", "<6>{"), ("DEBUG", "<7>{")],

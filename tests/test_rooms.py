@@ -78,7 +78,7 @@ MAY_IMPORT = {
             "stores",
             "rules",
         ),
-        *("terminal", "json_log", "errors", "reasons", "wire", "__version__"),
+        *("terminal", "json_log", "standard_error", "errors", "reasons", "wire", "__version__"),
     ),
 }
 COMMANDS = "commands"

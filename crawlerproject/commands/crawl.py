@@ -25,9 +25,10 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
-from crawlerproject.json_log import formatter_of
+from crawlerproject.json_log import formatter_of, json_handler, take_process
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
+from crawlerproject.standard_error import own_stream
 from crawlerproject.terminal import guard_streams, quiet_scrapy
 
 logger = logging.getLogger(__name__)
@@ -43,8 +44,23 @@ _LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
 _EXIT_UNSUPERVISED = 75
 
 
-def log_refusal(settings: BaseSettings, sentence: str) -> None:
-    """Write a refusal into LOG_FILE: of a job that a daemon starts, its log is all that is seen."""
+def log_refusal(settings: BaseSettings, refused: UsageError) -> UsageError:
+    """Write a refusal into the log where that is for programs; what is left to be said on standard error."""
+    handler = json_handler()
+    if handler is not None and own_stream() is not None and str(refused):
+        _handle_refusal(handler, str(refused))
+        return UsageError(print_help=False)
+    _log_into_file(settings, str(refused))
+    return refused
+
+
+def _handle_refusal(handler: logging.Handler, sentence: str) -> None:
+    """Whatever LOG_LEVEL is."""
+    handler.handle(logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (sentence,), None))
+
+
+def _log_into_file(settings: BaseSettings, sentence: str) -> None:
+    """Into LOG_FILE: of a job that a daemon starts, its log is all that is seen."""
     path = settings.get("LOG_FILE")
     if not path or not sentence:
         return
@@ -52,8 +68,7 @@ def log_refusal(settings: BaseSettings, sentence: str) -> None:
         with open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file:
             handler = logging.StreamHandler(file)
             handler.setFormatter(formatter_of(settings))
-            record = logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (sentence,), None)
-            handler.handle(record)
+            _handle_refusal(handler, sentence)
     except (OSError, LookupError, ValueError):
         return  # that is what the sentence says
 
@@ -129,18 +144,22 @@ class Command(ScrapyCrawl):
         assert self.settings is not None
         try:
             super().process_options(args, opts)
-            if args == ["web"]:
-                self._check_supervised()
-                self._check(opts)
-            elif args == ["plan"]:
-                self._check_plan(opts)
-            elif args:
-                self._check_other(args[0])
+            take_process(self.settings)
+            self._check_start(args, opts)
         except UsageError as refused:
-            log_refusal(self.settings, str(refused))
-            raise
+            raise log_refusal(self.settings, refused) from None
         if args[:1] and self._is_ours(args[0]):
             quiet_scrapy(self.settings)
+
+    def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Raise UsageError for what can be mended."""
+        if args == ["web"]:
+            self._check_supervised()
+            self._check(opts)
+        elif args == ["plan"]:
+            self._check_plan(opts)
+        elif args:
+            self._check_other(args[0])
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Crawl, and set the exit status."""
@@ -195,9 +214,15 @@ class Command(ScrapyCrawl):
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
             refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
             apply_of_folder(self.settings, "plan")
+            self._take_log()
             check(self.settings, crawl_folder(self.settings, "plan"))
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
+
+    def _take_log(self) -> None:
+        """As the crawl's own file says."""
+        assert self.settings is not None
+        take_process(self.settings)
 
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -207,6 +232,7 @@ class Command(ScrapyCrawl):
             file, arguments = crawl_file_of(self.settings), arguments_of(dict(opts.spargs))
             refuse_strangers(opts.spargs, "web")
             apply(file, self.settings)
+            self._take_log()
             if file is not None and "mode" not in opts.spargs:
                 opts.spargs.setdefault("seeds", file.seeds)
             seeds = opts.spargs.get("seeds")

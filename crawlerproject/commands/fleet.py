@@ -14,13 +14,15 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
+from crawlerproject.commands.crawl import log_refusal
 from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.fleet import LOCAL, shared
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.fleet import LocalFleet
 from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
-from crawlerproject.json_log import take_log
+from crawlerproject.json_log import take_process
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -61,10 +63,16 @@ class Command(CrawlCommand):
             help=f"names are NAME-1, NAME-2 …; default: {LOCAL_NAME}, with Redis the machine's name",
         )
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check what the workers would refuse, once and before they start."""
+    def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
+        """What the workers would refuse, once and before they start."""
         assert self.settings is not None
-        super().process_options(args, opts)
+        said = self.settings.copy()
+        try:
+            apply_of_folder(said)
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
+        self.settings.set("LOG_LINES", said["LOG_LINES"], said.getpriority("LOG_LINES") or 0)
+        take_process(self.settings)
         if args:
             raise UsageError("scrapy fleet runs the web spider: give its arguments with -a", print_help=False)
         if opts.workers is not None and opts.workers < 1:
@@ -79,7 +87,6 @@ class Command(CrawlCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Until the crawl is done or was stopped."""
         assert self.settings is not None
-        take_log(self.settings)
         configure_logging(self.settings)
         folder = whole_crawl(self.settings)
         if shared(self.settings):
@@ -89,8 +96,11 @@ class Command(CrawlCommand):
         try:
             with WholeCrawl(folder) as whole:
                 self._run_local(whole, opts)
+        except UsageError as refused:
+            raise log_refusal(self.settings, refused) from None
         except (OperatorError, StorageError) as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+            refused = UsageError(printable_line(str(error)), print_help=False)
+            raise log_refusal(self.settings, refused) from None
         except KeyboardInterrupt:  # workers are not at work yet: from then on the supervisor has the signals
             logger.warning("Stopped before the crawl began; the same command goes on where it was.")
 
@@ -99,7 +109,6 @@ class Command(CrawlCommand):
         self.settings.set("STATE_URL", LOCAL, priority="cmdline")
         plan = whole.plan(opts.name, opts.workers, self.settings.getint("FLEET_PARTITIONS"))
         self._check_as(plan.workers, opts)
-        take_log(self.settings)  # as crawl.toml says
         service = LocalFleet(
             whole.folder,
             plan.workers,
@@ -109,6 +118,9 @@ class Command(CrawlCommand):
         )
         workers = [self._worker(whole.folder, name, opts, whole.lock) for name in plan.workers]
         self.exitcode = Supervisor(workers, service).run()
+
+    def _take_log(self) -> None:
+        """It is taken: what is checked as a worker is said by the supervisor."""
 
     def _check_as(self, names: Sequence[str], opts: argparse.Namespace) -> None:
         """Check what the first of them would."""

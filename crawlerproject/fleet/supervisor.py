@@ -22,8 +22,10 @@ _LIVED_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 # Scrapy's status for what the operator must mend; the same start would end the same way.
 _EXIT_USAGE = 2
-# What asks it to end; passed on.
+# What asks it to end. Workers are given the second, which is the same to a crawl: Python that has not begun it yet ends
+# by the first with a traceback.
 _ASKED = (signal.SIGINT, signal.SIGTERM)
+_PASSED_ON = signal.SIGTERM
 LOCAL_REFUSALS = 5
 """Of a worker in a row, before it is left: what its supervisor found in order a moment ago, its disk for example, may
 be so again soon. With the waits in between half a minute."""
@@ -107,7 +109,7 @@ class Supervisor:
     async def _run(self) -> int:
         loop = asyncio.get_running_loop()
         for number in _ASKED:
-            loop.add_signal_handler(number, self._pass_on, number)
+            loop.add_signal_handler(number, self._pass_on)
         status = 0
         with contextlib.ExitStack() as stack:
             outputs = {worker.name: stack.enter_context(worker.output.open("ab")) for worker in self.workers}
@@ -159,8 +161,8 @@ class Supervisor:
         if self._service is not None:
             self._service.ended(worker.name)
 
-    def _pass_on(self, number: int) -> None:
+    def _pass_on(self) -> None:
         self._stopping = True
         for worker in self.workers:
             if worker.process is not None and worker.process.poll() is None:
-                worker.process.send_signal(number)
+                worker.process.send_signal(_PASSED_ON)

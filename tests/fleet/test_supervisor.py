@@ -103,7 +103,7 @@ def passing_on(ready: Callable[[], bool], *workers: Worker) -> int:
 def test_ctrl_c_reaches_each_once_and_nothing_starts_again(tmp_path: Path) -> None:
     """Whatever their status is then; one that waits for its next start has none."""
     (tmp_path / "waits.log").touch()
-    waits = shell(tmp_path, "waits", "trap 'echo pressed; exit 0' INT; echo ready; while :; do sleep 0.01; done")
+    waits = shell(tmp_path, "waits", "trap 'echo pressed; exit 0' TERM; echo ready; while :; do sleep 0.01; done")
     fails = shell(tmp_path, "fails", "exit 1")
     fails.wait_seconds = 3600.0
     status = passing_on(
@@ -121,6 +121,15 @@ def test_one_that_had_not_begun_when_it_was_asked_to_end(tmp_path: Path) -> None
     (tmp_path / "begins.log").touch()
     begins = shell(tmp_path, "begins", "echo ready; while :; do sleep 0.01; done")
     assert passing_on(lambda: "ready" in begins.output.read_text(), begins) == 0
+
+
+def test_python_that_had_not_begun_ends_without_a_word(tmp_path: Path) -> None:
+    """It would end by SIGINT with a traceback, in a log that others read line by line."""
+    log = tmp_path / "imports.log"
+    imports = Worker("imports", [sys.executable, "-c", "print('ready', flush=True); import time; time.sleep(60)"], log)
+    log.touch()
+    assert passing_on(lambda: log.read_text() == "ready\n", imports) == 0
+    assert log.read_text() == "ready\n"
 
 
 def test_what_a_worker_inherits_it_keeps(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tests.web.running import RunningWeb, crawl_command, small_settings, start
 from tests.web.waiting import busyness, wait_until
@@ -32,6 +33,13 @@ SETTINGS = {
 }
 # A worker says so once it has joined; "Spider opened" comes before.
 _JOINED = "Never-crawl list "
+
+
+def json_lines(log: Path) -> list[dict[str, Any]]:
+    """Every line of a log, each an object with what all have."""
+    lines: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+    assert all({"time", "level", "logger", "message", "pid"} <= line.keys() for line in lines)
+    return lines
 
 
 class Workers:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any
 
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
-from tests.crawls.fleet.fleets import SETTINGS
+from tests.crawls.fleet.fleets import SETTINGS, json_lines
 from tests.stores.redis_servers import redis_server, valkey_program
 from tests.web import zygote
 from tests.web.running import crawl_command, small_settings, start, synthetic_web
@@ -30,13 +28,6 @@ def fleet_command(seeds: Path, crawl: Path, hosts: Path, settings: dict[str, str
     command = crawl_command(seeds, crawl, hosts, settings)
     at = command.index("crawl")
     return [*command[:at], "fleet", *command[at + 2 :], "--workers", "2", "--name", "w"]
-
-
-def json_lines(log: Path) -> list[dict[str, Any]]:
-    """Every line, each with what all have."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert all({"time", "level", "logger", "message", "pid"} <= line.keys() for line in lines)
-    return lines
 
 
 def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:

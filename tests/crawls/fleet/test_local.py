@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.reports.warc_check import check_file
+from tests.crawls.fleet.fleets import json_lines
 from tests.crawls.fleet.local_fleets import LocalFleetRun, local_fleet
 from tests.crawls.fleet.verdicts import audited, seldom_asked_again
 from tests.web.judge import judge_folder, read_captures
@@ -21,6 +22,7 @@ from tests.web.running import RunningWeb, synthetic_web
 from tests.web.waiting import wait_until
 
 _SEED = 4  # of the moments between events
+_SETTINGS = {"LOG_LINES": "json"}
 # A file may not grow beyond this until the limit is lifted: the kernel then refuses writes as a full disk does.
 _SMALL_FILE_BYTES = 20_000
 
@@ -67,7 +69,9 @@ def disturb(fleet: LocalFleetRun) -> None:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     """The crawl that all tests here look at."""
     folder = tmp_path_factory.mktemp("local-fleet")
-    with synthetic_web(folder / "web") as web, local_fleet(web, folder / "crawl") as fleet:
+    with synthetic_web(folder / "web") as web, local_fleet(web, folder / "crawl", settings=_SETTINGS) as fleet:
+        with (web.folder / "seeds.txt").open("a") as seeds:  # every later start says of it that it is skipped
+            seeds.write("no URL at all\n")
         disturb(fleet)
         assert fleet.wait() == 0, fleet.said()[-3000:]
         yield Crawled(web, fleet)
@@ -122,3 +126,16 @@ def test_what_happened_is_said(crawled: Crawled) -> None:
         assert "Traceback" not in output
     assert "Traceback" not in said
     assert not fleet.folder.joinpath("supervisor.sock").exists()
+
+
+def test_every_line_of_every_process_is_an_object(crawled: Crawled) -> None:
+    """LOG_LINES=json, over two supervisors, a worker that was killed and one whose disk took nothing."""
+    fleet = crawled.fleet
+    about = [line.get("worker") for line in json_lines(fleet.log)]
+
+    assert {*fleet.names, None} == set(about)
+    assert "no URL at all" in fleet.said()
+    for name in fleet.names:
+        lines = json_lines(fleet.folder / f"{name}.log")
+        assert {line["worker"] for line in lines} == {name}
+        assert len({line["pid"] for line in lines}) >= 2
