@@ -4,7 +4,7 @@
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
-# make alerts  the alert rules, checked and tested by Debian's promtool
+# make alerts  the alert rules, checked and tested by Debian's promtool; rules and dashboard asked of a crawl
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
 # make audit   known weaknesses of the pinned packages, where the data can be reached; says so where not
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
@@ -114,8 +114,10 @@ build/prometheus/usr/bin/promtool:
 	@echo "Fetching prometheus"; $(APT) update -qq; cd build/prometheus && apt-get download -qq prometheus
 	@cd build/prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
 
-alerts: $(DEV_READY) build/prometheus/usr/bin/promtool
-	@$(PY) -m pytest -q -n 0 tests/deploy/test_alerts.py
+alerts: $(DEV_READY) native build/prometheus/usr/bin/promtool
+	@$(PY) -m pytest -q -n 0 tests/deploy/test_alerts.py tests/deploy/test_expressions.py
+
+bench-alerts: build/prometheus/usr/bin/promtool
 
 audit: | $(READY)
 	@$(PY) scripts/audit.py

@@ -2,4 +2,5 @@
 
 ``scenarios`` is the table: each crawl with its trouble and the alerts that it is to raise. ``troubles`` makes them from
 outside, ``wrong`` is what runs within a crawl that has a fault of its own, ``web`` answers, ``prometheus`` watches.
+``expressions`` is what dashboard and rules ask.
 """

@@ -1,7 +1,8 @@
 """``make alerts`` brings Debian's Prometheus; then ``python -m benchmarks.alerts [CRAWL ...]``, as root for all of it.
 
 The rules are those of deploy/prometheus with their windows and waits shortened to seconds, and nothing else about them
-changed. Exit status 1 when an alert is missed, does not end, or fires for the crawl that has no trouble.
+changed. Exit status 1 when an alert is missed, does not end, or fires for the crawl that has no trouble, and when an
+expression of the dashboard or of the rules had no number from any crawl.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.alerts.crawl import WatchedCrawl, ended
+from benchmarks.alerts.expressions import NOT_OF_A_FINE_CRAWL, unanswered, unmoved
 from benchmarks.alerts.prometheus import PROGRAM, RULES, Prometheus, prometheus
 from benchmarks.alerts.scenarios import SCENARIOS, Scenario
 from benchmarks.alerts.troubles import Story
@@ -126,6 +128,12 @@ def watch(folder: Path, scenarios: Mapping[str, Scenario]) -> list[str]:
         busy = {_OF_A_BUSY_MACHINE} if busyness() > 1 else set[str]()
         note("fired without a cause", {pair for pair in look.seen if pair[0] == "fine" and pair[1] not in busy})
         every = set(re.findall(r"- alert: (\w+)", RULES.read_text()))
+        if scenarios.keys() == SCENARIOS.keys():  # all that can happen has
+            faults.extend(f"never a number: {expression}" for expression in unanswered(watching))
+            print("Always 0:", ", ".join(unmoved(watching)) or "none")
+        if "fine" in scenarios:
+            known = NOT_OF_A_FINE_CRAWL
+            faults.extend(f"no number of fine: {expression}" for expression in unanswered(watching, "fine", known))
         print("Besides:", ", ".join(f"{name} {alert}" for name, alert in sorted(look.seen - wanted)) or "none")
         print(*table(scenarios, look), sep="\n")
         print("Not provoked:", ", ".join(sorted(every - {alert for _, alert in wanted})) or "none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import subprocess
 import time
@@ -12,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from benchmarks.alerts.crawl import WatchedCrawl
@@ -25,6 +27,9 @@ _SHORT_WINDOW, _SHORT_WAIT = "20s", "10s"
 _DAY_AHEAD, _AHEAD = ", 86400)", ", 80)"  # a day is four times the window of six hours
 _PAUSE_SECONDS = 3.0  # between two runs of scrapy status, which import Scrapy each
 _HOUR_SECONDS = "3600"  # as a threshold
+# Between two moments for which an expression is asked, and how many of these at most.
+_STEP_SECONDS, _STEPS = 1, 100
+_ANSWER_SECONDS = 60  # a machine that has thirty crawls to do answers late
 _open = build_opener(ProxyHandler({})).open
 
 
@@ -42,6 +47,7 @@ class Prometheus:
     def __init__(self, url: str, instances: Mapping[str, str]) -> None:
         self.url = url
         self._instances = instances  # address -> crawl
+        self._began = time.time()
 
     def firing(self) -> set[tuple[str, str]]:
         """Crawl and alert, of all that fire now."""
@@ -57,8 +63,21 @@ class Prometheus:
             return bool(self._asked("alerts"))
         return False
 
-    def _asked(self, what: str) -> Any:
-        with _open(f"{self.url}/api/v1/{what}", timeout=10) as answer:
+    def numbers(self, expression: str) -> list[float]:
+        """All that the expression was at any time of the watch; what is no number (0 of 0) is left out."""
+        now = time.time()
+        times = {"start": self._began, "end": now, "step": max(_STEP_SECONDS, (now - self._began) / _STEPS)}
+        series = self._asked("query_range", query=expression, **times)["result"]
+        values = [float(value) for one in series for _, value in one["values"]]
+        return [value for value in values if math.isfinite(value)]
+
+    def names(self, begin: str) -> list[str]:
+        """Of the metrics that were seen, those that begin so."""
+        found: list[str] = self._asked("label/__name__/values")
+        return [name for name in found if name.startswith(begin)]
+
+    def _asked(self, what: str, **given: object) -> Any:
+        with _open(f"{self.url}/api/v1/{what}?{urlencode(given)}", timeout=_ANSWER_SECONDS) as answer:
             return json.load(answer)["data"]
 
 

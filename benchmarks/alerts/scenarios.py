@@ -36,7 +36,7 @@ def _extended(name: str) -> dict[str, str]:
 
 
 SCENARIOS = {
-    "fine": Scenario("nothing", (), troubles.none),
+    "fine": Scenario("nothing but a host that is paused", (), troubles.none),
     "failing": Scenario(
         "all pages answer 503", ("ServersFail", "MostHostsRest"), troubles.sites(Answers(page=503))
     ),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from benchmarks.alerts.crawl import WatchedCrawl
-from benchmarks.alerts.web import Answers, name_server
+from benchmarks.alerts.web import Answers, name_server, names
 from tests.crawls.fleet.local_fleets import command_line
 from tests.stores.redis_servers import redis_server
 from tests.stores.uploads.s3_servers import BUCKET, KEYS, Answer, Asked, Fault, error, proxied, s3_server
@@ -44,10 +44,13 @@ _CGROUPS = (
 )
 
 
-def none(_: WatchedCrawl) -> Story:
-    """Nothing at all."""
+def none(crawl: WatchedCrawl) -> Story:
+    """The operator pauses a host, and lets it go on."""
     yield
+    [host] = names(crawl.name, 1)
+    crawl.ask("pause", host)
     yield
+    crawl.ask("resume", host)
     yield
 
 

@@ -96,9 +96,7 @@ class Command(CrawlCommand):
         try:
             with WholeCrawl(folder) as whole:
                 self._run_local(whole, opts)
-        except UsageError as refused:
-            raise log_refusal(self.settings, refused) from None
-        except (OperatorError, StorageError) as error:
+        except (OperatorError, StorageError, UsageError) as error:
             refused = UsageError(printable_line(str(error)), print_help=False)
             raise log_refusal(self.settings, refused) from None
         except KeyboardInterrupt:  # workers are not at work yet: from then on the supervisor has the signals

@@ -132,7 +132,7 @@ def _named(row: Mapping[str, Any]) -> list[str]:
 def _counted(lives: Lives) -> Iterator[Metric]:
     """What only grows: since the process began, or the whole crawl."""
     for prefix, (name, text, label) in BY_LABEL.items():
-        yield _labelled(lives, name, text, label, lambda status, prefix=prefix: _below(status["stats"], prefix))
+        yield _labelled(lives, name, text, label, _stats_below(prefix))
     yield _labelled(lives, "crawler_errors", "Attempts without an answer", "reason", _failed)
     yield from _counters(lives, COUNTERS, lambda status: status["stats"])
     yield from _counters(lives, SUMS, lambda status: status)
@@ -147,6 +147,10 @@ def _counted(lives: Lives) -> Iterator[Metric]:
         "reason",
         lambda status: status.get("dns", {}).get("failures", {}),
     )
+
+
+def _stats_below(prefix: str) -> Callable[[Status], dict[str, float]]:
+    return lambda status: _below(status["stats"], prefix)
 
 
 def _failed(status: Status) -> dict[str, float]:

@@ -92,19 +92,19 @@ def test_what_a_crash_forgets_was_not_counted_for_the_whole_crawl() -> None:
     assert found["crawler_whole_crawl_received_bytes_total", frozenset()] == 70
 
 
+_WRITING = ("inc_value", "set_value", "max_value", "min_value")
 #: What a statistic's key may end in, as the code has it: each is a word of LABELS.
 _WORDS = {"reason", "outcome.reason", "Reason.FOREIGN_ENTRY", "verdict.value", "found.kind", "wire.truncated"}
 
 
 def keys_that_are_made() -> set[tuple[str, str]]:
     """Beginning and end of each statistic's key that the code puts together."""
-    calls = (
-        node
+    made = {
+        node.args[0]
         for path in (PROJECT / "crawlerproject").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
-    )
-    made = {call.args[0] for call in calls if call.func.attr in ("inc_value", "set_value", "max_value", "min_value")}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITING
+    }
     return {
         (ast.unparse(ast.JoinedStr(key.values[:-1]))[2:-1], ast.unparse(key.values[-1].value))
         for key in made
