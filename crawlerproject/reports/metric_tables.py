@@ -46,7 +46,7 @@ SUMS = {
     "commit_failures": ("crawler_commit_failures", "Commits that disk or network did not take; they are made again"),
 }
 
-PAGES = {"pages": ("crawler_pages", "Answers, robots.txt left out")}
+PAGES = {"pages": ("crawler_pages", "Answers that are pages: robots.txt and what pages need to be seen are left out")}
 
 DNS = {"questions": ("crawler_dns_questions", "Questions to DNS servers")}
 
