@@ -117,7 +117,8 @@ build/prometheus/usr/bin/promtool:
 alerts: $(DEV_READY) native build/prometheus/usr/bin/promtool
 	@$(PY) -m pytest -q -n 0 tests/deploy/test_alerts.py tests/deploy/test_expressions.py
 
-bench-alerts: build/prometheus/usr/bin/promtool
+# What troubles are made with: a Redis, an S3 and a browser.
+bench-alerts: build/prometheus/usr/bin/promtool packages browser $(TOOLS_READY)
 
 audit: | $(READY)
 	@$(PY) scripts/audit.py
