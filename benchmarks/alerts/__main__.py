@@ -93,7 +93,7 @@ class Watch:
         """Look while stories go on, and until what is wanted is so."""
         print(title, flush=True)
         self.began = time.monotonic()
-        self.until(lambda: done() and all(part.done() for part in parts), _DEADLINE_SECONDS)
+        self.until(lambda: done() and all(part.done() for part in parts), _DEADLINE_SECONDS * busyness())
         for part in parts:
             part.result()  # its error
 
