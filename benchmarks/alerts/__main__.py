@@ -69,7 +69,7 @@ class Watch:
         self.began = time.monotonic()  # of what is going on now: the trouble, or its end
         self.now: Pairs = set()
         self.fired: dict[tuple[str, str], float] = {}  # seconds after the trouble's begin
-        self.ended: dict[tuple[str, str], float] = {}  # the last time; seconds after its end
+        self.ended: dict[tuple[str, str], float] = {}  # the last time; seconds after its end, none before it
 
     @property
     def seen(self) -> Pairs:
@@ -103,8 +103,9 @@ def table(scenarios: Mapping[str, Scenario], look: Watch) -> Iterator[str]:
     yield "| alert | what was done | fired after | ended after |"
     yield "|---|---|---|---|"
     for pair in sorted(pairs_of(scenarios), key=lambda pair: pair[::-1]):
-        times = (f"{found[pair]:.0f} s" if pair in found else "never" for found in (look.fired, look.ended))
-        yield f"| {pair[1]} | {scenarios[pair[0]].cause} | {' | '.join(times)} |"
+        fired = f"{look.fired[pair]:.0f} s" if pair in look.fired else "never"
+        ended = "never" if pair in look.now else f"{look.ended.get(pair, 0.0):.0f} s"
+        yield f"| {pair[1]} | {scenarios[pair[0]].cause} | {fired} | {ended} |"
 
 
 def watch(folder: Path, scenarios: Mapping[str, Scenario]) -> list[str]:
@@ -123,6 +124,7 @@ def watch(folder: Path, scenarios: Mapping[str, Scenario]) -> list[str]:
         look.until(lambda: False, _UNTROUBLED_SECONDS)
         look.during("The troubles begin.", [pool.submit(next, story) for story in stories], lambda: wanted <= look.seen)
         note("did not fire", wanted - look.seen)
+        look.ended.clear()  # what came and went while the trouble lasted
         look.during("The troubles end.", [pool.submit(next, story) for story in stories], lambda: not wanted & look.now)
         note("did not end", wanted & look.now)
         busy = {_OF_A_BUSY_MACHINE} if busyness() > 1 else set[str]()

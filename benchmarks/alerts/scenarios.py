@@ -52,7 +52,8 @@ SCENARIOS = {
     ),
     "nameless": Scenario(
         "the name server is silent about every other name", ("DnsFails",), troubles.silent_names,
-        Way({"FETCH_DNS_TIMEOUT_SECONDS": "2"}, sites=60),  # that a name has no answer is known for a minute
+        # That a name has no answer is known for a minute: at this rate the next are asked meanwhile.
+        Way({"FETCH_DNS_TIMEOUT_SECONDS": "2", "FETCH_DNS_MAX_PER_SECOND": "1"}, sites=60),
     ),
     "stopped": Scenario("SIGSTOP of the crawl, watched at WATCH_PORT", ("Down",), troubles.stopped),
     "silent": Scenario(
