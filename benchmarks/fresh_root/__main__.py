@@ -26,7 +26,7 @@ from tests.web.judge import judge_folder
 from tests.web.running import IDENTITY, RunningWeb, read_pages, small_settings, synthetic_web
 
 LONGEST_SECONDS = 600.0
-RELEASES = ("1.3.0", "1.4.0", "1.5.0")
+RELEASES = ("1.3.0", "1.4.0", "1.5.0", "1.6.0")
 # Requests of the web, of which the whole has some 270, that each version but the newest makes.
 STEP = 50
 

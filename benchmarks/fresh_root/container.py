@@ -244,7 +244,7 @@ def main() -> int:
     """0 when all is well."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", type=Path, required=True, help="a Debian, made there by debootstrap")
-    parser.add_argument("--older", default="1.5.0", help="what is upgraded: a version, or a revision of git's")
+    parser.add_argument("--older", default="1.6.0", help="what is upgraded: a version, or a revision of git's")
     parser.add_argument("--chromium", action="store_true", help="also an image with a browser")
     options = parser.parse_args()
     debian(options.base.resolve())
