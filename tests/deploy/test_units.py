@@ -40,7 +40,7 @@ def test_there_are_those_of_the_docs() -> None:
     names = {path.name for path in FOLDER.iterdir()}
     assert names == {
         "crawl@.service", "fleet@.service", "recrawl@.service", "recrawl@.timer", "scrapyd.service",
-        "polite-crawler.sysusers",
+        "polite-crawler.sysusers", "scrapyd.conf",
     }  # fmt: skip
     (user,) = re.findall(r"^u (\S+) ", (FOLDER / "polite-crawler.sysusers").read_text(), flags=re.MULTILINE)
     assert {(*values(unit, "User"), *values(unit, "Group")) for unit in UNITS} == {(user, user)}
@@ -55,7 +55,9 @@ def test_the_command_exists(unit: Path) -> None:
     scripts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
 
     if name == "scrapyd":  # which the docs say to install beside
+        (pin,) = re.findall(r"^scrapyd==\S+$", (PROJECT / "requirements-dev.txt").read_text(), flags=re.MULTILINE)
         assert rest == ["--pidfile="]
+        assert f"pip install -c requirements.txt {pin}\n" in (PROJECT / "docs" / "install.md").read_text()
         return
     assert name in scripts
     assert (PROJECT / "crawlerproject" / "commands" / f"{rest[0]}.py").is_file()

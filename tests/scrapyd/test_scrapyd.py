@@ -1,4 +1,4 @@
-"""Real scrapyds on loopback: one crawl deployed, cancelled and continued; and one crawl on three of them."""
+"""Real scrapyds on loopback: a crawl deployed, cancelled and continued; one without an egg; one crawl on three."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
-from urllib.request import ProxyHandler, Request, build_opener
 from zipfile import ZipFile
 
+from tests.scrapyd.scrapyds import DEADLINE_SECONDS, JOB, Scrapyd
 from tests.scripts.loading import loaded
 from tests.web import zygote
 from tests.web.judge import judge_folder, read_captures
@@ -21,60 +19,23 @@ from tests.web.ports import free_port
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
 from tests.web.waiting import wait_until
 
-DEADLINE_SECONDS = 90.0
 PAGES_BEFORE_CANCEL = 60
-
-JOB = {"project": "crawlerproject", "spider": "web"}
 
 CONFIG: str = loaded("three_machines").SCRAPYD
 
-_open = build_opener(ProxyHandler({})).open
-
-
-class Scrapyd:
-    """Scrapyd's JSON interface."""
-
-    def __init__(self, port: int, folder: Path) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        self.folder = folder
-
-    def ask(self, service: str, **fields: Any) -> dict[str, Any]:
-        """POST when there is something to do, GET otherwise."""
-        reading = service in ("daemonstatus", "listprojects", "listspiders", "listjobs")
-        data = urlencode([(k, v) for k, vs in fields.items() for v in (vs if isinstance(vs, list) else [vs])])
-        url = f"{self.url}/{service}.json" + (f"?{data}" if reading else "")
-        with _open(Request(url, None if reading else data.encode()), timeout=DEADLINE_SECONDS) as answer:
-            said: dict[str, Any] = json.load(answer)
-        assert said["status"] == "ok", said
-        return said
-
-    def state(self, job: str) -> str:
-        """pending, running, finished or gone."""
-        jobs = self.ask("listjobs", project="crawlerproject")
-        return next((s for s in ("pending", "running", "finished") if job in [j["id"] for j in jobs[s]]), "gone")
-
 
 @contextmanager
-def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
-    """``scrapyd`` in a process of its own, ended on leaving."""
+def running_scrapyd(folder: Path, more: str = "", **environment: str) -> Iterator[Scrapyd]:
+    """``scrapyd`` in a process of its own, ended on leaving; ``more`` is configuration, too."""
     folder.mkdir()
     port = free_port()
-    (folder / "scrapyd.conf").write_text(CONFIG.format(port=port))
+    (folder / "scrapyd.conf").write_text(CONFIG.format(port=port) + more)
+    command, clean = [sys.executable, "-m", "scrapyd"], zygote.direct(**environment)
     with (folder / "scrapyd.log").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scrapyd"], cwd=folder, env=zygote.direct(), stdout=output, stderr=subprocess.STDOUT
-        )
-    scrapyd = Scrapyd(port, folder)
-
-    def answers() -> bool:
-        assert process.poll() is None, (folder / "scrapyd.log").read_text()
-        try:
-            return bool(scrapyd.ask("daemonstatus"))
-        except OSError:
-            return False
-
+        process = subprocess.Popen(command, cwd=folder, env=clean, stdout=output, stderr=subprocess.STDOUT)
+    scrapyd = Scrapyd(port)
     try:
-        wait_until(answers, "answered", seconds=DEADLINE_SECONDS)
+        wait_until(scrapyd.answers, "answered", seconds=DEADLINE_SECONDS, process=process, log=folder / "scrapyd.log")
         yield scrapyd
     finally:
         process.terminate()
@@ -159,6 +120,19 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     assert "'finish_reason': 'shutdown'" in logs[first]
     assert "'finish_reason': 'finished'" in logs[second]
     assert "Traceback" not in logs[first] + logs[second]
+
+
+def test_jobs_of_the_unit_run_what_is_installed(tmp_path: Path) -> None:
+    """By the configuration beside scrapyd.service: no egg, and a job is what ``polite-crawler`` is in any folder."""
+    configured = (PROJECT / "deploy" / "systemd" / "scrapyd.conf").read_text().partition("[scrapyd]\n")[2]
+    with running_scrapyd(tmp_path / "scrapyd", configured, PYTHONPATH=str(PROJECT)) as scrapyd:
+        assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["plan", "web"]
+        refused = str(scrapyd.ask("schedule", **JOB, setting=f"CRAWL_DIR={tmp_path / 'nothing'}")["jobid"])
+        wait_until(lambda: scrapyd.state(refused) == "finished", "refused", seconds=DEADLINE_SECONDS)
+
+    (said,) = (path.read_text() for path in (tmp_path / "scrapyd" / "logs").rglob(f"{refused}.log"))
+    assert "The crawl does not start: There are no seeds" in said
+    assert "'-m', 'crawlerproject', 'crawl', 'web'" in (tmp_path / "scrapyd" / "scrapyd.log").read_text()
 
 
 def test_three_machines_share_a_crawl(tmp_path: Path) -> None:
