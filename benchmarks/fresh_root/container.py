@@ -4,9 +4,10 @@
 by debootstrap, for the base image, since it asks no registry of images. It builds the image of a released version and
 of this one, looks at the running container (who is PID 1, its user, what it may write, its health check), stops it by
 ``podman stop``, goes on with the newer image in the same volume, read-only and without capabilities, and has it judged
-as benchmarks.fresh_root does. ``--chromium`` also builds with CHROMIUM=1 and renders pages, RENDER_SANDBOX=required, as
-the engine starts a container and with the least rights that Chromium's sandbox can be made with. Images and volumes are
-in a folder of their own, which is removed.
+as benchmarks.fresh_root does. Another container is killed by -9, started again, and its crawl judged as well.
+``--chromium`` also builds with CHROMIUM=1 and renders pages, RENDER_SANDBOX=required, as the engine starts a container
+and with the least rights that Chromium's sandbox can be made with. Images and volumes are in a folder of their own,
+which is removed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -34,6 +36,7 @@ LONGEST_SECONDS = 600.0
 STOP_SECONDS = 900
 _STOP_AFTER = 100  # requests of some 270
 _BASE = "localhost/fresh-base"
+_KILLED = 128 + signal.SIGKILL
 _CRAWL = "/srv/crawls/web"
 _TIGHT = ("--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges")
 # Chromium's sandbox ends in an empty root, and the engine's filter of system calls lets a container with this have one.
@@ -186,23 +189,43 @@ def upgraded(engine: Engine, older: str, newer: str) -> list[str]:
             status = ended(container)
             print(f"{newer} to the end: exit status {status}, {read_pages(web.folder / 'server.jsonl')} requests")
             faults += [f"Its exit status was {status}:\n{container.log()[-3000:]}"] if status else []
-        for command in (("verify", _CRAWL), ("audit", _CRAWL), ("status", "-s", f"CRAWL_DIR={_CRAWL}")):
-            done = engine(
-                "run",
-                "--rm",
-                *_limits(),
-                "--network",
-                "none",
-                "-v",
-                f"{volume}:/srv/crawls",
-                newer,
-                *command,
-                check=False,
-            )
-            print(f"  {command[0]}: {(done.stdout.strip().splitlines() or [done.stderr])[-1]}", flush=True)
-            faults += [f"{command[0]}: {done.stdout[-500:]}{done.stderr[-500:]}"] if done.returncode else []
-        crawl = Path(engine("volume", "inspect", "--format", "{{.Mountpoint}}", volume).stdout.strip()) / "web"
-        return faults + judge_folder(web.folder, crawl, host_seconds=0.25, ip_seconds=0.5).faults
+        return faults + judged(engine, newer, volume, web)
+
+
+def killed(engine: Engine, image: str) -> list[str]:
+    """A container killed by -9 on its way, and started again with the same volume; faults."""
+    folder, volume = Path(mkdtemp(prefix="web-", dir=engine.work)), "fresh-killed"
+    folder.chmod(0o755)
+    engine("volume", "create", volume)
+    with synthetic_web(folder) as web:
+        settings = {**small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8"}
+        with crawling(engine, image, volume, web, settings, *_TIGHT) as container:
+            wait(container, lambda: read_pages(web.folder / "server.jsonl") >= _STOP_AFTER, "came so far")
+            engine("kill", "--signal", "KILL", container.name)
+            first = ended(container)
+            before = read_pages(web.folder / "server.jsonl")
+            engine("start", container.name)
+            status, requests = ended(container), read_pages(web.folder / "server.jsonl")
+            print(f"{image} killed: exit status {first} after {before} requests; "
+                  f"started again: exit status {status}, {requests} requests", flush=True)  # fmt: skip
+            faults = [] if (first, status) == (_KILLED, 0) else [container.log()[-3000:]]
+        return faults + judged(engine, image, volume, web, log=False)
+
+
+def judged(engine: Engine, image: str, volume: str, web: RunningWeb, *, log: bool = True) -> list[str]:
+    """Faults by the crawl's own commands, in containers of the image, and by the servers' log.
+
+    ``log`` False: after a kill, which loses lines.
+    """
+    faults, ways = [], ("run", "--rm", *_limits(), "--network", "none", "-v", f"{volume}:/srv/crawls", image)
+    for command in (("verify", _CRAWL), ("audit", _CRAWL), ("status", "-s", f"CRAWL_DIR={_CRAWL}")):
+        done = engine(*ways, *command, check=False)
+        print(f"  {command[0]}: {(done.stdout.strip().splitlines() or [done.stderr])[-1]}", flush=True)
+        faults += [f"{command[0]}: {done.stdout[-500:]}{done.stderr[-500:]}"] if done.returncode else []
+    crawl = Path(engine("volume", "inspect", "--format", "{{.Mountpoint}}", volume).stdout.strip()) / "web"
+    verdict = judge_folder(web.folder, crawl, host_seconds=0.25, ip_seconds=0.5, log=log)
+    print(*verdict.facts, sep="\n  ", flush=True)
+    return faults + verdict.faults
 
 
 def rendered(engine: Engine, image: str, how: str, *options: str, stands: bool = True) -> list[str]:
@@ -255,6 +278,7 @@ def main() -> int:
         import_base(engine, options.base.resolve())
         newer = build(engine, "HEAD")
         faults = upgraded(engine, build(engine, options.older), newer)
+        faults += killed(engine, newer)
         if options.chromium:
             image = build(engine, "HEAD", "CHROMIUM=1")
             faults += rendered(engine, image, "as the engine starts it")

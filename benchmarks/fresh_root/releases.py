@@ -52,6 +52,15 @@ def packages(folder: Path) -> None:
     subprocess.run([*pip, "-r", str(PROJECT / "requirements.lock"), "-w", str(folder)], check=True)
 
 
+def scrapyd_package(folder: Path) -> Path:
+    """scrapyd as a wheel, of the version that the tests run; what it needs is among the pins."""
+    (pin,) = re.findall(r"^scrapyd==\S+$", (PROJECT / "requirements-dev.txt").read_text(), flags=re.MULTILINE)
+    pip = [sys.executable, "-m", "pip", "-q", "wheel", "--no-deps", "--only-binary", ":all:"]
+    subprocess.run([*pip, pin, "-w", str(folder)], check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
 def install(place: Place, wheels: Sequence[Path]) -> None:
     """Into the environment there, from files alone."""
     folder = place.home / "wheels"
