@@ -224,7 +224,7 @@ def judged(engine: Engine, image: str, volume: str, web: RunningWeb, *, log: boo
         faults += [f"{command[0]}: {done.stdout[-500:]}{done.stderr[-500:]}"] if done.returncode else []
     crawl = Path(engine("volume", "inspect", "--format", "{{.Mountpoint}}", volume).stdout.strip()) / "web"
     verdict = judge_folder(web.folder, crawl, host_seconds=0.25, ip_seconds=0.5, log=log)
-    print(*verdict.facts, sep="\n  ", flush=True)
+    print(*(f"  {fact}" for fact in verdict.facts), sep="\n", flush=True)
     return faults + verdict.faults
 
 

@@ -31,9 +31,11 @@ def a_fleet(system: System, web: RunningWeb) -> None:
 
     system("systemctl", "start", unit)
     system.wait(lambda: read_pages(log) >= KILL_AFTER, "went on", unit)
+    system.wait(lambda: _worker(system, unit), "had the worker", unit)
     killed = _worker(system, unit)
+    assert killed
     os.kill(killed, signal.SIGKILL)
-    system.wait(lambda: _worker(system, unit) not in (0, killed), "started the worker again", unit)
+    system.wait(lambda: _worker(system, unit) not in (None, killed), "started the worker again", unit)
     system.note("a worker that was killed is started again by its supervisor", system.of(unit, "NRestarts") == "0")
     system.wait(lambda: read_pages(log) >= _ALL_KILLED_AFTER, "went on after a worker's kill -9", unit)
     # systemd kills the workers of a supervisor that has died (KillMode=mixed).
@@ -45,7 +47,7 @@ def a_fleet(system: System, web: RunningWeb) -> None:
     judge(system, web, "many", _WORKERS)
 
 
-def _worker(system: System, unit: str) -> int:
-    """The process of the first worker as it is called here; 0: none."""
+def _worker(system: System, unit: str) -> int | None:
+    """The process of the first worker as it is called here."""
     mark = f"FLEET_WORKER={_WORKERS[0]}"
-    return next((pid for pid in children_of(main_pid(system, unit)) if mark in command_line(pid)), 0)
+    return next((pid for pid in children_of(main_pid(system, unit)) if mark in command_line(pid)), None)

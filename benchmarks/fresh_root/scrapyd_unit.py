@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from benchmarks.fresh_root.system import (
     HOME,
     KILL_AFTER,
@@ -37,7 +39,7 @@ def a_scrapyd(system: System, web: RunningWeb) -> None:
 
     _scheduled(system, scrapyd)
     system.wait(lambda: read_pages(log) >= KILL_AFTER, "went on", _UNIT)
-    stop(system, _UNIT)
+    stop(system, _UNIT, signal.SIGTERM)  # by which Twisted ends itself, when all is done
     system.note("and its job", not _open_files(system) and system.alive("jobs").endswith("is not at work"))
 
     system("systemctl", "start", _UNIT)

@@ -182,13 +182,14 @@ def main_pid(system: System, unit: str) -> int:
     raise SystemExit(f"{unit} has no process")
 
 
-def stop(system: System, unit: str) -> None:
-    """``systemctl stop``, which is to end it in good order."""
+def stop(system: System, unit: str, status: int = 0) -> None:
+    """``systemctl stop``, which is to end it in good order; ``status``: of its main process, or the signal."""
     began = time.monotonic()
     system("systemctl", "stop", unit)
-    took_seconds, result = time.monotonic() - began, system.of(unit, "Result")
-    said = f"{result}, status {system.of(unit, 'ExecMainStatus')}, in {took_seconds:.1f} s"
-    system.note(f"systemctl stop ends {unit} in good order", result == "success", said)
+    took_seconds = time.monotonic() - began
+    result = system.of(unit, "Result"), system.of(unit, "ExecMainStatus")
+    good = result == ("success", str(int(status)))
+    system.note(f"systemctl stop ends {unit} in good order", good, f"{result} in {took_seconds:.1f} s")
 
 
 def judge(system: System, web: RunningWeb, name: str, workers: Sequence[str] = ()) -> None:
