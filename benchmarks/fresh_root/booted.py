@@ -23,13 +23,12 @@ from benchmarks.fresh_root.fleet_unit import a_fleet
 from benchmarks.fresh_root.scrapyd_unit import a_scrapyd
 from benchmarks.fresh_root.system import (
     HOME,
-    KILL_AFTER,
-    STOP_AFTER,
     System,
     booted,
     documented,
     drop_in,
     give_crawl,
+    goes_on,
     judge,
     main_pid,
     prepare,
@@ -39,7 +38,6 @@ from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.rendering.confinement import Confinement, renderers
 from tests.web.running import RunningWeb, read_pages, small_settings, synthetic_web
 
-_HANG_AFTER = 160  # requests of some 270
 _WARNING = 4  # syslog's
 # What a machine has that is looked at for a month, and one that is looked at for minutes has not.
 _NOW = "[Timer]\nOnCalendar=\nOnCalendar=*:*:0/5\nRandomizedDelaySec=0\n"
@@ -48,13 +46,13 @@ _SOON = "[Service]\nWatchdogSec=5s\nTimeoutAbortSec=5s\nRestartSec=1s\n"
 
 def a_crawl(system: System, web: RunningWeb) -> None:
     """crawl@example: started, stopped, killed, to its end."""
-    unit, log = "crawl@example", web.folder / "server.jsonl"
+    unit = "crawl@example"
     settings = {**small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8", "RECRAWL_RECENT_DAYS": "0"}
     give_crawl(system, "example", web, settings)
     drop_in(system, f"{unit}.service", _SOON)
     *_, enable = documented()
     system.typed(enable)
-    system.wait(lambda: read_pages(log) >= STOP_AFTER, "came so far", unit)
+    goes_on(system, web, unit)
     said = system.alive("example")
     system.note("status --alive says that it is at work", said.endswith("is at work"), said)
     stop(system, unit)
@@ -62,10 +60,10 @@ def a_crawl(system: System, web: RunningWeb) -> None:
     system.note("status --alive says that it is not", said.endswith("is not at work"), said)
 
     system("systemctl", "start", unit)
-    system.wait(lambda: read_pages(log) >= KILL_AFTER, "went on", unit)
+    goes_on(system, web, unit)
     system("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
     system.wait(lambda: system.of(unit, "NRestarts") == "1", "started again", unit)
-    system.wait(lambda: read_pages(log) >= _HANG_AFTER, "went on after kill -9", unit)
+    goes_on(system, web, unit)
     system("systemctl", "kill", "--kill-whom=main", "--signal=STOP", unit)
     system.wait(lambda: system.of(unit, "NRestarts") == "2", "started again by the watchdog", unit)
     system.wait(lambda: system.of(unit, "ActiveState") == "inactive", "done", unit)

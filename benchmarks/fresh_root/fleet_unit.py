@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import signal
 
-from benchmarks.fresh_root.system import KILL_AFTER, STOP_AFTER, System, drop_in, give_crawl, judge, main_pid, stop
+from benchmarks.fresh_root.system import System, drop_in, give_crawl, goes_on, judge, main_pid, stop
 from tests.crawls.fleet.local_fleets import children_of, command_line
-from tests.web.running import RunningWeb, read_pages, small_settings
+from tests.web.running import RunningWeb, small_settings
 
 _WORKERS = ("worker-1", "worker-2")
-_ALL_KILLED_AFTER = 160  # requests of some 270
 
 
 def a_fleet(system: System, web: RunningWeb) -> None:
     """fleet@many: started, stopped, a worker killed, then the supervisor, to its end."""
-    unit, log = "fleet@many", web.folder / "server.jsonl"
+    unit = "fleet@many"
     give_crawl(system, "many", web, {**small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8"})
     arguments = system.root / "etc/polite-crawler/many.env"
     arguments.write_text(f"ARGS=--workers {len(_WORKERS)}\n")
     arguments.chmod(0o600)
     drop_in(system, f"{unit}.service", "[Service]\nRestartSec=1s\n")
     system("systemctl", "enable", "--now", unit)
-    system.wait(lambda: read_pages(log) >= STOP_AFTER, "came so far", unit)
+    goes_on(system, web, unit)
     said = system.alive("many")
     system.note("status --alive says that the fleet is at work", said.endswith("is at work"), said)
     stop(system, unit)
@@ -30,14 +29,14 @@ def a_fleet(system: System, web: RunningWeb) -> None:
     system.note("status --alive says that it is not", said.endswith("is not at work"), said)
 
     system("systemctl", "start", unit)
-    system.wait(lambda: read_pages(log) >= KILL_AFTER, "went on", unit)
+    goes_on(system, web, unit)
     system.wait(lambda: _worker(system, unit), "had the worker", unit)
     killed = _worker(system, unit)
     assert killed
     os.kill(killed, signal.SIGKILL)
     system.wait(lambda: _worker(system, unit) not in (None, killed), "started the worker again", unit)
     system.note("a worker that was killed is started again by its supervisor", system.of(unit, "NRestarts") == "0")
-    system.wait(lambda: read_pages(log) >= _ALL_KILLED_AFTER, "went on after a worker's kill -9", unit)
+    goes_on(system, web, unit)
     # systemd kills the workers of a supervisor that has died (KillMode=mixed).
     system("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
     system.wait(lambda: system.of(unit, "NRestarts") == "1", "started again", unit)

@@ -6,31 +6,29 @@ import signal
 
 from benchmarks.fresh_root.system import (
     HOME,
-    KILL_AFTER,
-    STOP_AFTER,
     System,
     documented,
     drop_in,
     give_crawl,
+    goes_on,
     judge,
     stop,
 )
 from tests.scrapyd.scrapyds import JOB, Scrapyd
-from tests.web.running import RunningWeb, read_pages, small_settings
+from tests.web.running import RunningWeb, small_settings
 
 _PORT = 6800  # scrapyd's own
 _UNIT = "scrapyd"
-_ALL_KILLED_AFTER = 160  # requests of some 270
 
 
 def a_scrapyd(system: System, web: RunningWeb) -> None:
     """One crawl by four jobs: cancelled, stopped with its scrapyd, killed with it, and to its end."""
-    log, scrapyd = web.folder / "server.jsonl", Scrapyd(_PORT)
+    scrapyd = Scrapyd(_PORT)
     give_crawl(system, "jobs", web, {**small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8"})
     drop_in(system, f"{_UNIT}.service", "[Service]\nRestartSec=1s\n")
     system.typed(*documented("### scrapyd"))
     first = _scheduled(system, scrapyd)
-    system.wait(lambda: read_pages(log) >= STOP_AFTER, "came so far", _UNIT)
+    goes_on(system, web, _UNIT)
     said = system.alive("jobs")
     system.note("a job is at work", (scrapyd.state(first), said[-10:]) == ("running", "is at work"), said)
     scrapyd.ask("cancel", project=JOB["project"], job=first)
@@ -38,13 +36,13 @@ def a_scrapyd(system: System, web: RunningWeb) -> None:
     system.note("cancel.json ends a job in good order", not _open_files(system))
 
     _scheduled(system, scrapyd)
-    system.wait(lambda: read_pages(log) >= KILL_AFTER, "went on", _UNIT)
+    goes_on(system, web, _UNIT)
     stop(system, _UNIT, signal.SIGTERM)  # by which Twisted ends itself, when all is done
     system.note("and its job", not _open_files(system) and system.alive("jobs").endswith("is not at work"))
 
     system("systemctl", "start", _UNIT)
     _scheduled(system, scrapyd)
-    system.wait(lambda: read_pages(log) >= _ALL_KILLED_AFTER, "went on with another scrapyd", _UNIT)
+    goes_on(system, web, _UNIT)
     system("systemctl", "kill", "--kill-whom=all", "--signal=KILL", _UNIT)
     system.wait(lambda: system.of(_UNIT, "NRestarts") == "1", "started again", _UNIT)
     last = _scheduled(system, scrapyd)

@@ -15,12 +15,11 @@ from pathlib import Path
 from benchmarks.fresh_root.places import debian, run
 from benchmarks.fresh_root.releases import packages, scrapyd_package, wheel_of
 from tests.web.judge import judge_folder
-from tests.web.running import IDENTITY, PROJECT, RunningWeb
+from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages
 
 LONGEST_SECONDS = 600.0
 HOME = Path("var/lib/polite-crawler")
-#: Requests of some 270 after which a crawl is stopped, and after which it is killed.
-STOP_AFTER, KILL_AFTER = 60, 110
+_STEP = 30  # requests of some 270, by which a crawl is seen to go on
 _PROGRAM = "/opt/polite-crawler"
 _WHEELS = "opt/wheels"
 _CHECKOUT = "/root/checkout"
@@ -180,6 +179,13 @@ def main_pid(system: System, unit: str) -> int:
         if inside:
             return int(status.parent.name)
     raise SystemExit(f"{unit} has no process")
+
+
+def goes_on(system: System, web: RunningWeb, unit: str) -> None:
+    """Until the servers have seen more requests."""
+    log = web.folder / "server.jsonl"
+    before = read_pages(log)
+    system.wait(lambda: read_pages(log) >= before + _STEP, f"went on after {before} requests", unit)
 
 
 def stop(system: System, unit: str, status: int = 0) -> None:
