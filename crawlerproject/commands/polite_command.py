@@ -36,6 +36,7 @@ _PROJECT = SETTINGS_PRIORITIES["project"]
 _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
 # Below the gates of the chain: each hop is a request of its own and passes them all.
 _REDIRECTS_AT = 600
+_ONE_URL = "Give one URL, with http:// or https:// before it."
 
 
 class PoliteCommandMixin(_Command):
@@ -84,7 +85,10 @@ class PoliteCommandMixin(_Command):
         printer = _RefusalPrinter()
         for name in ("crawlerproject.guard.refusal", "crawlerproject.fetch.handler"):
             logging.getLogger(name).addHandler(printer)
-        super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
+        try:
+            super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
+        except UsageError as error:  # Scrapy's own says nothing, beside a screen of help
+            raise UsageError(str(error) or _ONE_URL, print_help=False) from None
         if printer.count:
             self.exitcode = 1
 

@@ -103,6 +103,17 @@ def test_a_refusal_is_one_line(alone: Beside, host: str, path: str, sentence: st
     assert (host, path) not in asked
 
 
+@pytest.mark.parametrize("command", ["fetch", "parse", "view"])
+@pytest.mark.parametrize("arguments", [["example.org"], []])
+def test_what_is_no_url_is_one_sentence(alone: Beside, command: str, arguments: list[str]) -> None:
+    """Instead of a screen of help that does not say what is wrong."""
+    done = alone.scrapy(command, *arguments)
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("Give one URL, with http:// or https:// before it.")
+    assert "Global Options" not in done.stdout + done.stderr
+
+
 def test_the_shell_keeps_the_pace(alone: Beside) -> None:
     """Three pages of one host in a row: robots.txt first, and the promised pause before each."""
     first, second = alone.url("copies.test", "/exact/0"), alone.url("copies.test", "/exact/1")

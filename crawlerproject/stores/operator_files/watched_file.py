@@ -47,9 +47,8 @@ class WatchedFile:
         except OSError as error:
             missing = self._optional and self._stamp is None and isinstance(error, FileNotFoundError)
             if not self._complained and not missing:
-                logger.warning(
-                    "%s %s cannot be read (%s); what was read last holds", self._what, self.path, error.strerror
-                )
+                holds = "what was read last holds" if self._stamp else "there is none until it can be"
+                logger.warning("%s %s cannot be read (%s); %s", self._what, self.path, error.strerror, holds)
             self._complained = not missing
             return None
         self._complained, self._stamp = False, stamp

@@ -55,6 +55,12 @@ def test_a_vanished_file_keeps_the_last_good_list(tmp_path: Path, caplog: pytest
     assert kept.current(9).excludes("c.test")
 
 
+def test_a_file_that_was_never_there_is_not_said_to_hold(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In another project and beside an installed wheel there is none to begin with."""
+    assert not NeverCrawlFile(tmp_path / "never.txt", 1).current(0).excludes("a.test")
+    assert "cannot be read (No such file or directory); there is none until it can be" in caplog.text
+
+
 def test_bad_lines_are_reported_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """And skipped, octets that are no UTF-8 included."""
     path = tmp_path / "never.txt"
