@@ -96,7 +96,9 @@ def _logs(args: list[str]) -> Iterator[list[Path]]:
     if given:
         yield given
     for folder in (path for path in named if path not in given):
-        places = (folder.log, folder, *(CrawlDir(below).log for below in sorted(folder.iterdir())))
+        closed = (folder.frontier.name, folder.control.name)  # to all but the crawl's owner; their like, set aside, too
+        below = (CrawlDir(path) for path in sorted(folder.iterdir()) if not path.name.startswith(closed))
+        places = (folder.log, folder, *(worker.log for worker in below))
         found = [files for files in map(log_files, places) if files]
         if not found:
             raise OperatorError(f"There is no request log in {folder}: neither log/ nor requests-*.jsonl.")

@@ -112,6 +112,10 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         return None
+    except PermissionError:
+        raise OperatorError(
+            f"The crawl folder {folder} is closed to this user; be its owner, or set CRAWL_DIR to another."
+        ) from None
     except NotADirectoryError:
         raise OperatorError(f"The crawl folder {folder} is a file; set CRAWL_DIR to another.") from None
     except (OSError, UnicodeDecodeError) as error:

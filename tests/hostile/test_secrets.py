@@ -17,6 +17,8 @@ import pytest
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.batch.plans import write_plan
+from crawlerproject.commands.audit import _logs
+from crawlerproject.config.crawl_file import CrawlFile, read_crawl_file, write_crawl_file
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.url.urls import parse
@@ -294,29 +296,52 @@ def reachable() -> Iterator[Path]:
         yield Path(name)
 
 
-def test_another_user_is_told_so(reachable: Path) -> None:
-    """A folder that is closed to who asks is one sentence, not "not running"."""
+def as_another_user(act: Callable[[], object]) -> str:
+    """What an operator's error says that another user meets; ``done`` when there is none."""
     if os.getuid():
         pytest.skip("only root can become another user")
-    folder = reachable / "crawl"
-    crawl(folder)
-    write_facts(CrawlDir(folder).run, {"settings": {}})
-    os.close(take_lock(folder))
-    settings = get_project_settings()
-    settings.set("CRAWL_DIR", str(folder), "cmdline")
-
+    reader, writer = os.pipe()
     child = os.fork()
     if not child:  # pragma: no cover
         os.setuid(NOBODY)
         try:
-            CrawlView(settings)
+            act()
+            said = "done"
         except OperatorError as error:
-            os._exit(0 if "is closed to this user" in str(error) else 2)
-        except BaseException:
-            os._exit(3)
-        os._exit(1)
+            said = str(error)
+        except BaseException as error:
+            said = repr(error)
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with open(reader, "rb") as said_there:
+        return said_there.read().decode()
 
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+def test_another_user_is_told_so(reachable: Path) -> None:
+    """A folder that is closed to who asks is one sentence, not "not running"; nor is it begun anew."""
+    folder = reachable / "crawl"
+    crawl(folder)
+    write_facts(CrawlDir(folder).run, {"settings": {}})
+    write_crawl_file(CrawlDir(folder), CrawlFile("http://a.test/"))
+    os.close(take_lock(folder))
+    settings = get_project_settings()
+    settings.set("CRAWL_DIR", str(folder), "cmdline")
+
+    assert "is closed to this user" in as_another_user(lambda: CrawlView(settings))
+    assert f"The crawl folder {folder} is closed to this user" in as_another_user(lambda: read_crawl_file(folder))
+
+
+def test_another_user_may_judge_the_logs(reachable: Path) -> None:
+    """They are open as the umask has it; what is closed beside them is passed by."""
+    folder = CrawlDir(reachable / "crawl")
+    for closed in (folder.frontier, folder.control, folder / "frontier.damaged-20260101T000000Z"):
+        closed.mkdir(parents=True, mode=0o700)
+    folder.log.mkdir()
+    (folder.log / "requests-2026-01-01.jsonl").write_text("{}")
+
+    assert as_another_user(lambda: list(_logs([str(folder)]))) == "done"
 
 
 def test_who_looks_on_takes_the_password_from_the_settings(tmp_path: Path) -> None:
