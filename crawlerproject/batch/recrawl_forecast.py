@@ -61,7 +61,8 @@ def forecast(beliefs: Belief, pages: int, visits_a_day: float) -> Forecast:
         else:
             high = threshold
     visits = _spent(_visits(bought, high), _visits(bought, low), share)
-    return Forecast(visits_a_day, _fresh(beliefs, visits), _fresh(beliefs, np.full(len(beliefs), share)))
+    even = _fresh(beliefs, np.full(len(beliefs), share))
+    return Forecast(visits_a_day, max(_fresh(beliefs, visits), even), even)  # even visits are at hand, too
 
 
 def _visits(bought: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
