@@ -32,6 +32,7 @@ from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.rocks.fleet_view import FleetView
 
 _TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
+_BROKE_OFF = "disconnect"  # WARC 1.1 5.14, WARC-Truncated: the rest of the page is asked for once more
 _AT_A_TIME = 4096  # rows compared with one call
 _HOPS = re.compile(rb"(?m)^hopsFromSeed: *(\w*)")
 _FETCHED_BESIDES = (b"P", b"E")  # robots.txt, and what a page in the browser asked for: not pages of the frontier
@@ -154,7 +155,7 @@ class Verification:
             elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
                 hops = _HOPS.search(member.block)
                 if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
-                    _add_key(keys if _comes_back(rows[-1].status) else decided, rows[-1].url)
+                    _add_key(keys if _comes_back(rows[-1]) else decided, rows[-1].url)
                 if len(keys) + len(decided) >= _AT_A_TIME:
                     self._ask(view, keys, decided)
 
@@ -261,9 +262,10 @@ def not_ours(path: Path) -> str:
     return f"{path.name} was written by another program: whether its captures are whole is not checked"
 
 
-def _comes_back(status: int) -> bool:
+def _comes_back(row: CdxjEntry) -> bool:
     """Whether a page that was answered so may wait in its queue for another try."""
-    return status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
+    broke_off = row.status == 200 and row.truncated == _BROKE_OFF
+    return broke_off or row.status == _TOO_MANY_REQUESTS or row.status >= _SERVER_ERRORS
 
 
 def _add_key(keys: dict[bytes, str], url: str) -> None:

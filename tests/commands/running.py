@@ -77,10 +77,10 @@ def archive(folder: Path, urls: Sequence[str] = URLS) -> Path:
     return folder / "crawl"
 
 
-def crawl(folder: Path, count: int = 20, *, close: bool = True) -> list[str]:
+def crawl(folder: Path, count: int = 20, *, close: bool = True, truncated: str | None = None) -> list[str]:
     """A whole crawl folder with a frontier that knows its captures; the URLs archived, in order.
 
-    ``close=False``: the process died after its last commit.
+    ``close=False``: the process died after its last commit. ``truncated``: why no capture is whole.
     """
     (folder / "frontier").mkdir(parents=True)
     urls = [f"http://h{number % 3}.example.com/{number}" for number in range(count)]
@@ -90,7 +90,7 @@ def crawl(folder: Path, count: int = 20, *, close: bool = True) -> list[str]:
     for number, url in enumerate(urls):
         body = PAGE + b"<p>%d</p>" % number
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
-        written = write(made, url, exchange(body, head))
+        written = write(made, url, exchange(body, head, truncated=truncated))
         changes.pages.append((parse(url).key, PageRecord(url, "fetched", 200, STARTED_AT, written.digest)))
         changes.payloads.append((written.digest, Original(written.record_id, url, written.date)))
     made.flush()
