@@ -34,16 +34,26 @@ class RobotsRedirects:
         refusal = self._gates.robots_target_refusal(target, now)
         if refusal is not None or not strangers(sender, target.host):
             return refusal
-        known = self._sent.get(sender)
-        if known is None:
-            known = orjson.loads(self._state.store.fact(HostFact.ROBOTS_SENT + sender) or b"{}")
-        sent = sent_on(known, target.url, now, self._state.robots.ttl_seconds)
+        sent = sent_on(self._sent_by(sender), target.url, now, self._state.robots.ttl_seconds)
         if sent is None:
             return Reason.ROBOTS_REDIRECT
         self._sent[sender] = sent
         # With the commit that holds the redirect: what a crash forgets was not asked for.
         self._state.changes.facts.append((HostFact.ROBOTS_SENT + sender, orjson.dumps(sent)))
         return None
+
+    def on_its_way(self, sender: str, target: Address, now: float) -> bool:
+        """Whether an earlier run asked ``target`` for this host's rules: an answer may come yet. True once a run."""
+        if self._sent.get(sender) is not None:
+            return False
+        self._sent[sender] = known = self._sent_by(sender)
+        return known.get(target.url, 0.0) > now
+
+    def _sent_by(self, sender: str) -> dict[str, float]:
+        known = self._sent.get(sender)
+        if known is None:
+            known = orjson.loads(self._state.store.fact(HostFact.ROBOTS_SENT + sender) or b"{}")
+        return known
 
     def refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
         """Why a host of ours is not asked for a robots.txt that ``via`` (a URL) was redirected to; None counts it."""

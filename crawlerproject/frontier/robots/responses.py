@@ -145,18 +145,21 @@ class RobotsResponses:
             if len(self._redirected) > self._sweep_at:
                 self._redirected = {each: until for each, until in self._redirected.items() if until > now}
                 self._sweep_at = max(_SWEPT_AT, 2 * len(self._redirected))
-            if (host and host.given_up) or not self._may_follow(lease, origin, target, now):
-                return False
-            hops = lease.row.hops + "R"
-            if mine:
-                self._queue(origin, target, hops, lease.row.url, now)
-            else:
-                wanted = RobotsWanted(origin, target.url, hops, lease.row.url)
-                self._state.ownership.send(target.host, wanted)
+            if lease.stored or not self._redirects.on_its_way(waits.name, target, now):
+                if (host and host.given_up) or not self._may_follow(lease, origin, target, now):
+                    return False
+                self._ask(lease, origin, target, now)
         if not lease.stored:
             # Within the host it is the next turn's page, once a commit has stored it.
             waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
         return True
+
+    def _ask(self, lease: Lease, origin: str, target: Address, now: float) -> None:
+        hops = lease.row.hops + "R"
+        if self._state.ownership.mine(target.host):
+            self._queue(origin, target, hops, lease.row.url, now)
+        else:
+            self._state.ownership.send(target.host, RobotsWanted(origin, target.url, hops, lease.row.url))
 
     def _may_follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         refusal = self._redirects.refusal(lease.host.name, target, now)

@@ -286,6 +286,28 @@ def test_a_target_is_asked_once_in_the_time_that_rules_hold(bench: Bench, again:
     assert sent(later, [f"{B}9"]) == [f"{B}9"]
 
 
+def test_an_answer_that_an_earlier_run_asked_for_is_waited_for(bench: Bench, again: Callable[..., Bench]) -> None:
+    """The origin says the same redirect after a restart: that is no failure, and its target is asked once."""
+    bench.add(A + "page")
+    redirect(bench, B + "rules")
+    later = again(bench.store, now=bench.now)
+    urls = []
+    while later.now < bench.now + 60:
+        lease = later.next()
+        if lease is None:
+            later.now += 1
+        elif lease.row.url == A + "robots.txt":
+            urls.append(lease.row.url)
+            later.answer(lease, 302, location=B + "rules")
+            assert later.frontier.workbench.hosts["a.example"].failures == 0
+        else:
+            urls.append(lease.row.url)
+            later.answer(lease, 200, b"")
+        later.commit()
+
+    assert sorted(urls) == [A + "page", A + "robots.txt", B + "robots.txt", B + "rules"]
+
+
 def sent(bench: Bench, targets: list[str]) -> list[str]:
     """What is asked of b.example when a.example's robots.txt is redirected to these, one each time, and they fail."""
     urls, left = [], list(targets)
