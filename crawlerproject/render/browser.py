@@ -19,7 +19,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.contexts import Slot
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
-from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler
+from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler, while_alive
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.rules.rendering.sandbox import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp
@@ -112,7 +112,8 @@ class Browser:
             visit.rendered.started_at = stamp()
             visit.time.begin()
             until = visit.time.now() + self._limits.timeout_seconds
-            page = await visit.time.within(self._limits.timeout_seconds, self._load(handler, slot, visit, host))
+            loading = while_alive(handler.died, self._load(handler, slot, visit, host))
+            page = await visit.time.within(self._limits.timeout_seconds, loading)
             shown = not self._limits.screenshot or await _take_picture(page, visit, until - visit.time.now())
         except (TimeoutError, NotLoaded) as error:
             detail = f"not done within {self._limits.timeout_seconds:g} s"

@@ -55,6 +55,7 @@ class Handler:
         self.options = options
         self.browser = playwright_doubles.Browser()
         self.visits: dict[str, PageVisit] = {}
+        self.died = asyncio.Event()
         self.closed = False
 
     async def start(self) -> None:
@@ -253,6 +254,25 @@ def test_a_browser_that_dies_is_nobodys_fault(monkeypatch: pytest.MonkeyPatch) -
         on_load(monkeypatch)
         await browser.show(visit_of(), "a.test")
         assert len(Handler.started) == 2
+        await browser.close()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_a_dead_browser_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page goes back at once, not when its time is up."""
+
+    async def dies(handler: Handler, request: Request) -> None:
+        handler.browser.connected = False
+        handler.died.set()
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(Handler, "loads", dies)
+
+    async def main() -> None:
+        browser = made(timeout_seconds=3600.0)
+        failure = await asyncio.wait_for(failed(browser), 60)
+        assert (failure.detail, failure.again) == ("the browser has died", True)
         await browser.close()
 
     asyncio.run(main())
