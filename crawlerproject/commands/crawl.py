@@ -20,7 +20,14 @@ from crawlerproject.config.arguments import arguments_of, refuse_strangers
 from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.promised_settings import keep_addon
-from crawlerproject.crawl.start.preflight import check, check_known, check_supervised, mode_and_budget, seeds_and_scope
+from crawlerproject.crawl.start.preflight import (
+    check,
+    check_known,
+    check_supervised,
+    has_begun,
+    mode_and_budget,
+    seeds_and_scope,
+)
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
@@ -243,8 +250,9 @@ class Command(ScrapyCrawl):
                 raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
             if seeds is not None:
                 seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
+            begun = has_begun(whole_crawl(self.settings))  # the check makes a frontier
             check(self.settings, folder)
-            if file is not None:
+            if file is not None and begun:
                 found = differences(file, opts.spargs.get("scope"), self.settings, arguments)
                 refuse_differences(whole_crawl(self.settings), found, opts.spargs.get("accept", ""))
         except OperatorError as error:

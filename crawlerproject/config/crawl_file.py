@@ -270,9 +270,12 @@ def refuse_bad_user_settings() -> None:
 
 
 def kept_settings(settings: BaseSettings) -> dict[str, Any]:
-    """What of our settings differs from its default, as TOML can hold it."""
+    """What of our settings differs from its default, or from the operator's own file, as TOML can hold it."""
     wanted = {name: plain(settings[name], default) for name, default in OURS.items() if name not in _NOT_KEPT}
-    return {name: value for name, value in wanted.items() if value is not None and value != OURS[name]}
+    usual = OURS | {name: plain(value, OURS[name]) for name, value in user().file.items() if name in OURS}
+    return {
+        name: value for name, value in wanted.items() if value is not None and not value == OURS[name] == usual[name]
+    }
 
 
 def plain(value: Any, like: Any) -> Any:
@@ -314,8 +317,10 @@ def refuse_differences(folder: Path, found: Iterable[Difference], accept: str) -
     refused = [one for one in found if one.name not in accepted and ALL not in accepted]
     if refused:
         names = ",".join(one.name for one in refused)
+        own = [one.name for one in refused if one.name in user().file]
+        leave = f"Write {' and '.join(own)} as it was into crawl.toml" if own else "Leave it out"
         raise OperatorError(
-            f"The crawl in {folder} was begun otherwise: {'; '.join(map(str, refused))}. Leave it out to go on as "
+            f"The crawl in {folder} was begun otherwise: {'; '.join(map(str, refused))}. {leave} to go on as "
             f"before, add -a accept={names} to change the crawl, or set CRAWL_DIR to begin another."
         )
 

@@ -111,6 +111,11 @@ def check_known(settings: BaseSettings) -> None:
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 
+def has_begun(folder: CrawlDir) -> bool:
+    """Whether the crawl was ever started, alone or as several workers; else its crawl.toml was written by hand."""
+    return folder.is_begun() or bool(folder.started_below())
+
+
 def _seeds_file(seeds: str) -> Path | None:
     """The file that they name; None when there is none. A long list of URLs is no name at all. OSError."""
     try:

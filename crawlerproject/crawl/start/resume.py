@@ -102,7 +102,8 @@ def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bo
             found.insert(0, Difference(SEEDS, f"{url} {old}".strip(), f"{url} {now}".strip()))
         refuse_differences(folder, found, spider.accept)
     elif file is not None:  # prepared by hand before the first start
-        file.seeds = spider.seeds_given or file.seeds
+        file.seeds, file.scope = spider.seeds_given or file.seeds, scope
+        file.settings |= kept_settings(settings)
         file.include = file.include if spider.arguments.include is None else spider.arguments.include
         file.exclude = file.exclude if spider.arguments.exclude is None else spider.arguments.exclude
         write_crawl_file(folder, file)

@@ -16,7 +16,9 @@ from tests.web import zygote
 from tests.web.running import IDENTITY
 
 
-def run(web: Arena, *arguments: str, command: str = "crawl", **settings: str) -> subprocess.CompletedProcess[str]:
+def run(
+    web: Arena, *arguments: str, command: str = "crawl", **settings: str | None
+) -> subprocess.CompletedProcess[str]:
     """A command on the one folder of a test."""
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
@@ -61,6 +63,33 @@ def test_a_continued_crawl_keeps_its_scope_and_its_settings(tmp_path: Path) -> N
     assert sorted(web.paths("one.test")) == ["/", "/a"]
     assert web.paths("two.test") == []
     assert "SCOPE_MAX_DEPTH = 3" in CrawlDir(web.folder / "crawl").crawl_file.read_text()
+
+
+def test_a_file_that_was_prepared_by_hand_takes_in_the_first_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the operator's own settings and a command line: nothing was begun otherwise. Each later start goes on so."""
+    own = tmp_path / "config" / "polite-crawler" / "settings.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("SCOPE_MAX_DEPTH = 3\nSITEMAPS = false\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with arena(tmp_path) as web:
+        sites(web)
+        file = CrawlDir(web.folder / "crawl").crawl_file
+        file.parent.mkdir()
+        file.write_text(f'seeds = ["{web.url("one.test")}"]\n# mine\n')
+        first = run(web, "web", "-a", "scope=host", SITEMAPS="True")
+        again = run(web, "web")
+        own.write_text("SCOPE_MAX_DEPTH = 4\nSCOPE_MAX_URL_LENGTH = 1000\n")
+        other = run(web, "web")
+
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr[-2000:] + again.stderr[-2000:]
+    kept = file.read_text()
+    assert all(line in kept for line in ('scope = "host"', "SCOPE_MAX_DEPTH = 3", "SITEMAPS = true"))
+    assert web.paths("two.test") == []
+    assert other.returncode == 2
+    assert "SCOPE_MAX_DEPTH" not in other.stderr  # crawl.toml has it
+    assert "1000 was given. Write SCOPE_MAX_URL_LENGTH as it was into crawl.toml to go on as before" in other.stderr
 
 
 def test_a_start_that_differs_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
