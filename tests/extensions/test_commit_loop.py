@@ -31,7 +31,7 @@ class _Crawl:
         self.state = SimpleNamespace(uncommitted=0)
         self.run = SimpleNamespace(closed=False, lost="", paused="", halted="", tallies=Tallies(), now=lambda: 7.0)
         self.committing = asyncio.Lock()
-        frontier = SimpleNamespace(state=self.state)
+        frontier = SimpleNamespace(state=self.state, probe_again=lambda now: False)
         self.stuck = 0
         self.member = SimpleNamespace(forsaken="", mend=lambda: None, reach=lambda: None, stuck=self._stuck)
         self.trouble = ""
