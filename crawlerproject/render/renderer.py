@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -9,12 +12,13 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.config.chromium import VIEWPORT, find_chromium
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.identity import identity
 from crawlerproject.config.values import list_of
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.items import Rendered, RenderFailed
@@ -30,7 +34,8 @@ from crawlerproject.render.visit import WAIT_RULE, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.runtime.services import services_of
-from crawlerproject.stores.archive.plain_responses import PlainResponse, read_answer
+from crawlerproject.stores.archive.plain_responses import PlainResponse, names_of, read_answer
+from crawlerproject.stores.crawl_folders import archives_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -71,7 +76,8 @@ class Renderer:
             services = services_of(self._crawler)
             run, renders = services[Run], services[Renders]
             page_time = PageTime(lambda: renders.waits(run.now()), renders.goes_on)
-            document = self._stored(services[Crawl].folder, exchange.lease.row.note, rendered)
+            folder, note = services[Crawl].folder, exchange.lease.row.note
+            document = await asyncio.to_thread(self._stored, folder, note, rendered)
             embeds = CrawlEmbeds(services, exchange.lease, self._cache, self._proxies, self._bounds, page_time)
         else:
             plain = await self._plain(request)
@@ -133,8 +139,9 @@ class Renderer:
     def _stored(self, folder: CrawlDir, note: str, rendered: Rendered) -> Embedded:
         """The plain response, read back from the archive: it is never fetched twice."""
         try:
-            stored = read_answer(folder.warc, PlainResponse.of(note))
-        except StorageError as error:
+            place = PlainResponse.of(note)
+            stored = read_answer(self._files(folder, place.filename), place)
+        except (StorageError, OperatorError) as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
         rendered.plain_id = stored.record_id
         headers: dict[str, str] = {}
@@ -145,6 +152,15 @@ class Renderer:
         if coding := headers.get("content-encoding"):
             body = decode(body, coding.encode("latin-1"), self._max_bytes).body
         return Embedded(200, {name: value for name, value in headers.items() if name not in _DROPPED}, body)
+
+    def _files(self, folder: CrawlDir, filename: str) -> Iterator[Path]:
+        """Where a WARC file may be: here; with a worker that had the host before; where it was uploaded to."""
+        names = names_of(filename)
+        yield from (folder.warc / name for name in names)
+        spider = self._crawler.spider
+        archives = archives_of(whole_crawl(self._crawler.settings, spider.name if spider is not None else "web"))
+        yield from (other.warc / name for other in archives.folders for name in names)
+        yield from (path for path in archives.elsewhere if path.name == filename)
 
     def _count(self, rendered: Rendered) -> None:
         stats = self._crawler.stats

@@ -26,6 +26,7 @@ from crawlerproject.render.subrequests import CrawlEmbeds
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider
+from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.crawl.sessions import HOST, Bench, Stats, page_of, settings_of
 from tests.exchanges import under_lease
 
@@ -58,7 +59,7 @@ class Crawling(Bench):
         self.frontier.renders.closed = ""
         self.browser = Browser()
         monkeypatch.setattr(Renderer, "_made", lambda renderer: self.browser)
-        crawler = Crawler(WebSpider, settings_of(RENDER="auto"))
+        crawler = Crawler(WebSpider, settings_of(RENDER="auto", CRAWL_DIR=str(self.folder)))
         crawler.stats = cast("Any", Stats())
         self.counts = cast("Stats", crawler.stats)
         services = services_of(crawler)
@@ -105,6 +106,20 @@ def test_the_document_comes_from_the_archive(crawl: Crawling) -> None:
     visit = crawl.browser.visits[0]
     assert "content-length" not in visit.document.headers
     assert isinstance(visit._embeds, CrawlEmbeds)
+
+
+def test_a_worker_that_had_the_host_before_has_the_answer(crawl: Crawling) -> None:
+    """The archive never moves: it lies in that worker's folder, open or closed."""
+    lease = crawl.page()
+    for folder in (crawl.folder, other := CrawlDir(crawl.folder / "worker-2")):
+        folder.mkdir(exist_ok=True)
+        folder.run.write_text("{}")
+    other.worker.write_text("{}")
+    crawl.folder.warc.rename(other.warc)
+
+    response = crawl.render(under_lease(Request(lease.row.url), lease))
+
+    assert response.body == b"<div id=root></div><p>shown"
 
 
 def test_what_a_render_took_is_counted(crawl: Crawling) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,10 +43,15 @@ class StoredResponse(NamedTuple):
     body: bytes
 
 
-def read_answer(folder: Path, place: PlainResponse) -> StoredResponse:
-    """Read one response record of ``folder``'s WARC files; StorageError when it is not there any more."""
+def names_of(filename: str) -> tuple[str, str]:
+    """What a WARC file is called while it is written, and then."""
+    return f"{filename}{OPEN_SUFFIX}", filename
+
+
+def read_answer(paths: Iterable[Path], place: PlainResponse) -> StoredResponse:
+    """Read one response record from the first of ``paths`` that exists; StorageError when it is not there any more."""
     member = None
-    for path in (folder / f"{place.filename}{OPEN_SUFFIX}", folder / place.filename):
+    for path in paths:
         try:
             with path.open("rb") as file:
                 file.seek(place.offset)

@@ -17,7 +17,7 @@ from tests.crawls.fleet.local_fleets import local_fleet, one_of_each
 from tests.stores.redis_servers import redis_server
 from tests.web import zygote
 from tests.web.judge import Visit, read_captures, read_visits
-from tests.web.running import RunningWeb, synthetic_web
+from tests.web.running import RunningWeb, crawl_command, small_settings, synthetic_web
 
 _SETTINGS = {
     "RENDER": "auto",
@@ -28,6 +28,7 @@ _SETTINGS = {
 _HOSTS = 6  # with pages that scripts build; two of them are crawled
 _PAGES = ("/0", "/1")  # of each of the two
 _START_SECONDS = 60.0
+_NO_BROWSER = "/bin/false"  # a program that ends at once
 
 
 class Rendered(NamedTuple):
@@ -111,3 +112,20 @@ def test_it_is_one_crawler_to_the_web(rendered: Rendered) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in rendered.said
     assert "guard_refused" not in rendered.said
+
+
+def test_one_process_renders_what_a_fleet_has_left(tmp_path: Path) -> None:
+    """A fleet without a browser fetched the pages: their answers lie in the folders of its workers."""
+    hosts = one_of_each((f"app{number}.test" for number in range(_HOSTS)), PARTITIONS)
+    with synthetic_web(tmp_path / "web", "--profile", "many-apps", "--hosts", str(_HOSTS)) as web:
+        seeds = {f"http://{host}:{web.port}/0" for host in hosts}
+        (web.folder / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))
+        with local_fleet(web, tmp_path / "crawl", 2, {**_SETTINGS, "RENDER_BROWSER": _NO_BROWSER}) as fleet:
+            assert fleet.wait(200.0) == 0, fleet.said()[-3000:]
+        settings = {**small_settings(web), **_SETTINGS, "RENDER_BROWSER": ""}
+        command = crawl_command(web.folder / "seeds.txt", tmp_path / "crawl", web.folder / "hosts", settings)
+        done = zygote.run(command)
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [row for row in read_log(tmp_path / "crawl" / "log") if row["rendered"]]
+    assert {(row["url"], row["reason"], row["error"]) for row in rows} == {(seed, "rendered", None) for seed in seeds}

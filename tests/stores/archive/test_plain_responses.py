@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.archive.plain_responses import PlainResponse, read_answer
+from crawlerproject.stores.archive.plain_responses import PlainResponse, names_of, read_answer
 from tests.warc_samples import info_member, make
 
 
@@ -16,7 +16,8 @@ def test_a_record_is_found_by_its_place(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"a.warc.gz{suffix}").write_bytes(info_member() + built.members)
     place = PlainResponse("a.warc.gz", len(info_member()) + built.info.offset, built.info.length, 3, 4)
 
-    found = read_answer(tmp_path, PlainResponse.of(place.note()))
+    paths = [tmp_path / "elsewhere" / "a.warc.gz", *(tmp_path / name for name in names_of("a.warc.gz"))]
+    found = read_answer(paths, PlainResponse.of(place.note()))
 
     assert found.record_id == built.info.record_id
     assert found.date == built.info.date
@@ -28,6 +29,6 @@ def test_what_is_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.warc.gz").write_bytes(info_member())
     for place in (PlainResponse("b.warc.gz", 0, 9, 0, 0), PlainResponse("a.warc.gz", 0, len(info_member()), 0, 0)):
         with pytest.raises(StorageError, match="is not at"):
-            read_answer(tmp_path, place)
+            read_answer([tmp_path / place.filename], place)
     with pytest.raises(StorageError, match="no place"):
         PlainResponse.of("http://a.test")
