@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "1.6.0"
+__version__ = "1.7.0"
 
 # numpy's BLAS starts a thread a core as it is imported, which nothing here ever asks anything.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
