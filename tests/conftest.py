@@ -97,12 +97,19 @@ def _environment_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     os.environ.update(before)
 
 
+def _named_loggers() -> list[logging.Logger]:
+    return [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _log_of_its_own() -> Iterator[None]:
     """A command that is run in this process gives Scrapy's log a handler and filters, which later files would have."""
     root = logging.getLogger()
     handlers, level = set(root.handlers), root.level
+    filters = {logger: list(logger.filters) for logger in _named_loggers()}
     yield
+    for logger in _named_loggers():
+        logger.filters[:] = filters.get(logger, [])
     for handler in set(root.handlers) - handlers:
         if type(handler).__module__.partition(".")[0] != "_pytest":  # its own come and go with every test
             root.removeHandler(handler)
