@@ -74,7 +74,7 @@ def test_what_no_encoding_can_hold_is_escaped() -> None:
 
 
 def test_arguments_that_are_not_those_of_the_text_break_no_line() -> None:
-    """An error of whoever logs; Python's own way is a traceback on standard error."""
+    """A log call that is wrong; Python's own way is a traceback on standard error."""
     assert said(record("%d of %s", "two"))["message"] == "%d of %s ('two',)"
 
 

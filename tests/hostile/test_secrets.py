@@ -319,7 +319,7 @@ def as_another_user(act: Callable[[], object]) -> str:
         return said_there.read().decode()
 
 
-def test_another_user_is_told_so(reachable: Path) -> None:
+def test_another_user_reads_one_sentence(reachable: Path) -> None:
     """A folder that is closed to who asks is one sentence, not "not running"; nor is it begun anew."""
     folder = reachable / "crawl"
     crawl(folder)
