@@ -82,18 +82,18 @@ class Revisits(HostFacts[HostHistory]):
         if row.flags & FLAG_ROBOTS:  # asked for when a host's rules are needed
             return record
         old = self._record(row)
-        fresh = fresh_until(visit.freshness, now) if status in (200, 304) else now
-        if old is not None and History.unpack(old.history).visits:
-            return self._again(visit, record, old, fresh, now)
+        if old is not None and (history := History.unpack(old.history)).visits:
+            return self._again(visit, record, old, history, now)
         if status != 200:
             return unseen(row, record, old)
         first = _first(row, is_feed=visit.is_feed)
+        fresh = fresh_until(visit.freshness, now)
         first = first._replace(visits=1, seen_at=now, fresh_until=fresh, fingerprint=visit.fingerprint or 0)
         return record._replace(history=first.pack())
 
-    def _again(self, visit: Visit, record: PageRecord, old: PageRecord, fresh: float, now: float) -> PageRecord:
+    def _again(self, visit: Visit, record: PageRecord, old: PageRecord, history: History, now: float) -> PageRecord:
         name = visit.row.host
-        history, host = History.unpack(old.history), self.of(name)
+        host, fresh = self.of(name), fresh_until(visit.freshness, now) if record.status in (200, 304) else now
         before = Known(old.etag, old.last_modified, old.digest)
         answer = Answer(record.status, visit.etag, visit.last_modified, record.digest)
         moved = change(before, answer)
