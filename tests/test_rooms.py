@@ -4,7 +4,6 @@ And no room or function grows beyond what one can overlook.
 """
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,11 +95,8 @@ READS_SETTINGS = "frontier/assembly.py"
 
 FILES = sorted((ROOT / OURS).rglob("*.py"))
 
-# Lines of a function, its docstring apart: what fits on a screen (ours).
-MOST_LINES = 40
-# Modules of a folder: what one finds one's way in at a glance (ours).
-MOST_MODULES = 20
-CROWDED = {COMMANDS}  # Scrapy looks for commands in one package
+# Lines of a function, its docstring apart: a sequence that reads from top to bottom may have so many (ours).
+MOST_LINES = 60
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -196,7 +192,7 @@ def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - function.lineno + 1 - docstring
 
 
-def test_functions_fit_on_a_screen() -> None:
+def test_functions_read_from_top_to_bottom() -> None:
     """A longer one does two things."""
     long = {
         f"{path.relative_to(ROOT / OURS)}: {node.name}"
@@ -206,13 +202,6 @@ def test_functions_fit_on_a_screen() -> None:
     }
 
     assert long == set()
-
-
-def test_folders_can_be_overlooked() -> None:
-    """One with more modules is two rooms."""
-    modules = Counter(str(path.parent.relative_to(ROOT / OURS)) for path in FILES if path.name != "__init__.py")
-
-    assert {folder for folder, count in modules.items() if count > MOST_MODULES} - CROWDED == set()
 
 
 def test_a_docstring_does_not_make_a_function_longer() -> None:
