@@ -27,8 +27,8 @@ from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, amount
 from crawlerproject.settings import OURS, constant, renamed, user
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, storage_errors
+from crawlerproject.stores.crawl_dir import CrawlDir, open_lock
 from crawlerproject.stores.operator_files.user_settings import ENVIRONMENT_PRIORITY
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def adopt_crawl_file(crawl: CrawlDir, worker: CrawlDir) -> None:
 def keeping_crawl_file(crawl: CrawlDir) -> Iterator[None]:
     """Read, compare and write the file while no other worker of the crawl does. Waits for it; StorageError."""
     with storage_errors(crawl):
-        descriptor = os.open(crawl, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        crawl.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
+        descriptor = open_lock(crawl.crawl_file_lock)
     try:
         with storage_errors(crawl):
             fcntl.flock(descriptor, fcntl.LOCK_EX)

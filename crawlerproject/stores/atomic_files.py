@@ -14,8 +14,9 @@ from crawlerproject.errors import StorageError
 logger = logging.getLogger(__name__)
 
 _COPIED_BYTES = 1 << 20
-# Permissions of a new file: the operator's alone, or as the umask says.
+# Permissions of what is new: the operator's alone, or as the umask says.
 SECRET_FILE = 0o600
+SECRET_FOLDER = 0o700
 _ANY = 0o666
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 

@@ -2,7 +2,7 @@
 
 Secret are the frontier (hubs sign with secrets that are stored in it), ``run.json`` and ``status.json`` (settings, and
 the requests of this moment), ``crawl.toml`` (a proxy may have its password there), ``worker.json``, and ``control``
-(orders in it are carried out). What is archived is as open as the umask makes it.
+(orders in it are carried out); so is the lock. What is archived is as open as the umask makes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, write_whole
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, write_whole
 from crawlerproject.stores.formats.table import FORMATS
 
 WARC_SUFFIX = ".warc.gz"
@@ -25,7 +25,6 @@ OPEN_SUFFIX = ".open"
 """Behind WARC_SUFFIX while a file is being written."""
 # RocksDB's own: names the manifest that counts. A folder without it is no database.
 _CURRENT = "CURRENT"
-_SECRET_FOLDER = 0o700
 _OTHERS = 0o077
 # A reader holds the lock for an instant, a process that writes for as long as it lives.
 _LOCK_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.05
@@ -66,6 +65,7 @@ class CrawlDir(PosixPath):
     status = _Part("status.json")  # written by the running process, about once a second
     last_hour = _Part("last-hour.json")
     crawl_file = _Part("crawl.toml")
+    crawl_file_lock = _Part("control", "crawl.toml.lock")  # held by the one that reads, compares and writes it
     fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
     texts = _Part("texts")  # RocksDB, of several workers on this machine: what all of them know of archived texts
     supervisor_socket = _Part("supervisor.sock")  # of several workers on this machine: where they ask their supervisor
@@ -196,7 +196,7 @@ def take_lock(folder: Path, *, restores: bool = False) -> int:
     try:
         crawl.mkdir(parents=True, exist_ok=True)
         refuse_links_out(crawl)
-        descriptor = os.open(crawl.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        descriptor = open_lock(crawl.lock_file)
         lock_now(descriptor)
     except BlockingIOError:
         os.close(descriptor)
@@ -215,6 +215,18 @@ def take_lock(folder: Path, *, restores: bool = False) -> int:
     except OperatorError:
         os.close(descriptor)
         raise
+    return descriptor
+
+
+def open_lock(path: Path) -> int:
+    """A descriptor of a lock file, made if necessary. OSError.
+
+    No other user may open it, not even to read: ``flock`` asks for no more, and who holds it keeps the crawl out. One
+    that an earlier version left open is closed to others.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, SECRET_FILE)
+    if os.fstat(descriptor).st_mode & _OTHERS:
+        os.fchmod(descriptor, SECRET_FILE)
     return descriptor
 
 
@@ -300,7 +312,7 @@ def refuse_links_out(folder: Path, within: Path | None = None) -> None:
 def close_to_others(folder: Path) -> None:
     """Take from others what is secret in ``folder``, also where an earlier version made it."""
     crawl = CrawlDir(folder)
-    folders = ((path, _SECRET_FOLDER) for path in (crawl.frontier, crawl.control))
+    folders = ((path, SECRET_FOLDER) for path in (crawl.frontier, crawl.control))
     files = ((path, SECRET_FILE) for path in (crawl.run, crawl.status, crawl.worker, crawl.crawl_file))
     for path, mode in (*folders, *files):
         try:

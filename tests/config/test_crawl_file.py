@@ -28,7 +28,7 @@ from crawlerproject.config.crawl_file import (
 )
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.settings import OURS
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, open_lock
 
 
 def settings(**given: object) -> Settings:
@@ -184,9 +184,10 @@ def test_several_workers_have_one_file(tmp_path: Path) -> None:
 def test_workers_that_start_together_keep_the_file_one_after_the_other(tmp_path: Path) -> None:
     """They write beside it first, under one name."""
     crawl = CrawlDir(tmp_path)
-    other = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
-    with keeping_crawl_file(crawl), pytest.raises(BlockingIOError):
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with keeping_crawl_file(crawl):
+        other = open_lock(crawl.crawl_file_lock)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is let go
     os.close(other)
     with pytest.raises(StorageError, match="cannot write"), keeping_crawl_file(CrawlDir(tmp_path / "nowhere")):

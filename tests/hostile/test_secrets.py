@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import re
@@ -26,6 +27,7 @@ from crawlerproject.stores.archive.wacz import Packing, write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, refuse_links_out, take_lock, write_facts
 from crawlerproject.stores.logs.robots_copies import save_robots
+from crawlerproject.stores.uploads.worker import upload_lock
 from tests.commands.running import archive, crawl, scrapy
 from tests.hostile.arena import Asked, arena, page
 from tests.web.ports import free_port
@@ -95,6 +97,30 @@ def test_a_new_folder_is_closed_and_its_archive_open(tmp_path: Path) -> None:
     open_ones = [path for name in ("warc", "index") for path in (done.folder / name).rglob("*") if path.is_file()]
     assert len(open_ones) >= 3
     assert {mode(path) & 0o044 for path in open_ones} == {0o044}
+
+
+def test_no_other_user_can_open_what_a_start_waits_for(tmp_path: Path) -> None:
+    """``flock`` needs no more than to read: each lock is the owner's, and one that was open is closed at the start.
+
+    The crawl's folder itself can be opened by everyone who may look into it: a lock of it stops nothing.
+    """
+    folder = CrawlDir(tmp_path / "crawl")
+    folder.mkdir()
+    folder.lock_file.touch()
+    folder.lock_file.chmod(0o644)
+    other = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with arena(tmp_path) as web:
+        web.crawl(web.site("a.test", _front))
+    os.close(other)
+
+    with upload_lock(folder, wait=False):
+        locks = [path for path in folder.rglob("*") if "lock" in path.name.lower() and path.is_file()]
+    reachable = [
+        path for path in locks if all(mode(folder / each) & 0o011 for each in path.relative_to(folder).parents)
+    ]
+    assert {folder.lock_file, folder.upload_lock, folder.crawl_file_lock} <= set(locks)
+    assert {path.name: mode(path) for path in reachable if mode(path) & 0o066} == {}
 
 
 def _front(asked: Asked) -> bytes | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
-from crawlerproject.stores.atomic_files import SECRET_FILE, storage_errors, sync_file, sync_folder
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, storage_errors, sync_file, sync_folder
 from crawlerproject.stores.backup.contents import FolderThen, write_manifest
 from crawlerproject.stores.backup.orders import Asking, Stage
 from crawlerproject.stores.crawl_dir import CrawlDir, holds_database, lock_now, refuse_half_restored, take_lock
@@ -30,7 +30,6 @@ SMALL = ("formats", "crawl_file", "run", "fleet_plan", "poison", "upload_journal
 """What else belongs to a crawl's state, by its name in CrawlDir; with it whatever lies in ``control``."""
 ORDERS = ("paused.json", "add-*.txt")
 """The operator's, in ``control``."""
-_OWNERS = 0o700
 _BETWEEN_SECONDS = 0.1
 # Files of RocksDB that are written once and never again: another name of one is a copy of it.
 _NEVER_CHANGED = ".sst"
@@ -80,7 +79,7 @@ def _begin(unfinished: CrawlDir, target: Path) -> int:
     if unfinished.is_symlink():  # what is there of a killed command is removed
         raise OperatorError(f"{unfinished} is a link; remove it, or choose another folder.")
     with storage_errors(unfinished):
-        unfinished.mkdir(mode=_OWNERS, parents=True, exist_ok=True)
+        unfinished.mkdir(mode=SECRET_FOLDER, parents=True, exist_ok=True)
         if (lock := _lock(unfinished)) is None:
             raise OperatorError(f"Another backup is being made in {target}; wait for it, or choose another folder.")
     return lock
@@ -89,7 +88,7 @@ def _begin(unfinished: CrawlDir, target: Path) -> int:
 def _clear(unfinished: CrawlDir) -> None:
     """Without what a command that was killed has left."""
     with storage_errors(unfinished):
-        unfinished.chmod(_OWNERS)
+        unfinished.chmod(SECRET_FOLDER)
         for left in unfinished.iterdir():
             if left.is_dir():
                 shutil.rmtree(left)
@@ -133,7 +132,7 @@ def _keep_small(source: CrawlDir, into: CrawlDir) -> None:
         paths += [path for pattern in ORDERS for path in sorted(source.control.glob(pattern))]
         for path in paths:
             kept = into / path.relative_to(source)
-            kept.parent.mkdir(mode=_OWNERS, parents=True, exist_ok=True)
+            kept.parent.mkdir(mode=SECRET_FOLDER, parents=True, exist_ok=True)
             try:
                 shutil.copy2(path, kept)
             except FileNotFoundError:  # seeds that the crawl has just queued, or nothing of the kind
@@ -161,7 +160,7 @@ def _stopped(crawl: CrawlDir, unfinished: CrawlDir, locks: ExitStack) -> dict[Cr
 def _copy_frontier(source: Path, into: Path) -> None:
     """A database that no process has open, with new names of what never changes, on one disk."""
     with storage_errors(into):
-        into.mkdir(mode=_OWNERS, parents=True)
+        into.mkdir(mode=SECRET_FOLDER, parents=True)
         for path in sorted(source.iterdir()):
             if path.is_file():
                 copy_file(path, into / path.name)
@@ -211,12 +210,12 @@ def _refuse_waiting(waited_for: Sequence[CrawlDir], until: float) -> None:
 
 
 def _take(made: Path, into: Path) -> None:
-    into.parent.mkdir(mode=_OWNERS, parents=True, exist_ok=True)
+    into.parent.mkdir(mode=SECRET_FOLDER, parents=True, exist_ok=True)
     if os.stat(made).st_dev == os.stat(into.parent).st_dev:
         made.rename(into)
     else:
         shutil.copytree(made, into)
-    into.chmod(_OWNERS)
+    into.chmod(SECRET_FOLDER)
 
 
 # --- of both --------------------------------------------------------------------------------------

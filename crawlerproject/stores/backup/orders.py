@@ -16,11 +16,10 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import SECRET_FILE, write_whole
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, lock_now, read_facts
 
 _ORDER, _ANSWER, _LOCK = "backup.json", "backup-answer.json", "backup.lock"
-_SECRET_FOLDER = 0o700
 
 
 class Stage(StrEnum):
@@ -122,7 +121,7 @@ def remove_checkpoint(folder: CrawlDir) -> None:
 
 
 def _lock(folder: CrawlDir) -> int:
-    folder.control.mkdir(mode=_SECRET_FOLDER, exist_ok=True)
+    folder.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
     descriptor = os.open(folder.control / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, SECRET_FILE)
     try:
         lock_now(descriptor)

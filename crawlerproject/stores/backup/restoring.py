@@ -20,7 +20,14 @@ from crawlerproject.rules.readable import counted, moment
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import move_aside, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile, has_our_name
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors, sync_file, sync_folder
+from crawlerproject.stores.atomic_files import (
+    SECRET_FILE,
+    SECRET_FOLDER,
+    replace_file,
+    storage_errors,
+    sync_file,
+    sync_folder,
+)
 from crawlerproject.stores.backup.contents import Backup, FolderThen
 from crawlerproject.stores.backup.making import ORDERS, SMALL, copy_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, take_lock
@@ -162,7 +169,7 @@ def _put_small(source: CrawlDir, folder: CrawlDir) -> None:
             replace_file(there.with_name(f"{there.name}.replaced"), there.read_bytes(), SECRET_FILE)
         replace_file(there, kept.read_bytes(), SECRET_FILE)
     for path in (path for pattern in ORDERS for path in source.control.glob(pattern)):
-        folder.control.mkdir(mode=0o700, exist_ok=True)
+        folder.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
         if not (there := folder.control / path.name).exists():  # what was paused since stays paused
             replace_file(there, path.read_bytes(), SECRET_FILE)
 
@@ -174,7 +181,7 @@ def _put_frontier(source: CrawlDir, folder: CrawlDir, then: FolderThen) -> Path 
             shutil.rmtree(begun, ignore_errors=True)
         if not then.has_frontier:
             return moved_aside(folder) if folder.has_frontier() else None
-        folder.frontier_unfinished.mkdir(mode=0o700)
+        folder.frontier_unfinished.mkdir(mode=SECRET_FOLDER)
         for path in source.frontier.iterdir():
             copy_file(path, copy := folder.frontier_unfinished / path.name)
             sync_file(copy)

@@ -19,12 +19,11 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 _PAUSED_FILE = "paused.json"
 _ADDED = "add-*.txt"
-_SECRET_FOLDER = 0o700
 
 
 @dataclass(slots=True)
@@ -108,7 +107,7 @@ def hand_on(folder: CrawlDir, workers: Sequence[CrawlDir]) -> None:
     for path in Control(folder).added():
         lines = path.read_bytes()
         for worker in workers:
-            worker.control.mkdir(mode=_SECRET_FOLDER, parents=True, exist_ok=True)
+            worker.control.mkdir(mode=SECRET_FOLDER, parents=True, exist_ok=True)
             replace_file(worker.control / path.name, lines, SECRET_FILE)
         path.unlink()
 
@@ -120,7 +119,7 @@ def take_back(folder: CrawlDir, workers: Iterable[CrawlDir]) -> None:
     """
     lists = [path for worker in workers for path in Control(worker).added()]
     for path in lists:
-        folder.control.mkdir(mode=_SECRET_FOLDER, exist_ok=True)
+        folder.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
         replace_file(folder.control / path.name, path.read_bytes(), SECRET_FILE)
         path.unlink()
 
@@ -130,7 +129,7 @@ def _locked(folder: Path) -> Iterator[Path]:
     """The control folder, created if necessary and locked against other commands."""
     control = CrawlDir(folder).control
     try:
-        control.mkdir(mode=_SECRET_FOLDER, exist_ok=True)
+        control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
         descriptor = os.open(control, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         raise OperatorError(

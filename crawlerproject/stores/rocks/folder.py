@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 
 from crawlerproject.errors import FrontierDamaged, OperatorError
+from crawlerproject.stores.atomic_files import SECRET_FOLDER
 from crawlerproject.stores.crawl_dir import CrawlDir
 
-# The secrets of hubs stand in it.
-_OWNERS = 0o700
 # A file that the manifest names, or the manifest itself, is not there any more.
 _DAMAGED = ("Corruption", "IO error: No such file or directory")
 _LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
@@ -18,7 +17,7 @@ _LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold 
 def make_folder(folder: str) -> None:
     """Make the folder; OperatorError when it cannot be written."""
     try:
-        os.makedirs(folder, _OWNERS, exist_ok=True)
+        os.makedirs(folder, SECRET_FOLDER, exist_ok=True)  # the secrets of hubs stand in it
     except OSError as error:
         raise _unwritable(folder, error.strerror or str(error)) from error
     if not os.access(folder, os.W_OK | os.X_OK):

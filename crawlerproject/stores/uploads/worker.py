@@ -23,7 +23,7 @@ import orjson
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import retry_seconds, without_secrets
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, open_lock, read_facts, write_facts
 from crawlerproject.stores.uploads.journal import Journal
 from crawlerproject.stores.uploads.opening import far_side
 from crawlerproject.stores.uploads.uploader import Uploader, Ways
@@ -117,7 +117,7 @@ class _Late:
 def upload_lock(folder: CrawlDir, *, wait: bool) -> Iterator[None]:
     """Held by the one process that sends from this folder. Raises OperatorError when there is another."""
     folder.upload_lock.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder.upload_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    descriptor = open_lock(folder.upload_lock)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
