@@ -35,8 +35,12 @@ _REST_TRIES = 5
 _SERVER_ERROR_TRIES = 2
 # A page whose body broke off has lost links: it gets one try more (wget and Heritrix go on for twenty and thirty).
 _CUT_TRIES = 2
-# Hosts that are remembered for cutting every answer, as a wrong Content-Length does. Then all are forgotten (ours).
-_MOST_CUTTERS = 10_000
+# Walls in a row that are the pages' alone at a host that has shown as many pages: a page of a forum may have so many
+# links to its walled login (ours).
+_MOST_WALLED_PAGES = 20
+# Hosts that are remembered for cutting every answer, as a wrong Content-Length does, and for walls in a row. Then all
+# are forgotten (ours).
+_MOST_REMEMBERED = 10_000
 # A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
 # such an error an hour; we ask sooner).
 _OTHER_SCHEME_SECONDS = 600.0
@@ -138,6 +142,7 @@ class HostPoliteness:
         self._paces = paces
         self._now = 0.0  # of the last answer
         self._cutters: set[str] = set()  # hosts that cut a page at its second try as well
+        self._walled: dict[str, int] = {}  # host -> walls in a row, as long as they are its pages' alone
         self.rests = rests
         park_seconds = min(BreakerLimits().park_seconds, rests.max_seconds)
         self.breaker = BreakerLimits(max_failures, park_seconds, rests.max_seconds)
@@ -160,11 +165,14 @@ class HostPoliteness:
         if outcome.ttfb_seconds is not None:
             host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=outcome.ok)
         if outcome.ok:
+            self._walled.pop(host.name, None)
             if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.breaker_opened = 0, 0
             self._rest(host, after_success(self._of(host), now, self.rests), now)
             return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
         if outcome.other_scheme_good:
+            return Consequence(again=False, give_up=False)
+        if outcome.walled and outcome.status not in _REST_STATUSES and self._before_pages_alone(host):
             return Consequence(again=False, give_up=False)
         parked = outcome.counts and self._failed(host, now, rng)
         give_up = parked and host.breaker_opened > 1 and (outcome.status is None or outcome.robots)
@@ -185,11 +193,21 @@ class HostPoliteness:
             return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _REST_TRIES)
         return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _SERVER_ERROR_TRIES)
 
+    def _before_pages_alone(self, host: Host) -> bool:
+        """Whether a wall stands before pages of an open host: it has shown as many others as walls came in a row."""
+        walls = self._walled.pop(host.name, 0) + 1
+        if host.failures or walls > min(host.pages - walls, _MOST_WALLED_PAGES):
+            return False
+        if len(self._walled) >= _MOST_REMEMBERED:
+            self._walled.clear()
+        self._walled[host.name] = walls
+        return True
+
     def _broke_off(self, host: Host, outcome: FetchOutcome) -> bool:
         """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
         if outcome.tries + 1 < _CUT_TRIES:
             return host.name not in self._cutters
-        if len(self._cutters) >= _MOST_CUTTERS:
+        if len(self._cutters) >= _MOST_REMEMBERED:
             self._cutters.clear()
         self._cutters.add(host.name)
         return False

@@ -8,13 +8,14 @@ import pytest
 
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.politeness import FetchOutcome
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.clock import MOST_STEERING
 from tests.crawl.sessions import settings_of
 
 NOW = 1_000_000.0
 SHARED = "redis://127.0.0.1:6379/0"
+WALL = FetchOutcome(Reason.CHALLENGE, 403, 0.1)
 
 
 @pytest.mark.parametrize("state_url", ["rocksdb:", SHARED])
@@ -39,3 +40,50 @@ def test_pauses_and_rests_are_stretched_in_a_fleet_alone(state_url: str) -> None
         politeness.after(host, FetchOutcome(Reason.DISCONNECTED, None, None), NOW + 200, rng)
     rests = politeness.rests
     assert host.rest_until >= NOW + 200 + longer * rests.start_seconds
+
+
+def walls_until_rest(politeness: HostPoliteness, host: Host, now: float = NOW) -> int:
+    """How many walls in a row the host answers with until it rests for one."""
+    for walls in range(1, 100):
+        host.pages += 1
+        consequence = politeness.after(host, WALL, now, random.Random(1))
+        assert not consequence.again
+        if host.rest_until > now:
+            return walls
+        assert (host.failures, consequence.parked) == (0, False)
+    raise AssertionError("it never rests")
+
+
+@pytest.mark.parametrize(("shown", "walls"), [(0, 1), (1, 2), (3, 4), (500, 21)])
+def test_ours_a_wall_is_its_pages_until_walls_outnumber_the_pages_shown(shown: int, walls: int) -> None:
+    """A walled login on an open host costs nothing else; a host that turns us away rests, after 20 walls at most."""
+    politeness, host = politeness_of(settings_of(), max_failures=5), Host("a.test", 2.0)
+    host.pages = shown
+
+    assert walls_until_rest(politeness, host) == walls
+    assert host.failures == 1
+
+
+def test_ours_a_good_answer_ends_a_row_of_walls() -> None:
+    """However many there were in all; and a host that goes on after its rest is left alone as any that fails."""
+    politeness, host = politeness_of(settings_of(), max_failures=5), Host("a.test", 2.0)
+    host.pages, rng = 30, random.Random(1)
+    for _ in range(10):
+        for _ in range(20):
+            host.pages += 1
+            politeness.after(host, WALL, NOW, rng)
+        politeness.after(host, FetchOutcome(Reason.FETCHED, 200, 0.1), NOW, rng)
+    assert (host.rest_until, host.failures) == (0.0, 0)
+
+    walls_until_rest(politeness, host)
+    later = [politeness.after(host, WALL, NOW + hours * 3600, rng).give_up for hours in range(1, 5)]
+    assert later == [False, False, False, True]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_wall_that_asks_to_wait_is_waited_for(status: int) -> None:
+    """RFC 6585 section 4, RFC 9110 15.6.4: the status counts, however many pages the host has shown."""
+    politeness, host = politeness_of(settings_of(), max_failures=5), Host("a.test", 2.0)
+    host.pages = 500
+    politeness.after(host, FetchOutcome(Reason.CHALLENGE, status, 0.1), NOW, random.Random(1))
+    assert host.rest_until > NOW
