@@ -84,7 +84,7 @@ class Renderer:
             if plain.status != 200:
                 return plain
             document = embedded(plain)
-            embeds = ShellEmbeds(self._crawler, self._cache, self._bounds)
+            embeds = ShellEmbeds(self._crawler, host_key(request.url), self._cache, self._bounds)
         times = {"settle_seconds": self._settle_seconds, "timeout_seconds": self._timeout_seconds}
         try:
             await self._show(PageVisit(document, embeds, rendered, page_time, **times), host_key(request.url))

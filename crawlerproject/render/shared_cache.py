@@ -6,7 +6,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from time import monotonic
 from typing import NamedTuple
+
+from crawlerproject.rules.rendering.subrequests import Reuse
+
+# What an answer takes beside its body, its headers and its URL (some 600 bytes measured).
+_ENTRY_BYTES = 1_000
 
 
 class Embedded(NamedTuple):
@@ -15,21 +21,36 @@ class Embedded(NamedTuple):
     status: int
     headers: dict[str, str]  # lower-case names
     body: bytes  # decoded
-    keep: bool = True  # it may serve other pages
+    reuse: Reuse | None = None  # None: it serves no other page
+
+
+class Wanted(NamedTuple):
+    """A sub-request, in all that its answer may depend on."""
+
+    url: str
+    origin: str | None  # as it is sent; None without one
+    site: str  # of the page
+
+
+_Key = tuple[str, bool, str | None, str | None]
 
 
 class SharedCache:
-    """Responses by URL, least recently used out first. A request for one that is being fetched waits for that fetch."""
+    """Responses by what they depend on, least recently used out first.
 
-    def __init__(self, max_bytes: int) -> None:
+    A request waits for one that is under way if the answer may serve both.
+    """
+
+    def __init__(self, max_bytes: int, clock: Callable[[], float] = monotonic) -> None:
         self._max_bytes = max_bytes
+        self._clock = clock
         self._bytes = 0
-        self._kept: OrderedDict[str, Embedded] = OrderedDict()
-        self._coming: dict[str, asyncio.Future[Embedded | None]] = {}
+        self._kept: OrderedDict[_Key, tuple[Embedded, float]] = OrderedDict()  # with the end of its use
+        self._coming: dict[str | Wanted, asyncio.Future[bool]] = {}  # True: there was an answer
 
     async def get(
         self,
-        url: str,
+        wanted: Wanted,
         fetch: Callable[[], Awaitable[Embedded]],
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[Embedded, bool]:
@@ -37,30 +58,61 @@ class SharedCache:
 
         ``waiting`` is entered while another page's fetch is under way.
         """
-        while (coming := self._coming.get(url)) is not None:
-            with waiting():
-                found = await asyncio.shield(coming)
-            if found is not None:
-                return found, True
-        kept = self._kept.get(url)
-        if kept is not None:
-            self._kept.move_to_end(url)
-            return kept, True
-        coming = self._coming[url] = asyncio.get_running_loop().create_future()
-        answer: Embedded | None = None
+        ways = (
+            wanted.url,
+            wanted,
+        )  # a fetch for any page first; if its answer does not serve, one for the like of ours
+        for way in ways:
+            while (coming := self._coming.get(way)) is not None:
+                with waiting():
+                    answered = await asyncio.shield(coming)
+                if answered:
+                    break
+            if (kept := self._find(wanted)) is not None:
+                return kept, True
+        coming, answered = asyncio.get_running_loop().create_future(), False
+        ours = [way for way in ways if way not in self._coming]
+        self._coming.update(dict.fromkeys(ours, coming))
         try:
             answer = await fetch()
-            if answer.keep:
-                self._keep(url, answer)
+            answered = True
+            if answer.reuse is not None:
+                self._keep(wanted, answer, answer.reuse)
             return answer, False
         finally:
-            del self._coming[url]
-            coming.set_result(answer if answer is not None and answer.keep else None)
+            for way in ours:
+                del self._coming[way]
+            coming.set_result(answered)
 
-    def _keep(self, url: str, answer: Embedded) -> None:
-        if len(answer.body) > self._max_bytes:
+    def _find(self, wanted: Wanted) -> Embedded | None:
+        now = self._clock()
+        for site in (None, wanted.site):
+            for by_origin in (False, True):
+                key = _key(wanted, by_origin=by_origin, site=site)
+                found = self._kept.get(key)
+                if found is not None and now < found[1]:
+                    self._kept.move_to_end(key)
+                    return found[0]
+        return None
+
+    def _keep(self, wanted: Wanted, answer: Embedded, reuse: Reuse) -> None:
+        key = _key(wanted, by_origin=reuse.by_origin, site=wanted.site if reuse.own_site else None)
+        before = self._kept.pop(key, None)
+        if before is not None:
+            self._bytes -= _size(key, before[0])
+        if _size(key, answer) > self._max_bytes:
             return
-        self._kept[url] = answer
-        self._bytes += len(answer.body)
+        self._kept[key] = answer, self._clock() + reuse.seconds
+        self._bytes += _size(key, answer)
         while self._bytes > self._max_bytes:
-            self._bytes -= len(self._kept.popitem(last=False)[1].body)
+            oldest, (gone, _) = self._kept.popitem(last=False)
+            self._bytes -= _size(oldest, gone)
+
+
+def _key(wanted: Wanted, *, by_origin: bool, site: str | None) -> _Key:
+    return wanted.url, by_origin, wanted.origin if by_origin else None, site
+
+
+def _size(key: _Key, answer: Embedded) -> int:
+    fields = sum(len(name) + len(value) for name, value in answer.headers.items())
+    return len(answer.body) + fields + len(key[0]) + _ENTRY_BYTES

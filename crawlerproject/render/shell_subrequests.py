@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 class ShellEmbeds(PageEmbeds):
     """Sends sub-requests through Scrapy's engine, at the pace of their hosts."""
 
-    def __init__(self, crawler: Crawler, cache: SharedCache, bounds: SubrequestBounds) -> None:
-        super().__init__(cache, bounds)
+    def __init__(self, crawler: Crawler, host: str, cache: SharedCache, bounds: SubrequestBounds) -> None:
+        """``host`` is the key of the page's host."""
+        super().__init__(host, cache, bounds)
         self._crawler = crawler
 
-    async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
+    async def _send(self, address: Address, fields: dict[str, str], rendered: Rendered) -> Response:
         engine = self._crawler.engine
         assert engine is not None
         if rendered.asked >= self._bounds.max_subrequests:
             raise Blocked("too-many")
         rendered.asked += 1
         meta = {"seed": True}  # a file that a page needs has any extension
-        accept = {"Accept": "*/*"}
-        request = Request(address.url, headers=accept, callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        request = Request(address.url, headers=dict(fields), callback=NO_CALLBACK, dont_filter=True, meta=meta)
         try:
             return await engine.download_async(request)
         except (FetchError, Refused) as error:

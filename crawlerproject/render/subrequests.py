@@ -22,23 +22,20 @@ from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxy_rotation import RenderProxies
-from crawlerproject.render.shared_cache import Embedded, SharedCache
+from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
 from crawlerproject.render.visit import Blocked
-from crawlerproject.rules.rendering.subrequests import embed_refusal
+from crawlerproject.rules.rendering.subrequests import REDIRECTS, embed_refusal, reuse, sent_fields
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
 from crawlerproject.runtime.services import Services
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3
 # So that one slow file does not use up the page's time.
 _TIMEOUT_SECONDS = 10.0
 # Total wait of a page for the turns of other sites' hosts: at the default pace two files of each and its robots.txt
 # (ours).
 _FOREIGN_WAIT_SECONDS = 15.0
-# Statuses that hold for the host's next page too: a script that is there, or one that is gone.
-_KEPT_STATUSES = frozenset({200, 404, 410})
 # Headers of a framing that no longer applies, and those that would make the browser store or refuse something.
 _NOT_PASSED_ON = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection", "keep-alive", "trailer"}
@@ -56,7 +53,9 @@ class SubrequestBounds:
 class PageEmbeds(ABC):
     """The sub-requests of one page. A crawl and the shell differ in how one is sent."""
 
-    def __init__(self, cache: SharedCache, bounds: SubrequestBounds) -> None:
+    def __init__(self, host: str, cache: SharedCache, bounds: SubrequestBounds) -> None:
+        """``host`` is the key of the page's host."""
+        self._site = registered_domain(host)
         self._cache = cache
         self._bounds = bounds
 
@@ -64,11 +63,13 @@ class PageEmbeds(ABC):
         """The response to one sub-request. Raises Blocked, with the reason in one word."""
         address = _address(url)
         self._refuse(address, kind, method, rendered)
+        fields = sent_fields(headers)
 
         async def fetch() -> Embedded:
-            return await self._follow(address, kind, headers, rendered)
+            return await self._follow(address, kind, fields, rendered)
 
-        answer, cached = await self._cache.get(address.url, fetch, self._waiting)
+        wanted = Wanted(address.url, fields.get("Origin"), self._site)
+        answer, cached = await self._cache.get(wanted, fetch, self._waiting)
         rendered.cached += cached
         return answer
 
@@ -85,12 +86,14 @@ class PageEmbeds(ABC):
         if why:
             raise Blocked(why)
 
-    async def _follow(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
+    async def _follow(self, address: Address, kind: str, fields: dict[str, str], rendered: Rendered) -> Embedded:
+        way: list[Embedded] = []
         for _ in range(_MAX_REDIRECTS + 1):
-            response = await self._send(address, kind, headers, rendered)
+            response = await self._send(address, fields, rendered)
             location = response.headers.get("Location")
-            if response.status not in _REDIRECTS or not location:
-                return embedded(response, kind)
+            way.append(embedded(response, kind))
+            if response.status not in REDIRECTS or not location:
+                return _at_the_end_of(way)
             target = Base(address.url).join(location.decode("latin-1"))
             if target is None:
                 break
@@ -99,7 +102,7 @@ class PageEmbeds(ABC):
         raise Blocked("redirects")
 
     @abstractmethod
-    async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
+    async def _send(self, address: Address, fields: dict[str, str], rendered: Rendered) -> Response:
         """One exchange. Raises Blocked."""
 
 
@@ -116,11 +119,10 @@ class CrawlEmbeds(PageEmbeds):
         time: PageTime,
     ) -> None:
         """``lease`` and ``time`` are the page's."""
-        super().__init__(cache, bounds)
+        super().__init__(lease.row.host, cache, bounds)
         session, self._run, self._wake = services[Session], services[Run], services[Intake].wake
         self._waiting_embeds, self._completion = session.frontier.embeds, session.pages.renders
         self._lease = lease
-        self._site = registered_domain(lease.row.host)
         self._proxies = proxies
         self._proxy = proxies.choose(monotonic())
         self._time = time
@@ -134,7 +136,7 @@ class CrawlEmbeds(PageEmbeds):
         for task in self._under_way:
             task.cancel()
 
-    async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
+    async def _send(self, address: Address, fields: dict[str, str], rendered: Rendered) -> Response:
         if self._closed:
             raise Blocked("gone")  # the page's time is up
         if rendered.asked >= self._bounds.max_subrequests:
@@ -144,7 +146,7 @@ class CrawlEmbeds(PageEmbeds):
         assert task is not None
         self._under_way.add(task)
         try:
-            return await self._answer(address, headers)
+            return await self._answer(address, fields)
         except FetchError as error:
             raise Blocked(str(error.reason)) from error
         finally:
@@ -154,11 +156,11 @@ class CrawlEmbeds(PageEmbeds):
     def _waiting(self) -> AbstractContextManager[None]:
         return self._time.waiting() if self._time.waited_seconds < self._bounds.wait_seconds else nullcontext()
 
-    async def _answer(self, address: Address, headers: dict[str, str]) -> Response:
+    async def _answer(self, address: Address, fields: dict[str, str]) -> Response:
         """Wait for the turn, then for the response. Raises FetchError, also when there will be no turn."""
         embeds = self._waiting_embeds
         turn, answer = _Turn(), asyncio.get_running_loop().create_future()
-        embed = self._embed(address, headers, turn, answer)
+        embed = self._embed(address, fields, turn, answer)
         with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
             try:
                 if (refusal := embeds.ask(embed, self._run.now())) is not None:
@@ -182,7 +184,7 @@ class CrawlEmbeds(PageEmbeds):
         return response
 
     def _embed(
-        self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]
+        self, address: Address, fields: dict[str, str], turn: _Turn, answer: asyncio.Future[object]
     ) -> Subrequest:
         own = registered_domain(address.host) == self._site
         most = self._bounds.wait_seconds - self._time.waited_seconds
@@ -193,7 +195,7 @@ class CrawlEmbeds(PageEmbeds):
             self._lease.row,
             self._run.now() + most,
             own,
-            {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {}),
+            fields,
             self._proxy,
             _TIMEOUT_SECONDS,
             refused=turn.refused,
@@ -227,16 +229,23 @@ class _Turn:
 
 
 def embedded(response: Response, kind: str = "") -> Embedded:
-    """A response for the browser. Scripts are shared with other pages whatever their Cache-Control says."""
+    """A response for the browser. One that was cut off serves no other page."""
     headers = {}
     for name, values in response.headers.items():
         key = name.decode("latin-1").lower()
         if key not in _NOT_PASSED_ON:
             headers[key] = b", ".join(values).decode("latin-1")
-    policy = headers.get("cache-control", "").lower()
-    shared = kind == "script" or ("no-store" not in policy and "private" not in policy)
-    keep = response.status in _KEPT_STATUSES and shared
-    return Embedded(response.status, headers, response.body, keep)
+    whole = not any(flag.startswith("truncated") for flag in response.flags)
+    return Embedded(response.status, headers, response.body, reuse(response.status, headers, kind) if whole else None)
+
+
+def _at_the_end_of(way: list[Embedded]) -> Embedded:
+    """The last of these, each but the last a redirect to the next: it serves what all of them serve."""
+    *redirects, answer = way
+    for redirect in redirects:
+        both = answer.reuse.and_of(redirect.reuse) if answer.reuse and redirect.reuse else None
+        answer = answer._replace(reuse=both)
+    return answer
 
 
 def _address(url: str) -> Address:

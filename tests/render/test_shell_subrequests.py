@@ -18,6 +18,7 @@ from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
 from crawlerproject.render.subrequests import SubrequestBounds, embedded
 from crawlerproject.render.visit import Blocked
+from crawlerproject.rules.rendering.subrequests import Reuse
 
 SCRIPT = "http://a.test/app.js"
 
@@ -51,7 +52,7 @@ class Bench:
     def __init__(self, max_asked: int = 50) -> None:
         self.web = Web()
         crawler: Any = SimpleNamespace(engine=self.web)
-        self.embeds = ShellEmbeds(crawler, SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
+        self.embeds = ShellEmbeds(crawler, "a.test", SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
         self.rendered = Rendered("http://a.test/")
 
     async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> Embedded:
@@ -165,25 +166,14 @@ def test_the_browser_gets_headers_that_still_hold() -> None:
     )
 
     assert embedded(response) == Embedded(
-        200, {"content-type": "text/javascript", "vary": "Origin, Accept"}, b"code", True
+        200,
+        {"content-type": "text/javascript", "vary": "Origin, Accept"},
+        b"code",
+        Reuse(3600.0, by_origin=True, own_site=False),
     )
 
 
-@pytest.mark.parametrize(
-    ("status", "policy", "kind", "kept"),
-    [
-        (200, "", "fetch", True),
-        (404, "", "fetch", True),
-        (410, "", "fetch", True),
-        (500, "", "script", False),
-        (403, "", "script", False),
-        (200, "no-store", "fetch", False),
-        (200, "Private, max-age=3", "fetch", False),
-        (200, "no-store", "script", True),
-    ],
-)
-def test_what_other_pages_may_have_too(status: int, policy: str, kind: str, kept: bool) -> None:
-    """Scripts whatever their owner says of caches, data as it allows; failures are asked for again."""
-    response = Response(SCRIPT, status=status, headers={"Cache-Control": policy} if policy else {})
-
-    assert embedded(response, kind).keep is kept
+def test_an_answer_that_was_cut_off_serves_no_other_page() -> None:
+    """Half a script is none."""
+    assert embedded(Response(SCRIPT, body=b"code"), "script").reuse is not None
+    assert embedded(Response(SCRIPT, body=b"co", flags=["truncated-disconnect"]), "script").reuse is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlerproject.rules.rendering.subrequests import embed_refusal
+from crawlerproject.rules.rendering.subrequests import Reuse, embed_refusal, reuse, sent_fields
 from crawlerproject.rules.rendering.trackers import TRACKERS, is_tracker
 
 
@@ -32,3 +32,58 @@ def test_a_tracker_is_a_whole_domain() -> None:
     assert not is_tracker("notdoubleclick.net")
     assert not is_tracker("net")
     assert all("." in name and "/" not in name and ":" not in name for name in TRACKERS)
+
+
+def test_two_pages_requests_differ_in_origin_alone() -> None:
+    """Which is why no other field in a Vary matters: whatever the browser would send."""
+    asked = {"accept": "text/html", "cookie": "a=b", "referer": "http://a.test/", "accept-language": "de"}
+    assert sent_fields(asked) == sent_fields({}) == {"Accept": "*/*"}
+    assert sent_fields({"origin": "http://a.test", **asked}) == {"Accept": "*/*", "Origin": "http://a.test"}
+
+
+SCRIPT, DATA, FAILURE = 86_400.0, 3_600.0, Reuse(300.0, by_origin=True, own_site=True)
+OPEN = {"access-control-allow-origin": "*"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "kind", "for_whom"),
+    [
+        (200, OPEN, "script", Reuse(SCRIPT, by_origin=False, own_site=False)),
+        (200, OPEN, "fetch", Reuse(DATA, by_origin=False, own_site=False)),
+        (200, OPEN | {"vary": "Accept-Encoding, Cookie"}, "xhr", Reuse(DATA, by_origin=False, own_site=False)),
+        (200, OPEN | {"vary": "Accept-Encoding, ORIGIN"}, "script", Reuse(SCRIPT, by_origin=True, own_site=False)),
+        (200, OPEN | {"vary": "*"}, "script", None),
+        (200, OPEN | {"vary": "Accept, *"}, "script", None),
+        (
+            200,
+            {"access-control-allow-origin": "http://a.test"},
+            "script",
+            Reuse(SCRIPT, by_origin=True, own_site=False),
+        ),
+        (200, {}, "script", Reuse(SCRIPT, by_origin=True, own_site=False)),
+        (200, OPEN | {"cache-control": "no-store"}, "script", Reuse(SCRIPT, by_origin=False, own_site=True)),
+        (200, OPEN | {"cache-control": "no-store"}, "fetch", None),
+        (200, OPEN | {"cache-control": "Private, max-age=3"}, "xhr", None),
+        (200, OPEN | {"content-type": "text/html; charset=utf-8"}, "script", FAILURE),
+        (200, OPEN | {"content-type": "text/html"}, "fetch", Reuse(DATA, by_origin=False, own_site=False)),
+        (302, OPEN, "script", Reuse(SCRIPT, by_origin=False, own_site=False)),
+        (206, OPEN, "script", None),
+        (403, OPEN, "script", FAILURE),
+        (404, OPEN, "fetch", FAILURE),
+        (410, OPEN | {"vary": "*"}, "script", None),
+        (408, OPEN, "script", None),
+        (429, OPEN, "script", None),
+        (500, OPEN, "script", None),
+        (503, OPEN, "fetch", None),
+    ],
+)
+def test_for_whom_an_answer_is(status: int, headers: dict[str, str], kind: str, for_whom: Reuse | None) -> None:
+    """By its status, its Vary, whom it names as allowed, and what it says of caches."""
+    assert reuse(status, headers, kind) == for_whom
+
+
+def test_an_answer_behind_redirects_serves_what_all_of_them_serve() -> None:
+    """A host may send one origin elsewhere than another."""
+    anyone, private = Reuse(10.0, by_origin=False, own_site=False), Reuse(20.0, by_origin=False, own_site=True)
+    assert anyone.and_of(anyone) == anyone
+    assert private.and_of(Reuse(5.0, by_origin=True, own_site=False)) == Reuse(5.0, by_origin=True, own_site=True)
