@@ -133,14 +133,14 @@ class Records:
         member = next(walk([data]), None)
         if not isinstance(member, Member) or member.length != len(data):
             return b"", f"{place} is not one whole record"
-        if member.kind != "response" or member.field("warc-target-uri").strip("<>") != capture.address.url:
+        if member.kind != "response" or member.url != capture.address.url:
             return b"", f"{place} is another record ({member.kind} of {member.field('warc-target-uri')[:100]})"
         return data, ""
 
 
 def _original(member: Member) -> tuple[bytes, Original]:
     digest = sha1(member.payload, usedforsecurity=False).digest()
-    url = member.field("warc-target-uri").strip("<>")
+    url = member.url
     return digest, Original(member.field("warc-record-id"), url, member.field("warc-date"))
 
 

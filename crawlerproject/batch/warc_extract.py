@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.batch.languages import language_of, language_of_header
+from crawlerproject.batch.page_captures import PageCapture, PageCaptures
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.documents.texts import DocumentTexts
-from crawlerproject.fetch.decoding import decode
+from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.page.extract import PageText, read_page
+from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
+from crawlerproject.rules.page.extract import PageText
 from crawlerproject.rules.page.main_text import main_text
-from crawlerproject.rules.page.page import is_html
 from crawlerproject.rules.page.words import count_words
 
-_MAX_TEXT_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _ROWS = 2000  # rows of one row group: some 20 MB of text
+_IN_WAT = frozenset({"warcinfo", "request", "response", "revisit", "metadata"})
 
 PAGE_SCHEMA = pa.schema(
     [
@@ -43,6 +45,7 @@ PAGE_SCHEMA = pa.schema(
         ("metadata", pa.map_(pa.string(), pa.string())),  # the capture's metadata record
         ("warc_filename", pa.string()),
         ("warc_record_offset", pa.int64()),
+        ("rendered", pa.bool_()),  # of what a browser made of the page
     ]
 )
 """Of ``processed/pages``."""
@@ -66,8 +69,17 @@ class Wanted:
     main: bool = False  # the article beside the whole text
 
 
+class _Place(NamedTuple):
+    """Where an answer's rows are, should a browser have made its page in this file."""
+
+    row: int
+    links: range
+    wet: range  # bytes
+    content_language: str
+
+
 class Writers:
-    """Takes records, writes rows; a page's row waits for its metadata record, which follows it."""
+    """Takes records, writes rows. What a browser made of a page takes the place of the answer's in this file."""
 
     def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, documents: DocumentTexts) -> None:
         pages, links, *more = parts
@@ -78,126 +90,127 @@ class Writers:
         self._name = warc_name
         self._main = wanted.main
         self._documents = documents
-        self._row: dict[str, Any] | None = None
-        self._row_id = ""
+        self._captures = PageCaptures()
+        self._answers: dict[str, _Place] = {}  # by record id
 
     def __enter__(self) -> Writers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end_row()
+        if (last := self._captures.rest()) is not None:
+            self._page(last)
         for writer in (self._pages, self._links, self._wet, self._wat):
             if writer is not None:
                 writer.close()
 
     def take(self, member: Member) -> None:
         """One record of the WARC, in order."""
-        if self._wat is not None and member.kind in ("warcinfo", "request", "response", "revisit", "metadata"):
-            self._wat.add(member, self._read_html(Head(member.block), member) if member.kind == "response" else None)
-        if member.kind == "response":
-            self._end_row()
-            self._response(member)
-        elif member.kind == "metadata" and self._row is not None and member.field("warc-concurrent-to") == self._row_id:
-            lines = (line.partition(": ") for line in member.block.decode("utf-8", "replace").splitlines())
-            self._row["metadata"] = sorted({name: value for name, _, value in lines if value}.items())
+        if self._wat is not None and (member.kind in _IN_WAT or is_render(member)):
+            shows_page = member.kind == "response" or is_render(member)
+            self._wat.add(member, PageCapture(member).read_html(structured=True) if shows_page else None)
+        if (capture := self._captures.take(member)) is not None:
+            self._page(capture)
 
-    def _response(self, member: Member) -> None:
-        head = Head(member.block)
-        page = html = self._read_html(head, member)
+    def _page(self, capture: PageCapture) -> None:
+        page = html = capture.read_html(structured=True)
         if page is None:
-            page = self._read_document(head, member)
+            page = self._read_document(capture)
         if page is None:
             return
-        text = page.text
-        main = main_text(body_of(head, member), head.content_type or None) if self._main and html is not None else None
-        self._row_id = member.field("warc-record-id")
-        self._row = {
-            "url": member.field("warc-target-uri"),
-            "fetch_time": datetime.fromisoformat(member.field("warc-date")),
-            "status": head.status,
-            "mime": head.mime,
-            "title": page.title,
-            "text": text,
-            "language": language_of(text) or language_of_header(head.content_language or page.language),
-            "words": count_words(text),
-            "canonical": page.canonical or None,
-            "digest": member.field("warc-payload-digest").removeprefix("sha1:"),
-            "content_language": head.content_language or None,
-            "structured": page.structured or None,
-            "text_main": None if main is None else main.text,
-            "boilerplate": None if main is None else main.boilerplate,
-            "metadata": [],
-            "warc_filename": self._name,
-            "warc_record_offset": member.offset,
-        }
+        member, notes, text = capture.member, capture.notes, page.text
+        plain = self._answers.pop(capture.answer_id, None) if capture.rendered else None
+        content_language = plain.content_language if plain is not None else capture.head.content_language
+        main = main_text(capture.body, capture.content_type or None) if self._main and html is not None else None
+        language = language_of(text) or language_of_header(content_language or page.language)
+        row, first_link = self._pages.count, self._links.count
+        self._pages.add(
+            {
+                "url": capture.url,
+                "fetch_time": datetime.fromisoformat(member.field("warc-date")),
+                "status": capture.status,
+                "mime": capture.mime,
+                "title": page.title,
+                "text": text,
+                "language": language,
+                "words": count_words(text),
+                "canonical": page.canonical or None,
+                "digest": _digest(capture),
+                "content_language": content_language or None,
+                "structured": page.structured or None,
+                "text_main": None if main is None else main.text,
+                "boilerplate": None if main is None else main.boilerplate,
+                "metadata": sorted((name, value) for name, value in notes.items() if value),
+                "warc_filename": self._name,
+                "warc_record_offset": member.offset,
+                "rendered": capture.rendered,
+            }
+        )
         for link in page.links:
-            self._links.add({"source": self._row["url"], **link._asdict()})
-        if self._wet is not None and text:
-            self._wet.add(member, page.title, text, self._row["language"])
+            self._links.add({"source": capture.url, **link._asdict()})
+        wet = self._wet.add(member, page.title, text, language) if self._wet is not None and text else range(0)
+        if plain is not None:
+            self._pages.leave_out(range(plain.row, plain.row + 1))
+            self._links.leave_out(plain.links)
+            if self._wet is not None:
+                self._wet.leave_out(plain.wet)
+        elif not capture.rendered and html is not None:
+            links = range(first_link, self._links.count)
+            self._answers[capture.record_id] = _Place(row, links, wet, content_language)
 
-    def _read_html(self, head: Head, member: Member) -> PageText | None:
-        body = body_of(head, member)
-        if not is_html(head.content_type, body):
-            return None
-        url = member.field("warc-target-uri")
-        return read_page(body, url=url, content_type=head.content_type or None, structured=True)
-
-    def _read_document(self, head: Head, member: Member) -> PageText | None:
-        body = body_of(head, member)
-        kind = kind_of(head.mime, body)
-        return None if kind is None else self._documents.read(kind, body, member.field("warc-target-uri"))
-
-    def _end_row(self) -> None:
-        if self._row is not None:
-            self._pages.add(self._row)
-            self._row = None
+    def _read_document(self, capture: PageCapture) -> PageText | None:
+        kind = kind_of(capture.mime, capture.body)
+        return None if kind is None else self._documents.read(kind, capture.body, capture.url)
 
 
-class Head:
-    """What is needed of an HTTP head."""
-
-    def __init__(self, block: bytes) -> None:
-        start, _, rest = block.partition(b"\r\n\r\n")[0].decode("latin-1").partition("\r\n")
-        words = start.split()
-        self.start = start
-        self.status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
-        self.fields = [
-            (name.strip(), value.strip())
-            for name, colon, value in (f.partition(":") for f in rest.split("\r\n"))
-            if colon
-        ]
-        known = {name.lower(): value for name, value in self.fields}
-        self.content_type = known.get("content-type", "")
-        self.encoding = known.get("content-encoding", "")
-        self.content_language = known.get("content-language", "")
-        self.mime = self.content_type.partition(";")[0].strip().lower()
-
-
-def body_of(head: Head, member: Member) -> bytes:
-    """What a response that went well holds, its content coding undone; else nothing."""
-    if head.status != 200:
-        return b""
-    return decode(member.payload, head.encoding.encode("latin-1"), _MAX_TEXT_BYTES).body
+def _digest(capture: PageCapture) -> str:
+    """Of a render that of the DOM, as in the request log; its record names none."""
+    stated = capture.member.field("warc-payload-digest")
+    return stated.removeprefix("sha1:") if not capture.rendered else digest_text(payload_digest(capture.body))
 
 
 class _Rows:
     """A Parquet file, a row group at a time."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+        self._path = path
         self._schema = schema
+        self._writer = self._opened(path)
         self._waiting: list[dict[str, Any]] = []
+        self._left_out: list[range] = []
+        self.count = 0  # of rows so far
 
     def add(self, row: dict[str, Any]) -> None:
         self._waiting.append(row)
+        self.count += 1
         if len(self._waiting) == _ROWS:
             self._flush()
+
+    def leave_out(self, rows: range) -> None:
+        """Have the file without these in the end."""
+        self._left_out.append(rows)
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+        if any(self._left_out):
+            self._without()
 
     def _flush(self) -> None:
         if self._waiting:
             self._writer.write_table(pa.Table.from_pylist(self._waiting, self._schema))
             self._waiting = []
 
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
+    def _without(self) -> None:
+        kept = np.ones(self.count, np.bool_)
+        for rows in self._left_out:
+            kept[rows.start : rows.stop] = False
+        shorter = self._path.with_name(f"{self._path.name}.shorter")
+        start = 0
+        with pq.ParquetFile(self._path) as whole, self._opened(shorter) as writer:
+            for batch in whole.iter_batches(_ROWS):
+                writer.write_batch(batch.filter(pa.array(kept[start : start + len(batch)])))
+                start += len(batch)
+        shorter.replace(self._path)
+
+    def _opened(self, path: Path) -> pq.ParquetWriter:
+        return pq.ParquetWriter(path, self._schema, compression="zstd")

@@ -5,6 +5,7 @@ The ids of records are derived from those they are made of: the same WARC gives 
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
@@ -25,10 +26,16 @@ class _Records:
 
     def __init__(self, path: Path, warc_name: str) -> None:
         self._file = path.open("wb")
+        self._path = path
         self._warc_name = warc_name
         self._begun = False
+        self._left_out: list[range] = []
 
-    def _write(self, source: Member, fields: str, block: bytes) -> None:
+    def leave_out(self, span: range) -> None:
+        """Have the file without these bytes in the end, which ``add`` wrote."""
+        self._left_out.append(span)
+
+    def _write(self, source: Member, fields: str, block: bytes) -> range:
         if not self._begun:
             self._begun = True
             date, name = source.field("warc-date"), self._warc_name.replace(".warc.gz", f".warc.{self.kind}.gz")
@@ -36,7 +43,8 @@ class _Records:
             head = f"WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Date: {date}\r\nWARC-Filename: {name}\r\n"
             head += f"WARC-Record-ID: {self._id('warcinfo')}\r\nContent-Type: application/warc-fields\r\n"
             self._file.write(make_member(head, info))
-        self._file.write(make_member(fields, block))
+        start = self._file.tell()
+        return range(start, start + self._file.write(make_member(fields, block)))
 
     def _id(self, source_id: str) -> str:
         return f"<{uuid5(NAMESPACE_URL, f'{self.kind} {self._warc_name} {source_id}').urn}>"
@@ -44,6 +52,22 @@ class _Records:
     def close(self) -> None:
         """Nothing more comes."""
         self._file.close()
+        if any(self._left_out):
+            self._without()
+
+    def _without(self) -> None:
+        shorter = self._path.with_name(f"{self._path.name}.shorter")
+        with (
+            self._path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole,
+            shorter.open("wb") as target,
+        ):
+            position = 0
+            for span in sorted(self._left_out, key=lambda span: span.start):
+                target.write(whole[position : span.start])
+                position = span.stop
+            target.write(whole[position:])
+        shorter.replace(self._path)
 
 
 class WetWriter(_Records):
@@ -51,18 +75,18 @@ class WetWriter(_Records):
 
     kind = "wet"
 
-    def add(self, response: Member, title: str, text: str, language: str | None) -> None:
-        """The text of one response; its title is the first line, as Common Crawl has it."""
+    def add(self, response: Member, title: str, text: str, language: str | None) -> range:
+        """The text of one response or render; its title is the first line, as Common Crawl has it. Where it stands."""
         source_id = response.field("warc-record-id")
         fields = (
-            f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {response.field('warc-target-uri')}\r\n"
+            f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {response.url}\r\n"
             f"WARC-Date: {response.field('warc-date')}\r\nWARC-Record-ID: {self._id(source_id)}\r\n"
             f"WARC-Refers-To: {source_id}\r\n"
         )
         if language:
             fields += f"WARC-Identified-Content-Language: {language}\r\n"
         block = f"{title}\n{text}" if title else text
-        self._write(response, fields + "Content-Type: text/plain\r\n", block.encode("utf-8", "replace"))
+        return self._write(response, fields + "Content-Type: text/plain\r\n", block.encode("utf-8", "replace"))
 
 
 class WatWriter(_Records):
@@ -73,7 +97,7 @@ class WatWriter(_Records):
     def add(self, source: Member, page: PageText | None) -> None:
         """The facts of one record."""
         source_id = source.field("warc-record-id")
-        target = source.field("warc-target-uri") or self._warc_name
+        target = source.url or self._warc_name
         fields = (
             f"WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Target-URI: {target}\r\n"
             f"WARC-Date: {source.field('warc-date')}\r\nWARC-Record-ID: {self._id(source_id)}\r\n"
@@ -96,6 +120,9 @@ class WatWriter(_Records):
     def _payload(self, source: Member, page: PageText | None) -> dict[str, Any]:
         kind = source.field("content-type")
         facts: dict[str, Any] = {"Actual-Content-Type": kind}
+        if source.kind == "conversion":  # of a browser's: where the facts of other pages are
+            facts["HTTP-Response-Metadata"] = _of_html(page)
+            return facts
         if not kind.startswith("application/http"):
             lines = (line.partition(": ") for line in source.block.decode("utf-8", "replace").splitlines())
             facts["WARC-Metadata-Metadata"] = {
@@ -114,13 +141,15 @@ class WatWriter(_Records):
             "Response-Message": {"Version": words[0], "Status": words[1], "Reason": words[2]},
             "Headers": headers,
         }
-        if page is not None:
-            answer["HTML-Metadata"] = {
-                "Head": {"Title": page.title},
-                "Links": [{"path": "A@/href", "url": link.target, "text": link.text} for link in page.links],
-            }
-        facts["HTTP-Response-Metadata"] = answer
+        facts["HTTP-Response-Metadata"] = answer | _of_html(page)
         return facts
+
+
+def _of_html(page: PageText | None) -> dict[str, Any]:
+    if page is None:
+        return {}
+    links = [{"path": "A@/href", "url": link.target, "text": link.text} for link in page.links]
+    return {"HTML-Metadata": {"Head": {"Title": page.title}, "Links": links}}
 
 
 def _titled(name: str) -> str:

@@ -121,7 +121,7 @@ def _asked(response: Response, member: Member) -> Response:
 def _original(captures: Captures, revisit: Member) -> Member:
     original = captures.original(revisit)
     if original is None:
-        url = revisit.field("warc-target-uri").strip("<>")
+        url = revisit.url
         raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
     return captures.record(original)
 

@@ -56,7 +56,7 @@ class Capture:
     @property
     def url(self) -> str:
         """The address that was asked."""
-        return self.member.field("warc-target-uri").strip("<>")
+        return self.member.url
 
     @property
     def key(self) -> tuple[str, str]:

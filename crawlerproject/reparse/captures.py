@@ -37,7 +37,7 @@ def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] 
     """The captures of answers with status 200, and of pages that had not changed, robots.txt apart.
 
     Of a URL the latest one, or ``every`` one; of these ``indexes`` alone, where they are given: then they are the same
-    ones in the same order at any time. Without the request log pages that a browser made are read as they came.
+    ones in the same order at any time.
     """
     found = _lines(folders) if indexes is None else merged_lines(indexes)
     with closing(RenderLines(folders)) as renders:

@@ -144,6 +144,7 @@ def test_a_rendered_page_is_listed_as_its_scripts_left_it(tmp_path: Path) -> Non
     for name, plain in html.items():
         url = f"http://{name}.test/"
         written = made.write(exchange(plain), Context(url, sample=plain))
+        assert made.warc.roll_if_full() is not None
         shown = b"<title>by a script</title><p>more words" if name == "apart" else b"<p>more words"
         made.write_render(Render(url, written.record_id, shown, STARTED_AT, STARTED_AT + 1, []))
     made.close()

@@ -16,9 +16,13 @@ from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawlerproject.batch.fulltext import load, search
+from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
@@ -153,6 +157,24 @@ def test_sub_requests_are_logged_and_archived(crawled: Crawled) -> None:
     assert sent >= {"/app.js", "/data.json", "/library.js"}
     assert {row["url"] for row in rows} <= {record.url for record in crawled.records if record.kind == "response"}
     assert all(row["warc"] and row["via"] for row in rows)
+
+
+def test_later_steps_read_what_the_browser_rendered(crawled: Crawled, tmp_path: Path) -> None:
+    """Each page that was rendered has the words and links of its DOM in Parquet, and the search finds them."""
+    (warc,) = (crawled.folder / "warc").iterdir()
+    assert process_warc(warc, tmp_path, Wanted()).problem == ""
+    pages = {row["url"]: row for row in pq.read_table(tmp_path / "pages").to_pylist()}
+    links = pq.read_table(tmp_path / "links").to_pylist()
+
+    rendered = {row["url"] for row in crawled.rows if row["reason"] == "rendered"}
+    assert {url for url, row in pages.items() if row["rendered"]} == rendered
+    front = next(row for url, row in pages.items() if "//app.test" in url and urlsplit(url).path == "/")
+    assert front["words"] > 300
+    assert front["text"].startswith("Built")
+    built = {urlsplit(link["target"]).path for link in links if link["source"] == front["url"]}
+    assert built >= {"/built/0", "/built/1", "/built/2"}
+    load(tmp_path / "pages", tmp_path / "search", lambda count: None)
+    assert front["url"] in {hit.url for hit in search(tmp_path / "search", "Built", 100)}
 
 
 # --- politeness, by the server's log ----------------------------------------------------------------

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.reparse.render_lines import RenderLine, RenderLines
+from crawlerproject.rules.archive.rendered_records import Render
+from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.stores.crawl_dir import CrawlDir
+from tests.commands.running import archive_of
+from tests.warc_samples import STARTED_AT, exchange
 
 _LINES = 20_000
 _URLS = _LINES // 2
@@ -38,10 +42,24 @@ def test_the_renders_of_a_page_are_found_oldest_first(crawl: CrawlDir) -> None:
         assert lines.of("http://a.test/none") == []
 
 
-def test_a_folder_without_a_log_has_none(tmp_path: Path) -> None:
-    """An archive alone can be read again."""
+def test_what_is_older_than_the_log_is_read_from_the_archive(tmp_path: Path) -> None:
+    """Days of the log are removed in time; a render is found all the same, and one that both know once."""
+    made = archive_of(tmp_path)
+    plain = made.write(exchange(), Context("http://a.test/"))
+    times = STARTED_AT + 1, STARTED_AT + 2
+    shown = made.write_render(Render("http://a.test/", plain.record_id, b"<p>shown", *times, []))
+    made.close()
+    line = RenderLine(shown.date, shown.filename, shown.offset, shown.length)
     with closing(RenderLines([CrawlDir(tmp_path)])) as lines:
-        assert lines.of("http://a.test/") == []
+        assert lines.of("http://a.test/") == [line]
+        assert lines.of("http://b.test/") == []
+
+    place = {"warc": shown.filename, "offset": shown.offset, "length": shown.length, "rendered": True}
+    began = "2026-09-21T14:13:21.250000Z"
+    logged = json.dumps({"time": began, "url": "http://a.test/"} | place)
+    (CrawlDir(tmp_path).log / "requests-2026-09-21.jsonl").write_text(logged + "\n")
+    with closing(RenderLines([CrawlDir(tmp_path)])) as lines:
+        assert lines.of("http://a.test/") == [line._replace(time=began)]
 
 
 def test_lines_do_not_stay_in_memory(crawl: CrawlDir) -> None:

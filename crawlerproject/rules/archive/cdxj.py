@@ -66,7 +66,7 @@ def row_of_member(member: Member) -> CdxjEntry:
     head = member.block.partition(b"\r\n\r\n")[0]
     found = _STATUS.match(head)
     status = int(found[1]) if found else 0
-    url = member.field("warc-target-uri").strip("<>")
+    url = member.url
     revisit = member.kind == "revisit"
     return CdxjEntry(
         start=member.offset,

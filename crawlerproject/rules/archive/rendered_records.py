@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import make_member, one_line, warc_date
 
 
@@ -30,6 +31,11 @@ class RenderMembers(NamedTuple):
     members: bytes
     record_id: str  # of the conversion, which comes first
     length: int  # of the conversion
+
+
+def is_render(member: Member) -> bool:
+    """Whether a record is a page as a browser left it: the one its ``WARC-Refers-To`` names, for every reader."""
+    return member.kind == "conversion" and member.field("content-type").startswith("text/html")
 
 
 def render_members(render: Render, *, warcinfo_id: str, new_id: Callable[[], str]) -> RenderMembers:

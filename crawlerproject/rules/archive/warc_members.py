@@ -47,6 +47,11 @@ class Member(NamedTuple):
         """The WARC-Type."""
         return self.field("warc-type")
 
+    @property
+    def url(self) -> str:
+        """The address that was asked; wget writes it between angle brackets, as WARC 1.0 had it."""
+        return self.field("warc-target-uri").strip("<>")
+
     def field(self, name: str) -> str:
         """The first value of a field, "" when there is none; ``name`` in lower case."""
         return next((value for field, value in self.fields if field == name), "")

@@ -74,7 +74,7 @@ class Captures:
             raise OperatorError(f"The index names {capture.filename}, which is missing in {path.parent}.") from None
         if isinstance(member, Flaw):
             raise OperatorError(f"There is no good record in {where} ({member.what}); scrapy verify says more.")
-        if member.field("warc-target-uri").strip("<>") != capture.row.url:
+        if member.url != capture.row.url:
             raise OperatorError(f"The index names {capture.row.url} in {where}, but another record is there.")
         return member
 

@@ -1,0 +1,127 @@
+"""Pages that a browser made: all later steps take what it made, once, whichever file it stands in."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from crawlerproject.batch.fulltext import load, search
+from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.rules.archive.rendered_records import Render
+from crawlerproject.rules.archive.warc_records import Context
+from tests.commands.running import archive_of
+from tests.warc_samples import STARTED_AT, exchange
+
+APPS = [f"http://app.test/{number}" for number in range(10)]
+SHELL = b'<title>Shell</title><p>Loading words</p><a href="/of-shell">s</a><div id="root"></div><script src="/a.js">'
+DOM = '<title>Built {0}</title><main><p>{1}</p><a href="/made-{0}">made</a></main>'
+WORDS = "Worte, die erst das Skript in die Seite bringt, und davon nicht wenige. " * 3
+PLAIN = "http://plain.test/"
+
+
+def crawled(folder: Path, *, apart: bool = False) -> list[Path]:
+    """Ten shells, an ordinary page, and what a browser made of the shells, in one WARC file; or ``apart`` in two."""
+    moments = iter(STARTED_AT + 60 * minute for minute in range(1000))
+    made = archive_of(folder, lambda: next(moments), max_bytes=1 if apart else 10**9)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Language: de\r\n\r\n"
+    answers = [made.write(exchange(SHELL, head), Context(url, hops="L", sample=SHELL)) for url in APPS]
+    made.write(exchange(b"<title>Plain</title><p>ordinary"), Context(PLAIN))
+    made.warc.roll_if_full()
+    for number, (url, answer) in enumerate(zip(APPS, answers, strict=True)):
+        html = DOM.format(number, WORDS if number else "Kurz").encode()
+        facts = [("browser", "Chromium 1"), ("simhash", f"{number:016x}")]
+        times = STARTED_AT + 5, STARTED_AT + 6 + number
+        made.write_render(Render(url, answer.record_id, html, *times, facts, screenshot=b"PNG"))
+    made.close()
+    return sorted((folder / "warc").iterdir())
+
+
+def processed(warcs: list[Path], out: Path, wanted: Wanted = Wanted()) -> Path:  # noqa: B008 - frozen
+    """Each of them."""
+    assert [process_warc(warc, out, wanted).problem for warc in warcs] == [""] * len(warcs)
+    return out
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """Of all files, in their order."""
+    return [row for path in sorted(folder.iterdir()) for row in pq.read_table(path).to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is made of a file that has all of it."""
+    folder = tmp_path_factory.mktemp("rendered")
+    return processed(crawled(folder / "crawl"), folder / "out", Wanted(wet=True, wat=True))
+
+
+def test_the_row_of_a_page_is_what_the_browser_made_of_it(out: Path) -> None:
+    """One row a page: its text, title, links and metadata; the shell's are not there."""
+    pages = {row["url"]: row for row in rows(out / "pages")}
+
+    assert sorted(pages) == sorted([*APPS, PLAIN])
+    assert len(rows(out / "pages")) == 11
+    assert {row["rendered"] for url, row in pages.items() if url != PLAIN} == {True}
+    assert (pages[PLAIN]["rendered"], pages[PLAIN]["title"]) == (False, "Plain")
+    second = pages[APPS[1]]
+    assert (second["title"], second["text"]) == ("Built 1", f"{WORDS.strip()}\nmade")
+    assert (second["status"], second["mime"], second["language"]) == (200, "text/html", "de")
+    assert second["words"] > 30
+    assert dict(second["metadata"])["browser"] == "Chromium 1"
+    assert pages[APPS[0]]["language"] == "de"  # too short a text: by the header of the answer
+    links = rows(out / "links")
+    assert {link["target"] for link in links} == {f"http://app.test/made-{number}" for number in range(10)}
+
+
+def test_wet_and_wat_have_it_too(out: Path) -> None:
+    """One text a page, and the facts of the render beside those of the answer."""
+    texts = dict(records(out / "wet", "conversion"))
+    facts = [orjson.loads(block) for _, block in records(out / "wat", "metadata")]
+
+    assert sorted(texts) == sorted([*APPS, PLAIN])
+    assert all(b"Loading words" not in text for text in texts.values())
+    assert texts[APPS[3]].startswith(b"Built 3\nWorte")
+    html = {
+        (envelope["WARC-Header-Metadata"]["WARC-Type"], page["Head"]["Title"])
+        for envelope in (fact["Envelope"] for fact in facts)
+        if (page := envelope["Payload-Metadata"].get("HTTP-Response-Metadata", {}).get("HTML-Metadata"))
+    }
+    assert html == {("response", "Shell"), ("response", "Plain"), *(("conversion", f"Built {n}") for n in range(10))}
+
+
+def records(folder: Path, kind: str) -> Iterator[tuple[str, bytes]]:
+    """Address and block of each record of one kind."""
+    (path,) = folder.iterdir()
+    assert gzip.decompress(path.read_bytes())
+    with path.open("rb") as file:
+        for record in ArchiveIterator(file):
+            if record.rec_type == kind:
+                yield record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read()
+
+
+def test_search_finds_what_only_a_script_wrote(out: Path, tmp_path: Path) -> None:
+    """Nine pages of ten have these words; the shell's are not found."""
+    load(out / "pages", tmp_path, lambda count: None)
+
+    assert {hit.url for hit in search(tmp_path, "Skript", 20)} == set(APPS[1:])
+    assert search(tmp_path, "Loading", 20) == []
+
+
+def test_in_a_later_file_it_is_the_later_row(tmp_path: Path) -> None:
+    """A file that is done stays as it is: the newest row of an address counts, and the index for search has it."""
+    out = processed(crawled(tmp_path / "crawl", apart=True), tmp_path / "out")
+    pages = rows(out / "pages")
+
+    newest = {row["url"]: row for row in sorted(pages, key=lambda row: row["fetch_time"])}
+    assert (len(list((out / "pages").iterdir())), len(pages)) == (2, 21)
+    assert [newest[url]["title"] for url in APPS] == [f"Built {number}" for number in range(10)]
+    assert load(out / "pages", tmp_path / "search", lambda count: None) == 21
+    assert {hit.url for hit in search(tmp_path / "search", "Skript", 30)} == set(APPS[1:])
+    assert search(tmp_path / "search", "Loading", 30) == []
