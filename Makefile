@@ -1,5 +1,6 @@
 # make crawl   crawls (without SEEDS: the synthetic web that ships with the project; WORKERS=2 uses two cores)
 # make test    checks and tests, all of them
+# make hostile attacks on a crawl and on those around it, and one table of who pays what (ARGS="--write": into SECURITY.md)
 # make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
@@ -35,7 +36,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock alerts audit
+.PHONY: help crawl test hostile hunt check format deploy packages browser bench native fuzz lock alerts audit
 .DEFAULT_GOAL := help
 
 help:
@@ -49,7 +50,12 @@ crawl: $(READY) native
 test: check packages browser native $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. tests/conftest.py has the longest begin.
 	@# What one worker has compiled, the others read.
-	@env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
+	@env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder \
+		-m "not long_attack"
+
+# Those that take too long for every test run as well.
+hostile: packages browser native $(DEV_READY) $(TOOLS_READY)
+	@$(PY) -m pytest -q -n 2 --dist loadfile -p tests.hostile.ledger tests/hostile $(ARGS)
 
 hunt: $(DEV_READY) native
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.hostile.ledger import pays
 from tests.web.ports import free_port
 from tests.web.running import HASTE, Spent, crawl_command, finish, one_pace, start
 from tests.web.threads import listening
@@ -205,10 +206,15 @@ class Arena:
         """Seconds, from the end of one answer to the next request."""
         return max((after.start - before.end for before, after in pairwise(self.of(host))), default=0.0)
 
-    def assert_undisturbed(self, host: str = _INNOCENT, *, pace_seconds: float = PACE_SECONDS, least: int = 5) -> None:
-        """The innocent host was asked, at its pace, and never waited much longer than that."""
+    def assert_undisturbed(
+        self, host: str = _INNOCENT, *, pace_seconds: float = PACE_SECONDS, least: int = 5, during: str = ""
+    ) -> None:
+        """The innocent host was asked, at its pace, and never waited much longer than that; an attack's row."""
         assert len(self.of(host)) >= least, f"{host} was asked {len(self.of(host))} times"
-        assert self.longest_gap(host) <= pace_seconds + most_late_seconds()
+        most = pace_seconds + most_late_seconds()
+        assert self.longest_gap(host) <= most
+        if during:
+            pays(during, "a site beside it", self.longest_gap(host), "s of waiting", at_most=most)
 
     # --- serving --------------------------------------------------------------------------------
 
