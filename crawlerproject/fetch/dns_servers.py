@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,11 +11,16 @@ import aiodns
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENONAME, ARES_ENOTFOUND, ARES_ETIMEOUT, DNSError
 from pycares import AAAARecordData, ARecordData
 
-_TRIES = 2  # c-ares doubles the wait of each, so that the first gets a third of the time
-# c-ares waits five times as long as its servers took of late, 250 ms at least (1.34, ares_metrics.c): after many quick
-# answers its two tries are over in 0.75 s, and a server that is busy for a second would not be asked again.
-_AGAIN_SECONDS = 0.5  # doubled each time
+# The longest wait for one datagram's answer: a third of the time that a look-up has. c-ares waits for less where its
+# server was quick of late (five times as long as it took, 250 ms at least; 1.34, ares_metrics.c).
+_OF_THE_TIME = 1 / 3
+# Before a server is asked again, doubled each time: one that is busy for a second answers then.
+_AGAIN_SECONDS = 0.5
 _NO_SUCH_NAME = frozenset((ARES_ENOTFOUND, ARES_EBADNAME, ARES_ENONAME))
+# Each server may fail so often to find an answer (SERVFAIL, REFUSED), as with c-ares' own default of two tries or more.
+_TRIES = 2
+
+MaySend = Callable[[], Awaitable[object]]
 
 
 class NoAnswer(Exception):
@@ -28,20 +33,25 @@ class NoAnswer(Exception):
 
 
 class DnsServers:
-    """Those given as addresses, or the system's."""
+    """Those given as addresses, or the system's.
+
+    Each has a channel of its own, which sends one datagram a question: of itself c-ares would ask every server, and
+    each again, which no rate could count.
+    """
 
     def __init__(self, servers: Sequence[str], timeout_seconds: float) -> None:
         self._servers = tuple(servers)
-        self._try_seconds = timeout_seconds / (2**_TRIES - 1)
-        self._dns: aiodns.DNSResolver | None = None
+        self._try_seconds = timeout_seconds * _OF_THE_TIME
+        self._channels: list[aiodns.DNSResolver] = []
+        self._first = 0  # of the channels, the one that answered last
 
-    async def addresses(self, name: str, kind: str) -> tuple[tuple[str, ...], float]:
+    async def addresses(self, name: str, kind: str, may_send: MaySend) -> tuple[tuple[str, ...], float]:
         """Addresses of one kind (A, AAAA) and the smallest TTL on the way (CNAMEs included), in seconds.
 
-        Asks until there is an answer or the caller's time is over. Raises NoAnswer.
+        ``may_send`` is awaited before each datagram. Asks until there is an answer or the caller's time is over. Raises NoAnswer.
         """
         try:
-            result = await self._ask(name, kind)
+            result = await self._ask(name, kind, may_send)
         except (DNSError, ValueError, OSError) as error:  # ValueError: a name that is not ASCII
             number = error.args[0] if error.args else None
             if isinstance(error, DNSError) and number == ARES_ENODATA:
@@ -53,18 +63,41 @@ class DnsServers:
         )
         return addresses, min((float(record.ttl) for record in result.answer), default=0.0)
 
-    async def _ask(self, name: str, kind: str) -> Any:
-        if self._dns is None:
-            self._dns = aiodns.DNSResolver(self._servers or None, timeout=self._try_seconds, tries=_TRIES)
-        for tries in count():
-            try:
-                return await self._dns.query_dns(name, kind)
-            except DNSError as error:
-                if not error.args or error.args[0] != ARES_ETIMEOUT:
-                    raise
-            await asyncio.sleep(_AGAIN_SECONDS * 2**tries)
+    async def _ask(self, name: str, kind: str, may_send: MaySend) -> Any:
+        """One server after the other, that which answered last first; once more where none of them has an answer."""
+        channels = self._channels or self._open()
+        for rounds in count(1):
+            failed: DNSError | None = None
+            for at in (*range(self._first, len(channels)), *range(self._first)):
+                await may_send()
+                try:
+                    answer = await channels[at].query_dns(name, kind)
+                except DNSError as error:
+                    number = error.args[0] if error.args else None
+                    if number == ARES_ETIMEOUT:
+                        continue
+                    if number in _NO_SUCH_NAME or number == ARES_ENODATA:
+                        self._first = at
+                        raise
+                    failed = error
+                else:
+                    self._first = at
+                    return answer
+            if failed is not None and rounds >= _TRIES:
+                raise failed
+            if failed is None:
+                await asyncio.sleep(_AGAIN_SECONDS * 2 ** (rounds - 1))
+
+    def _open(self) -> list[aiodns.DNSResolver]:
+        servers = self._servers or tuple(aiodns.DNSResolver().nameservers)
+        self._channels = [self._channel([server]) for server in servers] or [self._channel(None)]
+        return self._channels
+
+    def _channel(self, servers: Sequence[str] | None) -> aiodns.DNSResolver:
+        return aiodns.DNSResolver(servers, timeout=self._try_seconds, tries=1)
 
     async def close(self) -> None:
         """Give up all questions."""
-        if self._dns is not None:
-            await self._dns.close()
+        for channel in self._channels:
+            await channel.close()
+        self._channels = []

@@ -83,12 +83,12 @@ class Resolver:
         self._known: dict[str, Resolved | _Failure] = {}
         self._asking: dict[str, asyncio.Task[Resolved | _Failure]] = {}
         self._dns: DnsServers | None = None
-        self._asked = 0
+        self._sent = 0  # datagrams
         self._failed: Counter[str] = Counter()
 
     def counts(self) -> dict[str, Any]:
-        """Questions to servers since the start, look-ups that failed by reason, and how many names are known now."""
-        return {"questions": self._asked, "failures": dict(self._failed), "names": len(self._known)}
+        """Datagrams to servers since the start, look-ups that failed by reason, and how many names are known now."""
+        return {"questions": self._sent, "failures": dict(self._failed), "names": len(self._known)}
 
     def at_hand(self, name: str) -> Resolved | None:
         """As ``resolve``; None when that needs a question."""
@@ -98,7 +98,7 @@ class Resolver:
         return answer
 
     def room(self) -> int:
-        """How many questions may be asked now by lookups that can wait; ``resolve`` itself refuses none."""
+        """For how many more look-ups a question may be sent now; those of ``resolve`` wait for theirs."""
         return self._rate.room(self._clock())
 
     async def resolve(self, name: str) -> Resolved:
@@ -174,10 +174,17 @@ class Resolver:
         if self._dns is None:
             self._dns = DnsServers(self._servers, self._timeout_seconds)
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                addresses, ttl_seconds = await self._question(self._dns, name, "A")
+            async with asyncio.timeout(self._timeout_seconds) as limit:
+
+                async def may_send() -> None:  # time in our own line is none of the servers'
+                    self._sent += 1
+                    if (wait_seconds := self._rate.ask(self._clock())) > 0:
+                        limit.reschedule((limit.when() or 0.0) + wait_seconds)
+                        await asyncio.sleep(wait_seconds)
+
+                addresses, ttl_seconds = await self._dns.addresses(name, "A", may_send)
                 if not addresses:
-                    addresses, ttl_seconds = await self._question(self._dns, name, "AAAA")
+                    addresses, ttl_seconds = await self._dns.addresses(name, "AAAA", may_send)
         except TimeoutError:
             return self._failure(Reason.DNS_FAILED, f"no answer in {self._timeout_seconds:g} s")
         except NoAnswer as error:
@@ -186,11 +193,6 @@ class Resolver:
             return self._failure(Reason.DNS_NOT_FOUND, "the name has no address")
         ttl_seconds = min(max(ttl_seconds, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
         return self._allowed(name, addresses, self._clock() + ttl_seconds)
-
-    async def _question(self, dns: DnsServers, name: str, kind: str) -> tuple[tuple[str, ...], float]:
-        self._rate.ask(self._clock())
-        self._asked += 1
-        return await dns.addresses(name, kind)
 
     def _failure(self, reason: Reason, detail: str) -> _Failure:
         self._failed[str(reason)] += 1

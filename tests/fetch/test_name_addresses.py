@@ -15,7 +15,8 @@ def settings(tmp_path: Path) -> Settings:
     """Two names that share two addresses; nothing listens where the DNS should be (RFC 863: discard)."""
     hosts = tmp_path / "hosts"
     hosts.write_text("192.0.2.1 a.test b.test\n192.0.2.2 a.test b.test\n")
-    return Settings({"FETCH_HOSTS_FILE": str(hosts), "FETCH_DNS_SERVERS": ["127.0.0.1:9"]})
+    servers, rate = ["127.0.0.1:9"], 500.0
+    return Settings({"FETCH_HOSTS_FILE": str(hosts), "FETCH_DNS_SERVERS": servers, "FETCH_DNS_MAX_PER_SECOND": rate})
 
 
 def test_what_is_known_needs_no_question(tmp_path: Path) -> None:

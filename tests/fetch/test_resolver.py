@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +217,38 @@ def test_a_server_that_is_busy_for_a_while_is_asked_again() -> None:
             return (await resolver.resolve("alias.test")).addresses
 
     assert asyncio.run(ask()) == ("93.184.216.34",)
+
+
+def test_the_rate_bounds_what_really_leaves() -> None:
+    """Two servers, names that exist by AAAA alone, that fail, that are never answered: each datagram is counted."""
+    rate, names = 20.0, [f"{name}.test" for name in ("six", "servfail", "silent", "plain")]
+    names += [f"{number}.{name}" for number in range(12) for name in ("silent.test", "missing.test")]
+    sent: list[float] = []
+
+    class Counting(NameServer):
+        def datagram_received(self, data: bytes, addr: Any) -> None:
+            sent.append(time.monotonic())
+            if b"silent" not in data:
+                super().datagram_received(data, addr)
+
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        servers = [await loop.create_datagram_endpoint(Counting, local_addr=("127.0.0.1", 0)) for _ in range(2)]
+        addresses = ["{}:{}".format(*transport.get_extra_info("sockname")) for transport, _ in servers]
+        resolver = Resolver("/none", addresses, AddressRules(), timeout_seconds=1.5, max_per_second=rate)
+        found = await asyncio.gather(*map(resolver.resolve, names), return_exceptions=True)
+        await resolver.close()
+        for transport, _ in servers:
+            transport.close()
+        assert [str(getattr(answer, "reason", "")) for answer in found[:4]] == ["", "dns-failed", "dns-failed", ""]
+        return int(resolver.counts()["questions"])
+
+    counted = run(main())
+
+    assert len(sent) == counted > len(names) * 1.5, "no question was repeated, so nothing is shown"
+    late_seconds = 0.1  # two processes' turns may bring two datagrams closer together
+    for first, last in combinations(range(len(sent)), 2):
+        assert last - first + 1 <= rate * (1 + sent[last] - sent[first] + late_seconds) + 1
 
 
 def test_failures_are_kept_for_a_short_time() -> None:

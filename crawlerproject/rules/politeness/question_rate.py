@@ -11,13 +11,14 @@ class QuestionRate:
         self._most = self._left = max(per_second, 1.0)
         self._at: float | None = None
 
-    def ask(self, now: float) -> None:
-        """A question is asked, whatever is left: what cannot wait goes at the cost of those that can."""
+    def ask(self, now: float) -> float:
+        """Reserve the next question; it may be sent after so many seconds, behind those that were reserved before."""
         self._fill(now)
         self._left -= 1.0
+        return max(0.0, -self._left / self._per_second)
 
     def room(self, now: float) -> int:
-        """How many questions may be asked now; negative after more were asked than could wait."""
+        """How many questions may be sent now; negative while more are reserved than that."""
         self._fill(now)
         return int(self._left // 1)
 

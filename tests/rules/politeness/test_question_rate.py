@@ -16,11 +16,12 @@ def test_a_seconds_worth_at_once_and_then_as_time_passes() -> None:
     assert rate.room(60.0) == 10
 
 
-def test_what_cannot_wait_goes_at_the_cost_of_what_can() -> None:
-    """Debts are paid back before there is room again."""
+def test_what_is_reserved_waits_for_its_moment_and_goes_before_what_is_not() -> None:
+    """A tenth of a second apart, and there is room again once they all were sent."""
     rate = QuestionRate(10.0)
-    for _ in range(25):
-        rate.ask(0.0)
+    waits = [rate.ask(0.0) for _ in range(25)]
+    assert waits[:10] == [0.0] * 10
+    assert waits[10:] == [(number + 1) / 10 for number in range(15)]
     assert rate.room(0.0) == -15
     assert rate.room(1.0) == -5
     assert rate.room(2.0) == 5
