@@ -48,7 +48,8 @@ class DnsServers:
     async def addresses(self, name: str, kind: str, may_send: MaySend) -> tuple[tuple[str, ...], float]:
         """Addresses of one kind (A, AAAA) and the smallest TTL on the way (CNAMEs included), in seconds.
 
-        ``may_send`` is awaited before each datagram. Asks until there is an answer or the caller's time is over. Raises NoAnswer.
+        Asks until there is an answer or the caller's time is over; ``may_send`` is awaited before each datagram.
+        Raises NoAnswer.
         """
         try:
             result = await self._ask(name, kind, may_send)
