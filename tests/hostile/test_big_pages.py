@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.arena import Asked, answer, arena
+from tests.hostile.ledger import pays
 from tests.spending import slowness
 
 MAX_BYTES = 5 * 1024 * 1024
@@ -81,13 +82,14 @@ def test_no_page_holds_the_loop(tmp_path: Path, bodies: dict[str, bytes]) -> Non
         crawled = web.crawl(web.innocent(pages=40), seed, settings=settings, seconds=240)
 
         assert {*bodies, *(f"{path}-packed" for path in packed)} <= set(web.paths("big.test"))
-        web.assert_undisturbed(least=40)
+        web.assert_undisturbed(least=40, during="pages of 5 MB in dear shapes")
     lines = [json.loads(line) for path in crawled.folder.glob("log/*.jsonl") for line in path.open()]
     large = [row for row in lines if row["bytes"] > 10_000 and row["host"].startswith("big.test")]
     assert {row["reason"] for row in large} == {"fetched"}
     assert all(row["warc"] for row in large)
     assert stat(crawled.log, "reading/html") >= 10
-    assert stat(crawled.log, "loop/longest_work_seconds") <= MOST_HELD_SECONDS * slowness()
+    held, most = stat(crawled.log, "loop/longest_work_seconds"), MOST_HELD_SECONDS * slowness()
+    pays("pages of 5 MB in dear shapes", "the crawl", held, "s of one turn", at_most=most)
 
 
 def test_a_list_that_takes_too_long_is_archived_unread(tmp_path: Path) -> None:
@@ -105,7 +107,7 @@ def test_a_list_that_takes_too_long_is_archived_unread(tmp_path: Path) -> None:
         seeds = [web.site("slow.test", make), web.innocent(pages=20)]
         crawled = web.crawl(*seeds, settings={"READ_TIMEOUT_SECONDS": "1"}, seconds=120)
 
-        web.assert_undisturbed(least=20)
+        web.assert_undisturbed(least=20, during="a sitemap that unpacks to 49 MB")
     lines = [json.loads(line) for path in crawled.folder.glob("log/*.jsonl") for line in path.open()]
     row = next(row for row in lines if row["url"].endswith("/map.xml"))
     assert (row["reason"], row["error"]) == ("fetched", "could not be read in 1 s")

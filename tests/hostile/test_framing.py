@@ -21,6 +21,7 @@ from crawlerproject.reasons import Reason
 from tests.fetch.pools import GET, at, pool_with
 from tests.fetch.servers import make_ca, run, server_tls
 from tests.hostile.arena import NO_RULES, Asked, arena
+from tests.hostile.ledger import pays
 from tests.spending import slowness
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -170,7 +171,7 @@ def test_tls_records_of_one_byte_are_given_up(tmp_path: Path) -> None:
     assert wire.truncated == "length"
     assert "TLS" in wire.flaw
     assert 0 < len(wire.body) < MAX_BYTES
-    assert sent[0] < 30_000_000
+    pays("an answer in TLS records of one byte", "the crawl", sent[0] / 1e6, "MB taken", at_most=30)
 
 
 def test_hostile_framing_beside_an_innocent_host(tmp_path: Path) -> None:
@@ -199,8 +200,8 @@ def test_hostile_framing_beside_an_innocent_host(tmp_path: Path) -> None:
         seeds = [web.raw_site(name, talk) for name in floods]
         crawled = web.crawl(web.innocent(pages=25), *seeds)
 
-        web.assert_undisturbed(least=25)
-    assert {name: count for name, count in sent.items() if count > 15_000_000} == {}
+        web.assert_undisturbed(least=25, during="answers of framing without end")
+    pays("answers of framing without end", "the crawl", max(sent.values()) / 1e6, "MB taken", at_most=15)
     lines = [json.loads(line) for path in crawled.folder.glob("log/*.jsonl") for line in path.open()]
     ended = {row["host"].partition(":")[0]: row for row in lines if row["host"].partition(":")[0] in floods}
     assert {name: ended[name]["reason"] for name in floods} == {

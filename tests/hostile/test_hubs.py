@@ -6,6 +6,7 @@ from pathlib import Path
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, answer, arena, page
+from tests.hostile.ledger import pays
 from tests.web.ports import free_port
 
 FEEDS = 8
@@ -48,6 +49,8 @@ def test_a_comment_form_is_no_hub(tmp_path: Path) -> None:
             ("GET", "/robots.txt"),
             ("POST", "/comment"),
         ]
+        got = sum(visit.method == "POST" for visit in asked)
+        pays("feeds that name a form as their hub", "the form", got, "POSTs of 16", at_most=1)
         web.assert_undisturbed()
     posts = [row for row in read_log(crawl.folder / "log") if row["method"] == "POST"]
     assert [row["reason"] for row in posts] == ["subscribed"]

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.hostile.arena import SETTINGS, Arena, Asked, answer, arena, page
+from tests.hostile.ledger import pays
 from tests.hostile.poisoned import MARKER
 from tests.web import zygote
 from tests.web.running import crawl_command, finish, start
@@ -55,7 +56,8 @@ def test_a_page_that_kills_twice_is_set_aside_and_the_rest_is_crawled(tmp_path: 
         status, log = run_once(web, seeds, 3)
         assert status == 0
         assert f"died 2 times while it read '{poison}'" in log
-        assert web.paths("evil.test").count("/poison") == 2
+        deaths = web.paths("evil.test").count("/poison")
+        pays("a page that kills its reader", "the crawl", deaths, "processes", at_most=2)
         assert "/other" in web.paths("evil.test")
         assert len(set(web.paths("innocent.test"))) == 12
         why = json.loads(command(web, "why", poison, "--json"))

@@ -92,7 +92,7 @@ def test_queues_that_are_refused_as_a_whole_hold_nobody_up(web: Arena, tmp_path:
 
     crawled = web.crawl(*seeds, settings=settings)
 
-    web.assert_undisturbed(least=90)
+    web.assert_undisturbed(least=90, during="36,000 rows refused at their turn")
     assert reasons(crawled.folder, excluded) == {"nevercrawl"}
     assert reasons(crawled.folder, disallowed) == {"robots"}
     assert reasons(crawled.folder, trapped) == {"trap"}
@@ -122,7 +122,7 @@ def test_a_page_of_very_many_links_holds_nobody_up(web: Arena) -> None:
 
     crawled = web.crawl(*seeds, until=lambda: len(web.of("innocent.test")) >= 30)
 
-    web.assert_undisturbed(least=30)
+    web.assert_undisturbed(least=30, during="a page of 40,000 links")
     assert waiting(crawled.folder, seeds[1]) == (LINKS + 1, True)
     assert stat(crawled.log, "loop/longest_work_seconds") < MOST_WORK_SECONDS
 

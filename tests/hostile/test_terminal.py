@@ -23,6 +23,7 @@ from crawlerproject.rules.printable import printable, printable_json, printable_
 from crawlerproject.terminal import GuardedRecord, GuardedStream, json_text
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import Arena, Asked, answer, arena, page
+from tests.hostile.ledger import pays
 from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
 
@@ -177,6 +178,8 @@ def test_no_command_lets_a_control_character_through(crawled: tuple[Arena, Path]
 
     for told in ("\\x1b]0;owned\\x07", "\\u202e", "\\x9b31m"):
         assert told in seen, "the hostile values were not even there"
+    harm = sum(not is_clean(line) for line in seen.splitlines())
+    pays("escape sequences in every field", "the operator's terminal", harm, "lines with one", at_most=0)
 
 
 def test_no_command_needs_more_than_ascii(crawled: tuple[Arena, Path]) -> None:

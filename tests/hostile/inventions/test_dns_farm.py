@@ -21,6 +21,7 @@ import dns.rrset
 
 from crawlerproject.frontier.hosts.domain_turns import STANDING
 from tests.hostile.arena import Arena, Asked, Visit, arena, most_late_seconds, page
+from tests.hostile.ledger import pays
 
 FARM, FARM_ADDRESS, FARM_PAUSE_SECONDS = "wildcard-farm.com", "127.77.0.1", 0.1
 LATE, LATE_ADDRESS = "late.innocent-site.com", "127.78.0.1"
@@ -111,9 +112,10 @@ def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
         requests = len(_of_farm(web, robots=True))
         questions = sum(name.endswith(FARM) for name in server.asked)
         assert next(numbers) > 20 * requests, "the farm invented too little for this test to mean anything"
-        assert questions <= requests + STANDING
+        most = requests + STANDING
+        pays("a wildcard that invents names", "the name server", questions, "questions", at_most=most)
         assert max(in_memory) <= IN_MEMORY * 1.1 + LINKS
-        web.assert_undisturbed(least=20)
+        web.assert_undisturbed(least=20, during="a wildcard that invents names")
         first = min(visit.start for visit in web.of(LATE, robots=True))
         assert first - named_at[0] < most_late_seconds(), "a host of another domain waited behind the farm's"
 

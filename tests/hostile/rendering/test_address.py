@@ -10,6 +10,7 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena
+from tests.hostile.ledger import pays
 from tests.web import zygote
 from tests.web.profiles.apps import shell
 
@@ -70,6 +71,8 @@ def test_an_address_sees_one_request_at_a_time(crawled: tuple[Arena, Crawled]) -
         if after.start - before.end < IP_SECONDS - SEEN_SECONDS
     ]
     assert too_soon == []
+    least, gap = IP_SECONDS - SEEN_SECONDS, min(after.start - before.end for before, after in pairwise(visits))
+    pays("pages in the browser with files of one address", "the address", gap, "s between requests", at_least=least)
 
 
 def test_plain_pages_there_go_on_meanwhile(crawled: tuple[Arena, Crawled]) -> None:
@@ -79,7 +82,7 @@ def test_plain_pages_there_go_on_meanwhile(crawled: tuple[Arena, Crawled]) -> No
     between = [visit for visit in web.of("plain.test") if first.start < visit.start < last.start]
 
     assert len(between) >= 3
-    web.assert_undisturbed(least=20)
+    web.assert_undisturbed(least=20, during="pages in the browser with files of one address")
 
 
 def test_the_audit_recomputes_it_and_the_guard_saw_nothing(crawled: tuple[Arena, Crawled]) -> None:

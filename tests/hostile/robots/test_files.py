@@ -13,6 +13,7 @@ import pytest
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.running import scrapy
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
+from tests.hostile.ledger import pays
 from tests.robots_files import worst_file
 
 LINKS = 3_000
@@ -62,8 +63,9 @@ def test_the_dearest_rules_against_thousands_of_links(tmp_path: Path) -> None:
                 and len(web.of("innocent.test")) > 40
             ),
         )
-        web.assert_undisturbed(least=40)
-    assert longest_work_seconds(crawl) < MOST_WORK_SECONDS
+        web.assert_undisturbed(least=40, during="robots.txt with dear rules")
+    held = longest_work_seconds(crawl)
+    pays("robots.txt with dear rules", "the crawl", held, "s of one turn", at_most=MOST_WORK_SECONDS)
 
 
 # --- files that do not come whole, and pauses that never end --------------------------------------
@@ -208,4 +210,4 @@ def test_commands_and_progress_bear_it(crawled: tuple[Crawled, Arena]) -> None:
     assert "left-alone" in scrapy("hosts", "-s", f"CRAWL_DIR={crawl.folder}").stdout
     assert " pages/s" in crawl.log
     assert "Traceback" not in crawl.log
-    web.assert_undisturbed(least=40)
+    web.assert_undisturbed(least=40, during="robots.txt that drips, breaks off or asks for months")
