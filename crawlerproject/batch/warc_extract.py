@@ -46,6 +46,9 @@ PAGE_SCHEMA = pa.schema(
         ("warc_filename", pa.string()),
         ("warc_record_offset", pa.int64()),
         ("rendered", pa.bool_()),  # of what a browser made of the page
+        ("duplicate", pa.string()),  # exact, canonical or near; null of a page that repeated none when it was fetched
+        ("duplicate_of", pa.string()),
+        ("simhash", pa.string()),  # 16 hexadecimal digits, as in the metadata record; null of a text too short for one
     ]
 )
 """Of ``processed/pages``."""
@@ -143,6 +146,9 @@ class Writers:
                 "warc_filename": self._name,
                 "warc_record_offset": member.offset,
                 "rendered": capture.rendered,
+                "duplicate": notes.get("duplicate"),
+                "duplicate_of": notes.get("duplicate-of"),
+                "simhash": notes.get("simhash"),
             }
         )
         for link in page.links:

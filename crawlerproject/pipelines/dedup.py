@@ -9,7 +9,6 @@ from scrapy.exceptions import NotConfigured
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.items import Compared, FailedRender, FetchedPage
 from crawlerproject.pipelines import NOT_FOR_SCRAPY
 from crawlerproject.rules.archive.warc_records import payload_digest
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.frontier.learned.duplicates import DuplicateIndex
+    from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex
     from crawlerproject.items import Ending, PageText
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.runtime.stats import Stats
@@ -58,7 +57,7 @@ class DedupPipeline:
             payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
             ending.compared = self._compared(ending.lease.row, payload, outcome.text)
         if self._duplicates.others is not None:
-            await self._compare_elsewhere(ending)
+            await self._compare_elsewhere(ending, outcome.text.canonical)
         self._note(ending)
         if ending.compared.duplicate is not None:
             await _queue_behind(ending)
@@ -71,22 +70,23 @@ class DedupPipeline:
     def _repeated(
         self, row: QueuedPage, digest: bytes, canonical: Address | None, fingerprint: int | None
     ) -> Duplicate | None:
-        """Another's payload, what the page names as canonical, or nearly another's text."""
+        """Another's payload, or nearly another's text: of the page that it names as canonical, if of that one's."""
         if digest and (exact := self._duplicates.exact(digest, row.url)) is not None:
             return exact
-        if canonical is not None and canonical.key != row.page_key:
-            return Duplicate("canonical", canonical.url)
         if fingerprint is None:
             return None
+        made = Fingerprint(row.host, fingerprint, row.page_key)
         try:
-            return self._duplicates.near(Fingerprint(row.host, fingerprint, row.page_key))
+            named = self._duplicates.named(made, canonical) if canonical is not None else None
+            return named or self._duplicates.near(made)
         except StorageError:
             return None  # a page that is not compared is archived like any other
 
-    async def _compare_elsewhere(self, ending: Ending) -> None:
+    async def _compare_elsewhere(self, ending: Ending, canonical: Address | None) -> None:
         row, (_, fingerprint, found) = ending.lease.row, ending.compared
         if fingerprint is not None and found is None:
-            found = await self._duplicates.near_elsewhere(Fingerprint(row.host, fingerprint, row.page_key))
+            made = Fingerprint(row.host, fingerprint, row.page_key)
+            found = await self._duplicates.near_elsewhere(made, canonical)
             ending.compared = ending.compared._replace(duplicate=found)
 
     def _note(self, ending: Ending) -> None:
@@ -97,7 +97,7 @@ class DedupPipeline:
             return
         notes.append(("duplicate", found.kind))
         notes.append(("duplicate-of", found.url))
-        if found.kind == "near":
+        if found.kind != "exact":
             notes.append(("simhash-distance", str(found.bits)))
         self._stats.inc_value(f"duplicates/{found.kind}")
 

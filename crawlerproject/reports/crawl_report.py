@@ -34,6 +34,8 @@ _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
 _ROBOTS = "rtrim(coalesce(hop, ''), 'R') LIKE '%P'"
 # What a page needs to be seen, and what it asked for in the browser: no pages, as the limits of a crawl count them.
 _REQUISITE = "rtrim(coalesce(hop, ''), 'R') LIKE '%E'"
+# A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
+_PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
 _PAGES = "count(*) FILTER (status IS NOT NULL AND NOT robots AND NOT requisite) AS pages"
 # The extension of the last path segment, lower-case; '' when it has none.
 _EXTENSION = (
@@ -179,10 +181,16 @@ def _histogram(log: DuckDBPyConnection, values: str, bounds: Sequence[float]) ->
 
 
 def _duplicates(log: DuckDBPyConnection) -> list[Count]:
-    """Pages that repeat another, as the log marks them; exact ones also by their digest alone."""
+    """Pages by what they repeat, as the log marks them; each once, as it was last."""
     if "duplicate" not in [row["column_name"] for row in rows(log, "DESCRIBE a")]:
         return []
-    return _counts(log, "coalesce(duplicate, 'new')", "status = 200 AND NOT robots")
+    found = rows(
+        log,
+        "WITH p AS (SELECT arg_max_null(duplicate, time) AS duplicate FROM a"
+        f" WHERE {_PAGE} GROUP BY url) SELECT coalesce(duplicate, 'new') AS name, count(*) AS count FROM p"
+        " GROUP BY name ORDER BY count DESC, name",
+    )
+    return [Count(row["name"], row["count"]) for row in found]
 
 
 def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
@@ -211,11 +219,12 @@ def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     of the host had, on a page that is not marked as repeating another.
     """
     columns = [row["column_name"] for row in rows(log, "DESCRIBE a")]
-    repeats = "arg_max(duplicate, time) IS NOT NULL" if "duplicate" in columns else "false"
+    # Not arg_max, which passes over nulls: a page that repeated another once need not do so still.
+    repeats = "arg_max_null(duplicate, time) IS NOT NULL" if "duplicate" in columns else "false"
     return rows(
         log,
         f"WITH p AS (SELECT host, url, arg_max(digest, time) AS digest, sum(bytes)::BIGINT AS bytes,"
-        f" {repeats} AS repeats FROM a WHERE status = 200 AND NOT robots AND digest IS NOT NULL GROUP BY host, url)"
+        f" {repeats} AS repeats FROM a WHERE {_PAGE} GROUP BY host, url)"
         " SELECT host, count(*) AS pages, count(DISTINCT digest) FILTER (NOT repeats) AS new,"
         " sum(bytes)::BIGINT AS bytes, new / pages AS share FROM p GROUP BY host"
         " HAVING pages >= $enough AND share <= $most ORDER BY share, pages DESC, host LIMIT $first",

@@ -112,7 +112,7 @@ def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Ma
     )
     yield _plot("Hosts by state", [Count(state, count) for state, count in states.items()], "Hosts, at this moment.")
     yield _plot("File types", report.types, "Pages with status 200, by Content-Type.")
-    yield _plot("Near-duplicates", report.duplicates, "Pages with status 200, by what the log says of them.")
+    yield _plot("Near-duplicates", report.duplicates, "Pages, each as it was last, by what the log says of them.")
     yield _renders(report)
     yield _plot("Top errors", report.errors, "Attempts without an answer, by reason.")
     yield from _tables(report, traps)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,6 +19,7 @@ from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of, scrapy
 from tests.documents.pdfs import pdf, shown, stream
 from tests.warc_samples import exchange
+from tests.web.running import PROJECT
 
 ARTICLE = "Dies ist ein langer deutscher Satz über nichts, mit Kommas, und mit einem Ende. " * 20
 PAGE = f"<!doctype html><title>t</title><meta property='og:type' content='article'><body><main><p>{ARTICLE}</p></main>"
@@ -85,3 +89,29 @@ def test_without_resiliparse_that_is_said(folder: Path, monkeypatch: pytest.Monk
 
     assert done.returncode == 2
     assert "--main needs Resiliparse, which is not installed: pip install resiliparse" in done.stderr
+
+
+def test_what_a_page_repeats_has_columns_and_the_documented_queries_use_them(tmp_path: Path) -> None:
+    """All of docs/near-duplicates.md, run as they stand there."""
+    made = archive_of(tmp_path)
+    first, second = "http://a.test/first", "http://a.test/second"
+    notes = {
+        first: [("simhash", "ff00000000000001")],
+        second: [("simhash", "ff00000000000007"), ("duplicate", "near"), ("duplicate-of", first)],
+        "http://a.test/short": [],
+        "http://b.test/other": [("simhash", "ff00000000000001")],
+    }
+    for url, extra in notes.items():
+        made.write(exchange(), Context(url, extra=extra))
+    made.close()
+    columns = rows(tmp_path, tmp_path / "processed", Wanted())
+    queries = re.findall(r"(?s)```sql\n(.*?)```", (PROJECT / "docs" / "near-duplicates.md").read_text())
+    with contextlib.chdir(tmp_path), duckdb.connect() as engine:
+        once, most, pairs = (engine.sql(query.rstrip("; \n")).to_arrow_table().to_pylist() for query in queries)
+
+    found = {name: (row["simhash"], row["duplicate"], row["duplicate_of"]) for name, row in columns.items()}
+    assert found["second"] == ("ff00000000000007", "near", first)
+    assert found["short"] == (None, None, None)
+    assert {row["url"] for row in once} == set(notes) - {second}
+    assert most == [{"duplicate_of": first, "duplicate": "near", "pages": 1}]
+    assert pairs == [{"url": first, "other": second, "distance": 2}]

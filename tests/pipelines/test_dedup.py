@@ -55,15 +55,36 @@ def test_the_same_bytes(bench: Bench) -> None:
     assert bench.stats["duplicates/exact"] == 1
 
 
-def test_what_the_page_says_itself(bench: Bench) -> None:
-    """rel=canonical to another page; to itself it says nothing."""
-    named = parse(f"{HOST}/named")
-    first = ended(bench, body=b"1", text=b"", canonical=named)
-    own = ended(bench, body=b"2", text=b"", canonical=parse(f"{HOST}/1"))
+def test_a_canonical_that_was_never_fetched_says_nothing(bench: Bench) -> None:
+    """As of a mirror, all of whose pages name their originals elsewhere: their texts are compared as any."""
+    elsewhere = parse("http://original.test/1")
+    pages = [
+        ended(bench, body=b"1", text=TEXT, canonical=elsewhere),
+        ended(bench, body=b"2", text=TEXT[::-1], canonical=elsewhere),
+        ended(bench, body=b"3", text=TEXT + b" one more", canonical=elsewhere),
+    ]
 
-    assert first.compared.duplicate is not None
-    assert (first.compared.duplicate.kind, first.compared.duplicate.url) == ("canonical", named.url)
-    assert own.compared.duplicate is None
+    assert [page.compared.duplicate for page in pages[:2]] == [None, None]
+    found = pages[2].compared.duplicate
+    assert found is not None
+    assert (found.kind, found.url) == ("near", pages[0].lease.row.url)
+
+
+def test_a_canonical_counts_where_it_was_fetched_and_says_nearly_the_same(bench: Bench) -> None:
+    """Of two pages that name it the one with its text; the other is new, and so is one that names itself."""
+    bench.add(f"{HOST}/3")
+    first = ended(bench, body=b"1", text=TEXT, canonical=parse(f"{HOST}/0"))
+    named = parse(first.lease.row.url)
+    same = ended(bench, body=b"2", text=TEXT + b" one more", canonical=named)
+    other = ended(bench, body=b"3", text=TEXT[::-1], canonical=named)
+    short = ended(bench, body=b"4", text=b"too short to be compared", canonical=named)
+
+    assert [page.compared.duplicate for page in (first, other, short)] == [None, None, None]
+    found = same.compared.duplicate
+    assert found is not None
+    assert (found.kind, found.url) == ("canonical", named.url)
+    assert ("simhash-distance", str(found.bits)) in same.notes
+    assert bench.stats["duplicates/canonical"] == 1
 
 
 def test_nearly_the_same_text(bench: Bench) -> None:

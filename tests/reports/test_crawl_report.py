@@ -80,6 +80,24 @@ def test_a_host_that_repeats_itself_is_listed(tmp_path: Path) -> None:
     assert [(row["host"], row["new"], row["pages"]) for row in found] == [("same.test", 1, 10), ("near.test", 4, 10)]
 
 
+def test_new_is_what_a_page_is_now(tmp_path: Path) -> None:
+    """As it was visited last; what belongs to a page is none. Of one that was rendered the browser's text counts."""
+    was = [attempt(number, "was.test", f"W{number}", duplicate="canonical") for number in range(10)]
+    now = [attempt(100 + number, "was.test", f"X{number}", url=each.url) for number, each in enumerate(was)]
+    shells = [attempt(200 + number, "app.test", "SHELL") for number in range(10)]
+    shown = [
+        attempt(300 + n, "app.test", f"DOM{n}", url=each.url, status=None, reason="rendered", rendered=True,
+                duplicate="near" if n == 9 else "")
+        for n, each in enumerate(shells)
+    ]  # fmt: skip
+    scripts = [attempt(400 + number, "app.test", "JS", hop="LE") for number in range(50)]
+
+    found = report(tmp_path, *was, *now, *shells, *shown, *scripts)
+
+    assert found.stale_hosts == []
+    assert {each.name: each.number for each in found.duplicates} == {"new": 19, "near": 1}
+
+
 def test_axes_have_units(tmp_path: Path) -> None:
     """Rates, not counts of intervals of unsaid length: one page a second is one page a second."""
     found = report(

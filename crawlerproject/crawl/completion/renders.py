@@ -56,7 +56,7 @@ class RenderCompletion:
     def end(self, ending: Ending, outcome: Render, written: Written | None) -> None:
         """Log a render, learn what it gained and end its lease."""
         frontier, lease, rendered = self._frontier, ending.lease, outcome.rendered
-        row, renders, now = lease.row, frontier.renders, self._run.now()
+        row, renders, now, duplicate = lease.row, frontier.renders, self._run.now(), ending.compared.duplicate
         self._records.log(
             Attempt(
                 rendered.started_at if rendered and rendered.started_at else lease.leased_at,
@@ -75,6 +75,8 @@ class RenderCompletion:
                 error=outcome.error,
                 tries=row.tries,
                 rendered=True,
+                duplicate=duplicate.kind if duplicate else "",
+                duplicate_of=duplicate.url if duplicate else "",
             ),
             now,
         )

@@ -8,12 +8,15 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.duplicates.nearest import near
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
 from crawlerproject.stores.texts import NearText
+
+if TYPE_CHECKING:
+    from crawlerproject.rules.url.urls import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,9 @@ class NearBits:
 class Duplicate:
     """What a page repeats."""
 
-    kind: str  # "exact": its payload; "canonical": it says so itself; "near": its text, but for a few bits
+    kind: (
+        str  # "exact": its payload; "near": its text, but for a few bits; "canonical": likewise, and it says so itself
+    )
     url: str  # of the page that it repeats
     bits: int = 0  # in which the fingerprints differ
 
@@ -95,10 +100,31 @@ class DuplicateIndex:
             or (self._stored(made, "", across) if self.others is None else None)
         )
 
-    async def near_elsewhere(self, made: Fingerprint) -> Duplicate | None:
+    def named(self, made: Fingerprint, canonical: Address) -> Duplicate | None:
+        """The page that one names as its canonical; None unless that is archived and its text is near, on any host.
+
+        What is named is often not there, or another page: the same front page on all of a site, the site that a mirror
+        was copied from.
+        """
+        if canonical.key == made.key or (self.others is not None and canonical.host != made.host):
+            return None  # itself; or a page that another worker may have, which ``near_elsewhere`` knows
+        within = self._reach.within_host
+        for value, key, url in self._fingerprints.get(canonical.host, []):
+            if key == canonical.key and (bits := (value ^ made.value).bit_count()) <= within:
+                return Duplicate("canonical", url, bits)
+        record = self._store.page(canonical.key, canonical.host)
+        if record is None:
+            return None
+        near = self._store.near(canonical.host, made.value, within)
+        return next((Duplicate("canonical", record.url, bits) for bits, key in near if key == canonical.key), None)
+
+    async def near_elsewhere(self, made: Fingerprint, canonical: Address | None = None) -> Duplicate | None:
         """As ``near``, of all hosts of a fleet."""
         found = await self.others.near(made) if self.others is not None else None
-        return None if found is None else Duplicate("near", found.url, found.bits)
+        if found is None:
+            return None
+        named = canonical is not None and canonical.key == found.key
+        return Duplicate("canonical" if named else "near", found.url, found.bits)
 
     def _unstored(self, made: Fingerprint, pages: list[_Unstored], reach_bits: int) -> Duplicate | None:
         wanted = made.value

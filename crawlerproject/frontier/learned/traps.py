@@ -196,7 +196,7 @@ def _say(host: str, trapped: Trapped | None) -> None:
 
 
 def _repeated(visit: Visit) -> str:
-    """The URL of another page of the host that says nearly the same; what a page says of itself may be a mistake."""
+    """The URL of another page of the host that says nearly the same; a site that names it as canonical sets no trap."""
     found = visit.repeats
     if found is None or found.kind == "canonical" or host_key(found.url) != visit.row.host:
         return ""

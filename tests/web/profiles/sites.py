@@ -156,13 +156,18 @@ def _copies(world: World) -> list[str]:
         link = f"/after-near/{number}"
         _html(world, site, path, [link], body=f"<p>{text('near', 300)} Printed on day {number}.</p>")
         _html(world, site, link, [])
+    named = [f"/named/{number}" for number in range(5)]
+    canonical = f'<link rel="canonical" href="{named[0]}">'
+    for number, path in enumerate(named):
+        body = f"<p>{text('named' if number < 4 else 'another', 300)} Printed on day {number}.</p>"
+        _html(world, site, path, [], body=body, head=canonical, follow=named[:1])
     _html(world, site, "/last", ["/after-last"])
     _html(world, site, "/after-last", [])
     spellings = ["/list?a=1&b=2", "/list?b=2&a=1", "/list?a=1&b=2&utm_source=letter", "/list?a=1&b=2&fbclid=xyz"]
     for path in spellings:
         site.pages[path] = Page(answer(page_html("one list")))
     world.aliases.append(frozenset(world.url(site.host, path) for path in spellings))
-    return [_html(world, site, "/", [*exact, *near, *spellings, "/last", "/exact/0#part", "/exact/1#part"])]
+    return [_html(world, site, "/", [*exact, *near, *named, *spellings, "/last", "/exact/0#part", "/exact/1#part"])]
 
 
 def _slow(world: World) -> list[str]:
