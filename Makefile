@@ -4,6 +4,7 @@
 # make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
+# make conformance  the tests of peers and standards against ours, as they publish them (ARGS="robots" runs one suite)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # make alerts  the alert rules, checked and tested by Debian's promtool; rules and dashboard asked of a crawl
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
@@ -25,6 +26,7 @@ TOOLS := .venv-tools
 TOOLS_READY := $(TOOLS)/.ready
 PEERS := .venv-bench
 ENGINES := .venv-engines
+CONFORMANCE := .venv-conformance
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
 # Debian packages that the tests drive as separate programs.
@@ -36,7 +38,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt check format deploy packages browser bench native fuzz lock alerts audit
+.PHONY: help crawl test hostile hunt conformance bench-conformance check format deploy packages browser bench native fuzz lock alerts audit
 .DEFAULT_GOAL := help
 
 help:
@@ -96,6 +98,21 @@ $(ENGINES)/.ready: requirements-engines.txt | $(READY)
 	@$(ENGINES)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-engines.txt
 	@for name in $(VENV) $(ENGINES); do $$name/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; done | { \
 		read -r ours; read -r theirs; echo "$$ours" > "$$theirs/crawler.pth"; }
+	@touch $@
+
+conformance bench-conformance: $(DEV_READY) native $(CONFORMANCE)/.ready
+	@$(CONFORMANCE)/bin/python -m benchmarks.conformance $(ARGS)
+
+# The peers beside the packages of .venv, and their sources with the tests in them: never committed, always as published.
+$(CONFORMANCE)/.ready: requirements-conformance.txt requirements-conformance-sources.txt | $(DEV_READY)
+	@echo "Preparing $(CONFORMANCE) with peers and their tests (half a minute, the first time only)"
+	@rm -rf $(CONFORMANCE) && $(PY) -m venv $(CONFORMANCE)
+	@for name in $(VENV) $(CONFORMANCE); do $$name/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; done | { \
+		read -r ours; read -r theirs; echo "$$ours" > "$$theirs/crawler.pth"; }
+	@$(CONFORMANCE)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r requirements-conformance.txt
+	@mkdir $(CONFORMANCE)/sources && cd $(CONFORMANCE)/sources && ../bin/python -m pip download -qq --disable-pip-version-check \
+		--no-deps --no-build-isolation --no-binary :all: --require-hashes -r ../../requirements-conformance-sources.txt
+	@cd $(CONFORMANCE)/sources && for archive in *.tar.gz; do tar -xzf "$$archive" && rm "$$archive"; done
 	@touch $@
 
 # Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].

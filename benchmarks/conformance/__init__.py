@@ -1,0 +1,1 @@
+"""Cases of peers and standards, run against ours: `make conformance`."""
