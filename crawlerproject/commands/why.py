@@ -8,7 +8,7 @@ from typing import Any
 
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.archived_page import ArchivedPage
+from crawlerproject.inspection.archived_page import ArchivedPage, archived_notes
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
@@ -18,6 +18,9 @@ from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json
+
+# Lines of a capture's metadata record that say why it was treated as it was, and no log line has.
+_NOTES = ("challenge", "wall-marks")
 
 
 class Command(InspectCommand):
@@ -126,6 +129,9 @@ def _add_log(crawl: CrawlView, found: UrlState) -> None:
         place = {name: capture[name] for name in ("warc", "offset", "length")}
         text = f"{place['warc']} at byte {place['offset']}, {place['length']} bytes"
         found.facts["capture"] = Said(text, **place)
+        noted = (archived_notes(folder.warc, capture) for folder in crawl.folders)
+        notes = next(filter(None, noted), {})  # one of several workers' folders has the file
+        found.facts |= {name.replace("-", "_"): notes[name] for name in _NOTES if name in notes}
 
 
 def _attempt(name: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -35,9 +35,9 @@ _REST_TRIES = 5
 _SERVER_ERROR_TRIES = 2
 # A page whose body broke off has lost links: it gets one try more (wget and Heritrix go on for twenty and thirty).
 _CUT_TRIES = 2
-# Walls in a row that are the pages' alone at a host that has shown as many pages: a page of a forum may have so many
-# links to its walled login (ours).
-_MOST_WALLED_PAGES = 20
+# Walls in a row that are the pages' alone at a host that has shown a page, and at one that has shown as many: login,
+# account and basket are in every menu; a page of a forum has a link to its login with each post (ours).
+_LEAST_WALLED_PAGES, _MOST_WALLED_PAGES = 5, 20
 # Hosts that are remembered for cutting every answer, as a wrong Content-Length does, and for walls in a row. Then all
 # are forgotten (ours).
 _MOST_REMEMBERED = 10_000
@@ -194,9 +194,10 @@ class HostPoliteness:
         return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _SERVER_ERROR_TRIES)
 
     def _before_pages_alone(self, host: Host) -> bool:
-        """Whether a wall stands before pages of an open host: it has shown as many others as walls came in a row."""
+        """Whether a wall stands before pages of an open host: it has shown others, and few walls came in a row."""
         walls = self._walled.pop(host.name, 0) + 1
-        if host.failures or walls > min(host.pages - walls, _MOST_WALLED_PAGES):
+        shown = host.pages - walls
+        if host.failures or shown <= 0 or walls > min(max(shown, _LEAST_WALLED_PAGES), _MOST_WALLED_PAGES):
             return False
         if len(self._walled) >= _MOST_REMEMBERED:
             self._walled.clear()

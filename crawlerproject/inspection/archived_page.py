@@ -14,6 +14,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.encoding import decode as decode_text
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.url.urls import Base
+from crawlerproject.stores.archive.warc_reader import notes_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
 
 
@@ -55,12 +56,20 @@ class ArchivedPage:
                 yield address.key
 
 
+def archived_notes(warc_folder: Path, attempt: dict[str, Any]) -> dict[str, str]:
+    """What the metadata record of the capture or render that a log line names says; none when it is not there."""
+    path = _file(warc_folder, attempt)
+    return {} if path is None else notes_at(path, attempt["offset"])
+
+
 def _response(folder: Path, attempt: dict[str, Any]) -> Member | None:
     """The response record that the log line points to; None when its file is not there or not good."""
-    if not attempt["warc"]:
-        return None
-    for path in (folder / attempt["warc"], folder / f"{attempt['warc']}{OPEN_SUFFIX}"):
-        if path.exists():
-            member = next(walk_file(path, attempt["offset"]), None)
-            return member if isinstance(member, Member) else None
-    return None
+    path = _file(folder, attempt)
+    member = None if path is None else next(walk_file(path, attempt["offset"]), None)
+    return member if isinstance(member, Member) else None
+
+
+def _file(folder: Path, attempt: dict[str, Any]) -> Path | None:
+    """The WARC file that a log line names, if it is there."""
+    names = (attempt["warc"], f"{attempt['warc']}{OPEN_SUFFIX}") if attempt["warc"] else ()
+    return next((folder / name for name in names if (folder / name).exists()), None)

@@ -84,6 +84,8 @@ def page_notes(facts: PageFacts) -> list[tuple[str, str]]:
     notes = [("charset-detected", facts.encoding)]
     if facts.canonical is not None:
         notes.append(("canonical", facts.canonical.url))
+    if facts.unparsed:
+        notes.append(("unparsed", "parser-bomb"))
     if facts.noindex:
         notes.append(("robots-meta", "noindex"))
     if facts.nofollow:

@@ -33,6 +33,9 @@ LINKS_A_PART = 500
 """Unpickled in half a millisecond, queued in five."""
 
 
+_BOMB = "parser bomb: to parse it would take far longer than its size does; its links are not followed"
+
+
 class Kind(StrEnum):
     """How a body is read."""
 
@@ -69,8 +72,9 @@ class ReadPage:
     changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that changed, and when
     requisites: Sequence[DiscoveredUrl] = ()  # what it needs to be seen
     foreign: int = 0  # entries of a sitemap that it may not speak for
-    flaw: str = ""  # of a sitemap or feed
+    flaw: str = ""  # of a sitemap or feed; of a page, why it was not parsed
     challenge: str = ""  # whose anti-bot wall it is
+    wall_marks: str = ""  # what it has of such walls, for people; it may be a page all the same
     unread: str = ""  # why it could not be read
     fault: bool = False  # by a fault of ours
 
@@ -98,6 +102,7 @@ def read_facts(job: Job, facts: PageFacts, body: bytes) -> ReadPage:
         PLAIN if whole else judge(facts.shell, body),
         text_marks(facts.title, facts.text, job.url),
         found=linked(job.row, facts),
+        flaw=_BOMB if facts.unparsed else "",
     )
 
 
@@ -123,7 +128,8 @@ def needed(job: Job, facts: PageFacts, body: bytes, most_css_characters: int) ->
 
 def _frame(job: Job, body: bytes) -> ReadPage:
     facts = read_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
-    return ReadPage(requisites=needed(job, facts, body, MAX_HTML_BYTES) or ())
+    wanted = needed(job, facts, body, MAX_HTML_BYTES) or ()
+    return ReadPage(requisites=wanted, flaw=_BOMB if facts.unparsed else "")
 
 
 def _sheet(job: Job, body: bytes) -> ReadPage:

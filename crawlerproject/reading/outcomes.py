@@ -54,9 +54,9 @@ class Outcomes:
             page = page._replace(error=read.unread, notes=[*page.notes, ("unread", read.unread)])
         elif response.status == 200:
             page = self._with_content(page, row, response, read, to_render=to_render)
-        if read.challenge:
-            page = page._replace(reason=Reason.CHALLENGE, notes=[*page.notes, ("challenge", read.challenge)])
-        return page
+        if read.wall_marks or read.challenge:
+            page = page._replace(notes=[*page.notes, *_wall_notes(read)])
+        return page._replace(reason=Reason.CHALLENGE) if read.challenge else page
 
     def _with_sitemaps(self, page: FetchedPage, row: QueuedPage) -> FetchedPage:
         if not (self._sitemaps and page.wire.status == 200 and page.usable):
@@ -91,13 +91,17 @@ def rendered_page(row: QueuedPage, rendered: Rendered, read: ReadPage) -> Render
     """The outcome of a render: the links of the page as its scripts left it, and where they wanted to go."""
     if read.facts is None:
         return RenderedPage(Reason.RENDERED, rendered, read.unread, [("unread", read.unread)])
-    notes: list[Note] = page_notes(read.facts)
-    if read.challenge:
-        notes.append(("challenge", read.challenge))
+    notes: list[Note] = [*page_notes(read.facts), *_wall_notes(read)]
     found = read.found if read.facts.nofollow else [*read.found, *navigated(row, rendered.navigations)]
     reason = Reason.CHALLENGE if read.challenge else Reason.RENDERED
     gained = read.facts.words, read.links
-    return RenderedPage(reason, rendered, "", notes, found, text_of(read), gained, read.requisites)
+    return RenderedPage(reason, rendered, read.flaw, notes, found, text_of(read), gained, read.requisites)
+
+
+def _wall_notes(read: ReadPage) -> list[Note]:
+    """What a page has of anti-bot walls, and whose wall it is, as lines of the metadata record."""
+    marks = [("wall-marks", read.wall_marks)] if read.wall_marks else []
+    return [*marks, ("challenge", read.challenge)] if read.challenge else marks
 
 
 def text_of(read: ReadPage) -> PageText | None:

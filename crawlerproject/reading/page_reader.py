@@ -15,13 +15,13 @@ from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
 from crawlerproject.rules.page.style_sheets import LIGHT_CSS_CHARACTERS, asks
-from crawlerproject.rules.rendering.challenge import HEADERS, challenge
+from crawlerproject.rules.rendering.challenge import HEADERS, MORE_HEADERS, looks_short, wall
 from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_SITEMAP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from scrapy.http import Response
+    from scrapy.http import Headers, Response
     from scrapy.settings import BaseSettings
 
     from crawlerproject.frontier.lease import Lease
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WALL_HEADERS = [(name, name.title().encode()) for name in HEADERS]
+_WALL_HEADERS = frozenset(name.title().encode() for name in HEADERS)
+_ALL_WALL_HEADERS = [(name, name.title().encode()) for name in sorted(HEADERS | MORE_HEADERS)]
 # Sitemaps and feeds up to this size are read in place: 500 entries, 10 ms. Compressed ones may hold a thousand times
 # their size.
 _LIGHT_LIST_BYTES = 64 * 1024
@@ -115,10 +116,12 @@ class PageReader:
             if light is None:
                 return self._read_apart(job, response)
             page = light
-        if body and is_html(content_type, body):
-            # HTML in place of a sitemap may be a wall, or a page that mentions one: the word count tells them apart.
-            facts = _light_facts(job, body) if kind is Kind.SITEMAP else page.facts
-            page.challenge = _wall(response, facts)
+        html = bool(body) and is_html(content_type, body)
+        if html and kind is Kind.SITEMAP:
+            # It may be a wall, or a page that mentions one: what it says tells them apart.
+            _look_for_wall(page, response, _light_facts(job, body), html=True)
+        else:
+            _look_for_wall(page, response, page.facts, html=html)
         return page
 
     def close(self) -> None:
@@ -134,9 +137,10 @@ class PageReader:
             self._stats.inc_value("reading/failed")
             known = {"url": job.row.url, "host": job.row.host}
             logger.warning("%r: %s; it is archived, and its links are not followed", job.row.url, error, extra=known)
-        if job.kind is Kind.HTML:
-            with self._marks.reading(job.row):
-                page.challenge = _wall(response, page.facts)
+        if page.facts is not None and page.facts.unparsed:
+            self._stats.inc_value("reading/parser_bomb")
+        with self._marks.reading(job.row):
+            _look_for_wall(page, response, page.facts, html=job.kind is Kind.HTML)
         return page
 
 
@@ -218,7 +222,21 @@ def _x_robots(response: Response) -> list[str]:
     return [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
 
 
-def _wall(response: Response, facts: PageFacts | None) -> str:
-    """The vendor whose anti-bot wall an HTML response is; "" for a page."""
-    headers = {name: value for name, known_as in _WALL_HEADERS if (value := header(response.headers, known_as))}
-    return challenge(response.status, headers, response.body, facts.words if facts else None)
+def _look_for_wall(page: ReadPage, response: Response, facts: PageFacts | None, *, html: bool) -> None:
+    """Note whose anti-bot wall the response is, if any; ``facts`` of one that was parsed."""
+    status, body, headers = response.status, b"", response.headers
+    if html:
+        words, links = (facts.words, len(facts.links) + facts.nofollow_links) if facts else (None, 0)
+        if looks_short(status, len(response.body), words, links):
+            body = response.body
+    if not body and _WALL_HEADERS.isdisjoint(dict.keys(headers)):
+        return
+    found = {name: value for name, known_as in _ALL_WALL_HEADERS if (value := _all_of(headers, known_as)) is not None}
+    shown = facts.text if facts else b""
+    page.challenge, page.wall_marks = wall(status, found, body, response.url, shown)
+
+
+def _all_of(headers: Headers, name: bytes) -> str | None:
+    """All values of a header; None when there is none."""
+    values = dict.get(headers, name)
+    return None if values is None else "\n".join([value.decode("latin-1") for value in values])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 from crawlerproject.inspection.archived_response import archived_at
 from crawlerproject.reports.warc_check import is_ours
 from crawlerproject.rules.archive.warc_members import Flaw, Member
-from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
+from crawlerproject.stores.archive.warc_reader import Progress, first_member, members, notes_of
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import removed_from
 from crawlerproject.stores.logs.request_log import read_log
@@ -31,7 +30,6 @@ _NEEDED = ("url", "time", "end")
 # Lines and captures are written in one order, but for pages that waited for room on the disk.
 _LINES_AHEAD = 1000
 _GONE = -1  # the number of a file that is not there
-_FIELD = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 
 
 @dataclass(slots=True)
@@ -262,6 +260,6 @@ def _walked(warcs: dict[int, Path], progress: Progress) -> Iterator[Capture]:
             if member.kind in _ANSWERS:
                 found = Capture(path, number, member)
             elif member.kind == "metadata" and found is not None:
-                found.notes = dict(_FIELD.findall(member.block.decode("utf-8", "replace")))
+                found.notes = notes_of(member)
                 yield found
                 found = None

@@ -87,6 +87,9 @@ def test_no_page_holds_the_loop(tmp_path: Path, bodies: dict[str, bytes]) -> Non
     large = [row for row in lines if row["bytes"] > 10_000 and row["host"].startswith("big.test")]
     assert {row["reason"] for row in large} == {"fetched"}
     assert all(row["warc"] for row in large)
+    bombs = {row["url"].rpartition("/")[2] for row in large if row["error"] and row["error"].startswith("parser bomb")}
+    assert bombs >= {"options", "options-packed", "hidden-attributes"}
+    assert stat(crawled.log, "reading/parser_bomb") == len(bombs)
     assert stat(crawled.log, "reading/html") >= 10
     held, most = stat(crawled.log, "loop/longest_work_seconds"), MOST_HELD_SECONDS * slowness()
     pays("pages of 5 MB in dear shapes", "the crawl", held, "s of one turn", at_most=most)

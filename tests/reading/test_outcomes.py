@@ -90,6 +90,29 @@ def test_a_robots_txt_that_is_not_there_names_nothing() -> None:
     assert fetched(ReadPage(), status=404, flags=FLAG_ROBOTS, body=ROBOTS).found == ()
 
 
+def test_a_parser_bomb_says_so() -> None:
+    """In the log by its error, in the metadata by a note; it stands without links."""
+    read = read_of(b"<a href=/1>1</a><p " + b" ".join(b"a%d" % number for number in range(2_000)) + b">")
+    page = fetched(read)
+
+    assert (page.reason, page.found) == (Reason.FETCHED, [])
+    assert page.error.startswith("parser bomb: ")
+    assert ("unparsed", "parser-bomb") in page.notes
+    assert rendered_page(row_of(), Rendered(URL), read).error == page.error
+
+
+@pytest.mark.parametrize(("status", "reason"), [(200, Reason.FETCHED), (404, Reason.HTTP_ERROR)])
+def test_soft_marks_of_walls_are_noted(status: int, reason: Reason) -> None:
+    """And nothing else."""
+    read = read_of() if status == 200 else ReadPage()
+    read.wall_marks = "datadome: x-datadome"
+    page = fetched(read, status=status)
+
+    assert (page.reason, page.notes[-1], page.error) == (reason, ("wall-marks", "datadome: x-datadome"), "")
+    if status == 200:
+        assert ("wall-marks", "datadome: x-datadome") in rendered_page(row_of(), Rendered(URL), read).notes
+
+
 def test_what_could_not_be_read_is_noted() -> None:
     """The page stands without links."""
     page = fetched(ReadPage(unread="could not be read in 1 s"))

@@ -28,7 +28,10 @@ PAGE = f"<title>one</title><p>{WORDS}<a href=/1>1</a><a href=/2>2</a><a href=/3>
 SHELL = (
     b"<div id=root></div><noscript>You need to enable JavaScript</noscript><script src=/assets/index-abc.js></script>"
 )
-WALL = b"<title>Just a moment</title><script>window._cf_chl_opt = {}</script>"
+WALL = (
+    b"<title>Just a moment</title><script>window._cf_chl_opt = {}</script>"
+    b"<script src='/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'></script>"
+)
 SITEMAP = b"<urlset><url><loc>http://a.test/1</loc><lastmod>2026-01-02</lastmod></url></urlset>"
 FEED = (
     b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='http://hub.test/'/>"
@@ -182,7 +185,7 @@ def test_a_wall_is_known(bench: Bench, status: int) -> None:
     """Whatever its status; in a sitemap's place too."""
     assert bench.read(html(WALL, status)).challenge == "cloudflare"
     assert bench.read(html(WALL, status), FLAG_SITEMAP).challenge == "cloudflare"
-    assert bench.read(html(b"", status, **{"Cf-Mitigated": "challenge"})).challenge == ""
+    assert bench.read(html(b"", status, **{"Cf-Mitigated": "challenge"})).challenge == "cloudflare"
 
 
 def test_a_page_that_speaks_of_walls_is_none(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from crawlerproject.rules.page.main_text import main_text
 from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
-from crawlerproject.rules.rendering.challenge import challenge
+from crawlerproject.rules.rendering.challenge import wall
 from crawlerproject.rules.rendering.triage import triage
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.traps.path_shapes import trap
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "triage": lambda body: triage(SCRIPTED + body, "text/html"),
     "text of a page": lambda body: read_page(body, url=URL, content_type="text/html", structured=True),
     "article of a page": lambda body: main_text(body, "text/html"),
-    "challenge": lambda body: challenge(200, {"cf-mitigated": body.decode("latin-1")}, body[:65_536]),
+    "wall": lambda body: wall(200, {"cf-mitigated": body.decode("latin-1")}, body[:65_536]),
     "sitemap": lambda body: read_sitemap(b"<?xml version='1.0'?><urlset>" + body),
     "sitemap as text": lambda body: read_sitemap(b"http://a.test/\n" + body),
     "sitemap, compressed": lambda body: read_sitemap(gzip.compress(b"<urlset>" + 8 * body, 1)),

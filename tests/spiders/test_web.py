@@ -217,7 +217,7 @@ def test_what_the_browser_made_of_a_page(line: Line) -> None:
 def test_a_render_that_shows_a_wall(line: Line) -> None:
     """It is obeyed like any."""
     lease = lease_with(line, FLAG_RENDER)
-    body = "<script>window._cf_chl_opt = {}</script>"
+    body = "<script>window._cf_chl_opt = {}; a = '/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'</script>"
     line.respond(lease, html(lease, body), wire=None, rendered=Rendered(lease.row.url))
 
     assert line.last.outcome.reason is Reason.CHALLENGE

@@ -1,52 +1,176 @@
 """Recognises an anti-bot wall: a page that asks for proof of being human. It is recorded and obeyed, never evaded.
 
-Marks are what the common walls themselves send: their headers, or script and element names of their interstitials.
+A wall needs evidence that no ordinary page has. Vendors put snippets, headers and cookies into every page that they
+protect, sites have captchas in their forms, and a search shows what was looked for: such marks are soft. They are
+recorded, and do nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
 
-# What walls answer with; a 200 that is a wall has next to no words of its own.
-_STATUSES = (200, 202, 401, 403, 405, 429, 503)
-# Larger pages are no interstitials (the largest we know of has about 30 KB); ordinary ones may talk about walls.
+# Larger pages are no interstitials: the largest we know of (Cloudflare's) has about 30 KB.
 _MAX_BYTES = 65_536
-_MAX_WORDS = 150
+# A page with status 200 that says more or leads further is a page. The wordiest wall with that status, Anubis's, has
+# some 200 words and six links.
+_MAX_WORDS = 250
+_MAX_LINKS = 10
 
-# Header name in lower case, part of its value -> whose wall.
-_HEADERS = (
-    ("cf-mitigated", "challenge", "cloudflare"),
-    ("x-amzn-waf-action", "challenge", "aws waf"),
-    ("x-amzn-waf-action", "captcha", "aws waf"),
-    ("x-datadome", "protected", "datadome"),
-)
-HEADERS = frozenset(name for name, _, _ in _HEADERS)
-"""In lower case: the headers that ``challenge`` looks at."""
+# What walls answer with beside 200. 412 and 416: walls by Ruishu and Distil; 418 and 428: proofs of work.
+_REFUSING = frozenset({202, 401, 403, 405, 406, 412, 416, 418, 428, 429, 503})
+_FORBIDDEN = frozenset({403})
+_ANY = _REFUSING | {200}
+_WALL, _SOFT = True, False
+# Where marks were found that no documentation describes.
+_SEEN = "answers of such sites that crawlers keep in their tests"
+_REPORTED = "block pages that users of WhatWaf sent in"
+_WAFW00F = "wafw00f's list"
+
+
+class _Mark(NamedTuple):
+    """Of an answer that has all that is named; a header alone counts with any status."""
+
+    vendor: str
+    wall: bool  # evidence, or soft
+    statuses: frozenset[int]
+    header: str  # "name: a part of its value", in lower case
+    body: tuple[bytes, ...]  # as the vendor spells it; where the page shows the first, or its URL has it, it is quoted
+    source: str  # where it is described, or was seen
+
+    def __str__(self) -> str:
+        parts = [self.header.removesuffix(":")] if self.header else []
+        return f"{self.vendor}: " + " + ".join([*parts, *(part.decode() for part in self.body)])
+
+
 _MARKS = (
-    (b"/cdn-cgi/challenge-platform/", "cloudflare"),
-    (b"cf-browser-verification", "cloudflare"),
-    (b"cf_chl_opt", "cloudflare"),
-    (b"_incapsula_resource", "imperva"),
-    (b"px-captcha", "perimeterx"),
-    (b"captcha-delivery.com", "datadome"),
-    (b"awswafintegration", "aws waf"),
-    (b"ddos-guard", "ddos-guard"),
-    (b"sucuri_cloudproxy_js", "sucuri"),
-    (b"geetest_challenge", "geetest"),
-    (b"akamai/sec_cpt", "akamai"),
-    (b"/_sec/cp_challenge/", "akamai"),
-    (b"checking your browser before accessing", "unnamed"),
+    _Mark("cloudflare", _WALL, _ANY, "cf-mitigated: challenge", (), "Cloudflare docs, Detect a Challenge Page"),
+    _Mark("cloudflare", _WALL, _ANY, "", (b"_cf_chl_opt", b"/challenge-platform/h/", b"/orchestrate/"), _SEEN),
+    _Mark("cloudflare", _WALL, _REFUSING, "", (b"_cf_chl_opt",), _SEEN),
+    _Mark("cloudflare", _WALL, _REFUSING, "", (b"/cdn-cgi/challenge-platform/h/", b"/orchestrate/"), _SEEN),
+    _Mark("cloudflare", _WALL, _REFUSING, "", (b"cf-browser-verification",), _SEEN),
+    _Mark("cloudflare", _WALL, _FORBIDDEN, "", (b'id="cf-error-details"',), _REPORTED),
+    _Mark("cloudflare", _SOFT, _ANY, "", (b"/cdn-cgi/challenge-platform/",), "Cloudflare docs, JavaScript Detections"),
+    _Mark("cloudflare", _SOFT, _ANY, "", (b"challenges.cloudflare.com/turnstile/",), "Cloudflare docs, Turnstile"),
+    _Mark("cloudflare", _SOFT, _ANY, "set-cookie: __cf_bm=", (), "Cloudflare docs, Cookies"),
+    _Mark("imperva", _WALL, _ANY, "", (b"/_Incapsula_Resource?", b"incident_id="), _REPORTED),
+    _Mark("imperva", _WALL, _ANY, "", (b"/_Incapsula_Resource?", b"Incapsula incident ID"), _SEEN),
+    _Mark("imperva", _WALL, _ANY, "", (b"<title>Pardon Our Interruption", b"made us think"), _SEEN),
+    _Mark("imperva", _SOFT, _ANY, "", (b"/_Incapsula_Resource?SWJIYLWA=",), _SEEN),
+    _Mark("imperva", _SOFT, _ANY, "set-cookie: incap_ses_", (), _SEEN),
+    _Mark("datadome", _WALL, _ANY, "x-dd-b:", (), "DataDome docs, Validate Request"),
+    _Mark("datadome", _WALL, _ANY, "", (b"var dd=", b"captcha-delivery.com"), _SEEN),
+    _Mark("datadome", _WALL, _REFUSING, "", (b".captcha-delivery.com/",), _SEEN),
+    _Mark("datadome", _SOFT, _ANY, "x-datadome:", (), "on every answer of its customers"),
+    _Mark("datadome", _SOFT, _ANY, "", (b"js.datadome.co/",), "DataDome docs, JavaScript tag"),
+    _Mark("datadome", _SOFT, _ANY, "set-cookie: datadome=", (), "DataDome docs, Validate Request"),
+    _Mark("aws waf", _WALL, _ANY, "x-amzn-waf-action: challenge", (), "AWS docs, CAPTCHA and Challenge"),
+    _Mark("aws waf", _WALL, _ANY, "x-amzn-waf-action: captcha", (), "AWS docs, CAPTCHA and Challenge"),
+    _Mark("aws waf", _WALL, _ANY, "", (b"window.gokuProps",), _SEEN),
+    _Mark("aws waf", _WALL, _FORBIDDEN, "", (b"Generated by cloudfront", b"Request blocked"), _REPORTED),
+    _Mark("aws waf", _SOFT, _ANY, "", (b".awswaf.com/",), "AWS docs, client application integration"),
+    _Mark("perimeterx", _WALL, _ANY, "", (b"<title>Access to this page has been denied", b"_pxAppId"), _SEEN),
+    _Mark("perimeterx", _WALL, _REFUSING, "", (b"px-captcha",), "block template of HUMAN's enforcers"),
+    _Mark("perimeterx", _SOFT, _ANY, "", (b"_pxAppId",), _SEEN),
+    _Mark("perimeterx", _SOFT, _ANY, "set-cookie: _pxhd=", (), _SEEN),
+    _Mark("akamai", _WALL, _ANY, "", (b"sec-if-cpt-container",), _SEEN),
+    _Mark("akamai", _WALL, _ANY, "", (b'"/_sec/cp_challenge/',), _SEEN),
+    _Mark("akamai", _WALL, _ANY, "", (b"?bm-verify=", b"/_sec/verify"), _SEEN),
+    _Mark("akamai", _WALL, _FORBIDDEN, "", (b"errors.edgesuite.net",), _REPORTED),
+    _Mark("akamai", _WALL, _FORBIDDEN, "", (b"errors&#46;edgesuite&#46;net",), _SEEN),
+    _Mark("akamai", _WALL, _FORBIDDEN, "", (b"<TITLE>Access Denied</TITLE>", b"Reference&#32;&#35;"), _REPORTED),
+    _Mark("akamai", _SOFT, _ANY, "", (b"/akam/",), _SEEN),
+    _Mark("akamai", _SOFT, _ANY, "set-cookie: _abck=", (), _SEEN),
+    _Mark("sucuri", _WALL, _ANY, "", (b"sucuri_cloudproxy_js",), _SEEN),
+    _Mark("sucuri", _WALL, _REFUSING, "", (b"Sucuri WebSite Firewall - Access Denied",), _REPORTED),
+    _Mark("sucuri", _SOFT, _ANY, "x-sucuri-id:", (), "on every answer of its customers"),
+    _Mark("ddos-guard", _WALL, _ANY, "", (b"/.well-known/ddos-guard/js-challenge/",), _SEEN),
+    _Mark("ddos-guard", _WALL, _ANY, "", (b"/.well-known/ddos-guard/ddg-captcha-page/",), _SEEN),
+    _Mark("ddos-guard", _SOFT, _ANY, "", (b"check.ddos-guard.net/",), _SEEN),
+    _Mark("geetest", _WALL, _REFUSING, "", (b"geetest_challenge",), _SEEN),
+    _Mark("geetest", _SOFT, _ANY, "", (b"initGeetest",), _SEEN),
+    _Mark("kasada", _WALL, _ANY, "", (b"window.KPSDK", b"/ips.js?"), _SEEN),
+    _Mark("kasada", _SOFT, _ANY, "x-kpsdk-ct:", (), _SEEN),
+    _Mark("kasada", _SOFT, _ANY, "", (b"/149e9513-01fa-4fb0-aad4-566afd725d1b/",), "its script; Vercel's BotID"),
+    _Mark("fastly", _WALL, _ANY, "", (b"<title>Client Challenge</title>", b"/_fs-ch-"), _SEEN),
+    _Mark("fastly", _SOFT, _ANY, "", (b"/_fs-ch-",), _SEEN),
+    _Mark("vercel", _WALL, _ANY, "x-vercel-mitigated: challenge", (), _SEEN),
+    _Mark("vercel", _WALL, _REFUSING, "", (b"<title>Vercel Security Checkpoint</title>",), _SEEN),
+    _Mark("reblaze", _WALL, _ANY, "", (b"window.rbzns",), _SEEN),
+    _Mark("reblaze", _SOFT, _ANY, "set-cookie: rbzid=", (), _WAFW00F),
+    _Mark("f5", _WALL, _ANY, "", (b"<title>Request Rejected<", b"support ID is"), "F5 docs, response pages"),
+    _Mark("f5", _WALL, _ANY, "", (b'window["bobcmn"]', b"to view the page content"), _SEEN),
+    _Mark("f5", _SOFT, _ANY, "", (b"/TSPD/",), _SEEN),
+    _Mark("radware", _WALL, _ANY, "", (b"<title>Radware Captcha Page", b"perfdrive.com"), _SEEN),
+    _Mark("radware", _WALL, _ANY, "", (b"<title>ShieldSquare Captcha", b"perfdrive.com"), _SEEN),
+    _Mark("radware", _WALL, _REFUSING, "", (b"captcha.perfdrive.com/",), _SEEN),
+    _Mark("radware", _SOFT, _ANY, "", (b"perfdrive.com/",), _SEEN),
+    _Mark("qrator", _WALL, _REFUSING, "", (b"/__qrator/qauth",), _SEEN),
+    _Mark("qrator", _SOFT, _ANY, "", (b"/__qrator/",), _SEEN),
+    _Mark("stackpath", _WALL, _REFUSING, "", (b"<title>StackPath",), _WAFW00F),
+    _Mark("stackpath", _WALL, _REFUSING, "", (b"triggered the service and blocked your request",), _WAFW00F),
+    _Mark("azure", _WALL, _ANY, "", (b"<title>Azure WAF</title>",), _SEEN),
+    _Mark("azure", _WALL, _ANY, "", (b'content="Azure WAF JS Challenge"',), _SEEN),
+    _Mark("azure", _WALL, _FORBIDDEN, "x-azure-ref:", (b"The request is blocked.",), "Azure docs, WAF policy"),
+    _Mark("anubis", _WALL, _ANY, "", (b'id="anubis_challenge"',), _SEEN),
+    _Mark("anubis", _WALL, _ANY, "", (b"/.within.website/x/cmd/anubis/",), _SEEN),
+    _Mark("go-away", _WALL, _ANY, "", (b"/git/go-away/cmd/go-away/", b"/.well-known/."), _SEEN),
+    _Mark("siteground", _WALL, _ANY, "sg-captcha: challenge", (), _SEEN),
+    _Mark("siteground", _WALL, _REFUSING, "", (b"/.well-known/sgcaptcha/",), _SEEN),
+    _Mark("aliyun", _WALL, _ANY, "", (b"var arg1=", b"acw_sc__v2"), _SEEN),
+    _Mark("wordfence", _WALL, _REFUSING, "", (b"Generated by Wordfence",), _SEEN),
+    _Mark("hcaptcha", _SOFT, _ANY, "", (b"hcaptcha.com/1/api.js",), "hCaptcha docs, widget"),
+    _Mark("recaptcha", _SOFT, _ANY, "", (b"/recaptcha/api.js",), "reCAPTCHA docs, widget"),
+    _Mark("unnamed", _SOFT, _ANY, "", (b"hecking your browser before accessing",), "pages that echo it"),
 )
 
 
-def challenge(status: int, headers: Mapping[str, str], body: bytes, words: int | None = None) -> str:
-    """Whose wall an answer is, "" when it is none; ``headers`` are those of HEADERS that it has."""
-    if status not in _STATUSES:
-        return ""
-    for name, part, vendor in _HEADERS:
-        if part in headers.get(name, "").lower():
-            return vendor
-    if len(body) > _MAX_BYTES or (words is not None and words > _MAX_WORDS):
-        return ""
-    lower = body.lower()
-    return next((vendor for mark, vendor in _MARKS if mark in lower), "")
+def _header_of(mark: _Mark) -> tuple[str, str]:
+    name, _, part = mark.header.partition(":")
+    return name, part.strip()
+
+
+_IN_HEADERS = tuple((*_header_of(mark), mark) for mark in _MARKS if mark.header and not mark.body)
+_IN_BODIES = tuple((mark.body[0], *_header_of(mark), mark) for mark in _MARKS if mark.body)
+COOKIES = "set-cookie"
+HEADERS = frozenset(name for name, _, _ in _IN_HEADERS) - {COOKIES}
+"""In lower case: an answer that has none of them, and whose body is not looked at, has no mark."""
+MORE_HEADERS = frozenset(name for _, name, _, _ in _IN_BODIES if name) | {COOKIES}
+"""In lower case: they matter where the body does."""
+
+
+class Wall(NamedTuple):
+    """What an answer shows of walls."""
+
+    vendor: str = ""  # whose wall it is; "" for a page
+    marks: str = ""  # all that were seen: "vendor: mark; vendor: mark"
+
+
+def looks_short(status: int, body_bytes: int, words: int | None, links: int) -> bool:
+    """Whether the body of an HTML answer is looked at; ``words`` (None: not counted) and ``links`` are of a 200."""
+    if body_bytes > _MAX_BYTES or status not in _ANY:
+        return False
+    return status != 200 or ((words is None or words <= _MAX_WORDS) and links <= _MAX_LINKS)
+
+
+def wall(status: int, headers: Mapping[str, str], body: bytes, url: str = "", shown: bytes = b"") -> Wall:
+    """Whose wall an answer is, and by which marks.
+
+    ``headers`` by name in lower case; ``body`` is empty where it is not ``looks_short``; ``shown`` is its text.
+    """
+    seen = [mark for name, part, mark in _IN_HEADERS if name in headers and part in headers[name].lower()]
+    found = [
+        mark
+        for first, name, part, mark in _IN_BODIES
+        if first in body
+        and status in mark.statuses
+        and (not name or (name in headers and part in headers[name].lower()))
+        and all(other in body for other in mark.body[1:])
+    ]
+    if any(mark.wall for mark in found):  # the page of a search, or of a text about walls
+        quoted = b"%b\n%b" % (shown, unquote_to_bytes(url.replace("+", " ")))
+        found = [mark for mark in found if not (mark.wall and mark.body[0] in quoted)]
+    seen += found
+    vendor = next((mark.vendor for mark in seen if mark.wall), "")
+    return Wall(vendor, "; ".join(map(str, seen)))

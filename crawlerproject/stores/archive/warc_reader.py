@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import mmap
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk
 
+_NOTE = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
+_RECORDS_AFTER = 2  # a response's metadata follows it, a render's perhaps its screenshot
 _GZIP_MARK = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with the only method there is
 
 Progress = Callable[[int], None]
@@ -75,3 +79,18 @@ def member_at(path: Path, offset: int, length: int) -> Member | Flaw:
     if isinstance(found, Member) and found.length != length:
         return Flaw(offset, f"a record of {found.length} bytes where the index says {length}")
     return found or Flaw(offset, "the file ends before")
+
+
+def notes_of(metadata: Member) -> dict[str, str]:
+    """The lines of a metadata record by name; the last of those that have one name."""
+    return dict(_NOTE.findall(metadata.block.decode("utf-8", "replace")))
+
+
+def notes_at(path: Path, offset: int) -> dict[str, str]:
+    """The lines of the metadata record of the response or render at a byte; none where that has none."""
+    for member in islice(members(path, offset), 1, 1 + _RECORDS_AFTER):
+        if isinstance(member, Flaw) or member.kind == "request":
+            break
+        if member.kind == "metadata":
+            return notes_of(member)
+    return {}
