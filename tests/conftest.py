@@ -92,6 +92,7 @@ def _environment_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """
     before = dict(os.environ)
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))  # crawls of other files are no neighbours
     yield
     os.environ.clear()
     os.environ.update(before)

@@ -8,6 +8,7 @@ itself) waits here, by the frontier's politeness. The ports of one name are one 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -19,6 +20,7 @@ from crawlerproject.fetch.resolver import Resolved, resolver_for
 from crawlerproject.frontier.assembly import politeness_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.guard.pause_clocks import PauseClocks
 from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.lease import Lease
 
+logger = logging.getLogger(__name__)
+
+# A crawl looks so often whether a command asks beside it: a system call, and what the command waits for first (ours).
+_LOOK_SECONDS = 1.0
 # Timers and clocks are this exact: a lease that is early by no more waits, and one by more is an error of ours.
 _TOLERANCE_SECONDS = 0.002
 # Longest plausible lag between an answer's end and ``leave``; beyond it the clock was changed.
@@ -68,6 +74,7 @@ class PaceGuard:
         stamps: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         rng: random.Random | None = None,  # draws the jitter; None: seeded by the system
+        meet: Callable[[], Neighbours] | None = None,  # with other processes of this user; None: there are none
     ) -> None:
         self.politeness = politeness
         self.stats = stats
@@ -78,6 +85,10 @@ class PaceGuard:
         self.sleep = sleep
         self.names = PauseClocks()
         self.ips = PauseClocks()
+        self._meet = meet
+        self._neighbours: Neighbours | None = None
+        self._beside: asyncio.Future[None] | None = None  # this process has begun to ask beside others
+        self._look_again: asyncio.TimerHandle | None = None
         self._rng = rng or random.Random()
         self._entered: dict[Request, _Ticket] = {}
 
@@ -91,7 +102,48 @@ class PaceGuard:
             ip_seconds=ip_seconds_of(settings),
             resolve=lambda name: resolver_for(crawler).resolve(name),
             stamps=stamp,
+            meet=lambda: Neighbours.at(shared_file()),
         )
+
+    def begin(self, *, crawls: bool) -> None:
+        """Before the first request: ``crawls`` when it is the frontier's. Later calls do nothing."""
+        if self._meet is None:
+            return
+        meet, self._meet = self._meet, None
+        try:
+            neighbours = meet()
+            (neighbours.begin_alone if crawls else neighbours.begin_beside)()
+        except (OSError, RuntimeError) as error:  # no home, or none that can be written to
+            logger.warning("Other processes of this user are not waited for, nor do they wait for this one: %s", error)
+            return
+        self._neighbours = neighbours
+        if crawls:
+            self._look()
+        else:
+            self._beside = asyncio.ensure_future(neighbours.until_noticed())
+
+    def _look(self) -> None:
+        """Whether a command asks beside this crawl; from then on each request takes its locks."""
+        assert self._neighbours is not None
+        if not self._neighbours.look():
+            self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+            return
+        now = self.clock()
+        clocks = [*self.names.items(), *self.ips.items()]
+        self._neighbours.notice(
+            [key for key, clock in clocks if clock.in_flight],
+            [(key, now - clock.ended) for key, clock in clocks if clock.ended > float("-inf")],
+        )
+        logger.info("Another process of this user asks beside this crawl: from now on they take turns at a host")
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+        if self._look_again is not None:
+            self._look_again.cancel()
+        if self._beside is not None:
+            self._beside.cancel()
+        if self._neighbours is not None:
+            self._neighbours.end()
 
     def enter(self, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Awaitable[None] | None:
         """Take the host's turn: refuse a lease that breaks the pace, let others wait. What enters leaves by ``leave``.
@@ -111,6 +163,8 @@ class PaceGuard:
                 self.stats.inc_value("pace/guard_refused")
             detail = "in flight" if wait is None else f"{wait:.3f} s too soon"
             raise refused(self.stats, request, Reason.PACE_GUARD, detail, logged=True)
+        if self._neighbours is not None and self._neighbours.noticed:
+            return self._wait_a_little(request, ticket)
         self._enter(request, ticket)
         return None
 
@@ -126,6 +180,8 @@ class PaceGuard:
         now = self.clock()
         end = now - min(lag_seconds, _MAX_LAG_SECONDS)
         clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
+        if self._neighbours is not None and self._neighbours.noticed:
+            self._leave_locks(self._neighbours, ticket, wire.ip if wire else "", now - end)
         if (host := ticket.host) is not None:
             self._learn(host, request, response, now)
             # What was learned is kept while it matters: the rest, and the time after which it is forgiven.
@@ -167,7 +223,29 @@ class PaceGuard:
         await self._free(request)
 
     async def _wait(self, request: Request, floor_seconds: float) -> None:
-        self._enter(request, await self._free(request, floor_seconds))
+        if self._beside is not None:
+            await asyncio.shield(self._beside)
+        while (wait := self._elsewhere(ticket := await self._free(request, floor_seconds))) > 0:
+            await self.sleep(wait)
+        self._enter(request, ticket)
+
+    def _elsewhere(self, ticket: _Ticket) -> float:
+        """Take host and address among this user's processes; 0.0, or the seconds until a next try."""
+        neighbours = self._neighbours
+        if neighbours is None or not neighbours.noticed:
+            return 0.0
+        pauses = [(ticket.name, ticket.delay_seconds)]
+        if ticket.ip and self.ip_seconds is not None:
+            pauses.append((ticket.ip, self.ip_seconds))
+        return neighbours.enter(pauses)
+
+    def _leave_locks(self, neighbours: Neighbours, ticket: _Ticket, ip: str, ago_seconds: float) -> None:
+        neighbours.leave(ticket.name, ago_seconds)
+        if self.ip_seconds is not None:
+            if ticket.ip:
+                neighbours.leave(ticket.ip, ago_seconds)
+            if ip and ip != ticket.ip:
+                neighbours.ended(ip, ago_seconds)
 
     async def _free(self, request: Request, floor_seconds: float | None = None) -> _Ticket:
         """Until host and address are free; ``floor_seconds`` None: by the last one known.
@@ -192,10 +270,14 @@ class PaceGuard:
             await self._some(ticket, wait)
 
     async def _wait_a_little(self, request: Request, ticket: _Ticket) -> None:
-        """A lease by a clock that is a millisecond early, or whose host or address a spider's own request has asked
-        meanwhile: its promise counts from there.
+        """A lease by a clock that is a millisecond early, or whose host or address a spider's own request, or another
+        process, has asked meanwhile: its promise counts from there.
         """
-        while (wait := self._wait_seconds(ticket, self.clock())) is None or wait > 0:
+        while (
+            (wait := self._wait_seconds(ticket, self.clock())) is None
+            or wait > 0
+            or (wait := self._elsewhere(ticket)) > 0
+        ):
             await self._some(ticket, wait)
         self._enter(request, ticket)
 

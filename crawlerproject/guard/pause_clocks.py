@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crawlerproject.frontier.hosts.host import Host
 
 # Fewer entries than this are never looked through: they take under a megabyte.
@@ -48,6 +50,10 @@ class PauseClocks:
         if clock is None:
             clock = self._clocks[key] = PauseClock()
         return clock
+
+    def items(self) -> Iterable[tuple[str, PauseClock]]:
+        """Keys and clocks."""
+        return self._clocks.items()
 
     def get(self, key: str) -> PauseClock | None:
         """The key's clock; None when no pause runs."""

@@ -37,6 +37,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         guard = self._guard
         if guard is None:
             guard = self._guard = guard_of(self.crawler)
+            guard.pace.begin(crawls=guard.leased(request))
         lease = guard.lease_of(request)
         if lease is None:
             return await self._by_itself(guard, request)
@@ -84,6 +85,8 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         renderer = _renderers.get(self.crawler)
         if renderer is not None:
             await renderer.close()
+        if self._guard is not None:
+            self._guard.pace.close()
         await super().close()
 
 
