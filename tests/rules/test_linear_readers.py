@@ -27,6 +27,7 @@ from crawlerproject.rules.traps.path_shapes import trap
 from crawlerproject.rules.traps.template_yield import template_of
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import Base, encode_query, parse
+from crawlerproject.rules.web_encodings import xml_encoding
 from tests.spending import bounded
 
 SIZE = 500_000
@@ -80,8 +81,9 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "address": lambda body: _refused("http://a.test/" + body.decode("latin-1")),
     "address with a query": lambda body: _refused("http://a.test/?" + body.decode("latin-1")),
     "address with a long host": lambda body: _refused(f"http://{body.decode('latin-1')}/"),
-    "link": lambda body: Base(URL, "cp1252").join(body.decode("latin-1")),
-    "query in its encoding": lambda body: encode_query("?" + body.decode("latin-1"), "cp1252"),
+    "link": lambda body: Base(URL, "windows-1252").join(body.decode("latin-1")),
+    "query in its encoding": lambda body: encode_query("?" + body.decode("latin-1"), "windows-1252"),
+    "encoding of XML": lambda body: xml_encoding(b"<?xml " + body),
     "template": lambda body: template_of("http://a.test/" + body.decode("latin-1")),
     "template of a query": lambda body: template_of("http://a.test/?" + body.decode("latin-1")),
     "shape": lambda body: trap("/" + body.decode("latin-1"), "a.test"),

@@ -35,7 +35,7 @@ _SNIFF_BYTES = 512  # leading blanks included; mimesniff reads up to 1,445
 class PageFacts:
     """What one page says."""
 
-    encoding: str = ""  # Python codec name
+    encoding: str = ""  # the Encoding Standard's name, in small letters
     base: str = ""  # what links are resolved against
     links: list[Link] = field(default_factory=list)  # to follow, each key once; empty when nofollow
     canonical: Address | None = None  # the first rel=canonical

@@ -8,7 +8,6 @@ escapes normalised, tracking and session parameters dropped and the query pieces
 
 from __future__ import annotations
 
-import codecs
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import can_ada
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.web_encodings import NEVER_WRITTEN, UTF_8, encoding_of, written
 
 # Click and campaign identifiers: union of Firefox's strict and Nightly lists, Brave's and pywb's, plus
 # gclsrc, ttclid, mc_cid and _hsmi. `ref`, `source`, `session`, `cid`, `uid`, `campaign` are absent on
@@ -56,22 +56,10 @@ _ESCAPE = re.compile(
     r"|%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])"
 )
 
-_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_DROPPED = dict.fromkeys(map(ord, "\t\n\r"))  # URL 4.4, basic URL parser: tabs and line ends anywhere,
+_TRIMMED = "".join(map(chr, range(0x21)))  # and controls and blanks at the end
 # WHATWG URL: the bytes of a special URL's query that are written as %XX.
 _QUERY_BYTES = [chr(b) if 0x20 < b < 0x7F and b not in b"\"#<>'" else f"%{b:02X}" for b in range(256)]
-_UTF8_OUTPUT = frozenset({"utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-16le", "utf-16be"})  # WHATWG Encoding 4.3
-# WHATWG does the same with what the page's encoding lacks: &#1234; written in escapes.
-_MISSING = "query-character-reference"
-
-
-def _character_reference(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    missing = error.object[error.start : error.end]
-    return "".join(f"%26%23{ord(char)}%3B" for char in missing), error.end
-
-
-codecs.register_error(_MISSING, _character_reference)
 
 
 class Address(NamedTuple):
@@ -117,9 +105,10 @@ class Base:
     __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
-        """``encoding`` is the page's Python codec name: a query's non-ASCII text is written in it."""
+        """``encoding`` is the page's, by any of its labels: a query's non-ASCII text is written in it."""
         self.url = url
-        self._encoding = "" if encoding in _UTF8_OUTPUT else encoding
+        name = encoding_of(encoding) or UTF_8
+        self._encoding = "" if name in NEVER_WRITTEN else name
         try:
             self._base: can_ada.URL | None = can_ada.parse(url)
         except (ValueError, TypeError):  # an xn-- host only ada_url takes: every join goes through it
@@ -191,20 +180,14 @@ def origin(url: str) -> str:
 
 
 def encode_query(href: str, encoding: str) -> str:
-    """Write the non-ASCII characters of ``href``'s query in ``encoding``, as WHATWG asks of old pages."""
+    """``href`` with its query in ``encoding`` (the standard's name) if it has more than ASCII: URL 4.4, query state."""
     head, hash_mark, fragment = href.partition("#")
     path, question_mark, query = head.partition("?")
     if not question_mark or query.isascii():
         return href
-
-    def escaped(match: re.Match[str]) -> str:
-        return "".join([_QUERY_BYTES[byte] for byte in match[0].encode(encoding, _MISSING)])
-
-    try:
-        query = _NON_ASCII.sub(escaped, query)
-    except (UnicodeError, LookupError):  # a codec that cannot write: UTF-8 then, as for any other page
-        return href
-    return path + question_mark + query + hash_mark + fragment
+    query = query.translate(_DROPPED)
+    octets = written(query if hash_mark else query.rstrip(_TRIMMED), encoding)
+    return path + question_mark + "".join([_QUERY_BYTES[octet] for octet in octets]) + hash_mark + fragment
 
 
 def _second_opinion(url: str, base: str | None) -> Address:

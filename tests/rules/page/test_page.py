@@ -75,7 +75,7 @@ def test_links_in_the_pages_encoding() -> None:
     """A query on an old page is asked for in that page's bytes."""
     body = "<meta charset=windows-1251><a href='/?q=ж'>x</a>".encode("cp1251")
     facts = read_html(body, url=URL, content_type="text/html", x_robots=(), token="OurBot")
-    assert facts.encoding == "cp1251"
+    assert facts.encoding == "windows-1251"
     assert _links(facts) == ["http://example.org/?q=%E6"]
 
 
