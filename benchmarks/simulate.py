@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crawlerproject.fleet.redis import worker as fleet_module
+from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.redis.buffer.store import BufferedStore
@@ -113,7 +114,8 @@ class Crowd:
             store = RedisStore(self.link, "sim", name, self.partitions)
             fleet = Fleet(
                 BufferedStore(store), RedisFleet(self.link, "sim", name, int(_LEASE_SECONDS * 1000)),
-                self.folder / name, FleetTimes(_LEASE_SECONDS, answer_seconds=30.0, most_apart_seconds=0.5),
+                Identity(self.folder / name, "sim", name),
+                FleetTimes(_LEASE_SECONDS, answer_seconds=30.0, most_apart_seconds=0.5),
                 random.Random(name),
             )  # fmt: skip
             fleet.begin()

@@ -49,5 +49,15 @@ class LeaseLost(StorageError):
     """Another worker holds what this one wrote for; nothing of it was written. Begin anew."""
 
 
+OPERATOR_ERROR, STORE_FORGOT = "operator_error", "store_forgot"
+"""A crawl's ``finish_reason`` where an operator must mend something first."""
+EXIT_FORGOTTEN = 65
+"""The exit status of a crawl that StoreForgot ends (sysexits.h: EX_DATAERR): a new start alone does not help."""
+
+
+class StoreForgot(OperatorError, StorageError):
+    """Redis knows less than it had answered for: waiting does not help; the operator gives it its data back."""
+
+
 class FrontierDamaged(OperatorError, StorageError):
     """The disk's: a part of the frontier cannot be read. Waiting does not help; the operator has it made again."""

@@ -29,7 +29,14 @@ from crawlerproject.crawl.start.preflight import (
     seeds_and_scope,
 )
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import (
+    EXIT_FORGOTTEN,
+    OPERATOR_ERROR,
+    STORE_FORGOT,
+    OperatorError,
+    StorageError,
+    StoreForgot,
+)
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
 from crawlerproject.json_log import formatter_of, json_handler, take_process
@@ -45,10 +52,18 @@ _REFUSED = "The crawl does not start: %s"
 _EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
-_ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"})
 _LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
 # A worker ended in good order since its supervisor died: the same command continues (sysexits.h: EX_TEMPFAIL).
 _EXIT_UNSUPERVISED = 75
+_EXITS = {
+    **dict.fromkeys(
+        ("errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"), _EXIT_STOPPED_BY_ERRORS
+    ),
+    SUPERVISOR_GONE: _EXIT_UNSUPERVISED,
+    OPERATOR_ERROR: _EXIT_REFUSED,
+    STORE_FORGOT: EXIT_FORGOTTEN,
+}
+"""By Scrapy's ``finish_reason``; 0 for any other."""
 
 
 def log_refusal(settings: BaseSettings, refused: UsageError) -> UsageError:
@@ -104,7 +119,7 @@ class _Engine(ExecutionEngine):
 class _Crawler(Crawler):
     """Says in one sentence why a crawl could not be opened although the preflight check found nothing."""
 
-    refused = False
+    refused = 0  # the exit status
 
     def __init__(self, spidercls: type[Spider], settings: Settings) -> None:
         super().__init__(spidercls, settings)
@@ -115,7 +130,7 @@ class _Crawler(Crawler):
         try:
             await super().crawl_async(*args, **kwargs)
         except (OperatorError, StorageError) as error:
-            self.refused = True
+            self.refused = EXIT_FORGOTTEN if isinstance(error, StoreForgot) else _EXIT_REFUSED
             logger.error(_REFUSED, error)
 
     async def stop_async(self) -> None:
@@ -173,12 +188,9 @@ class Command(ScrapyCrawl):
         super().run(args, opts)
         stats = self._ours.stats if self._ours is not None else None
         reason = stats.get_value("finish_reason") if stats is not None else None
-        if reason in _ERROR_REASONS:
-            self.exitcode = _EXIT_STOPPED_BY_ERRORS
-        elif reason == SUPERVISOR_GONE:
-            self.exitcode = _EXIT_UNSUPERVISED
+        self.exitcode = _EXITS.get(str(reason), self.exitcode)
         if self._ours is not None and self._ours.refused:
-            self.exitcode = _EXIT_REFUSED
+            self.exitcode = self._ours.refused
 
     def _is_ours(self, name: str) -> bool:
         """Whether a spider's crawl has our panel and our summary."""

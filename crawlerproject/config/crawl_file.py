@@ -27,7 +27,7 @@ from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, amount
 from crawlerproject.settings import OURS, constant, renamed, user
-from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, storage_errors
+from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir, open_lock
 from crawlerproject.stores.operator_files.user_settings import ENVIRONMENT_PRIORITY
 
@@ -38,6 +38,8 @@ PRIORITY = 25
 """Above Scrapy's ``project`` (20), below ``spider`` (30) and ``cmdline`` (40)."""
 ALL = "all"
 SEEDS, SCOPE = "seeds", "scope"
+STORE = "store"
+"""What ``-a accept=`` may name as well: the loss of what a fleet's Redis has forgotten. Never meant by ALL."""
 
 # Settings that decide which pages a crawl has, or what is kept of them: changing one makes it another crawl. All others
 # (pace, limits of memory, ports) only change how it is done.
@@ -157,7 +159,6 @@ def adopt_crawl_file(crawl: CrawlDir, worker: CrawlDir) -> None:
 def keeping_crawl_file(crawl: CrawlDir) -> Iterator[None]:
     """Read, compare and write the file while no other worker of the crawl does. Waits for it; StorageError."""
     with storage_errors(crawl):
-        crawl.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
         descriptor = open_lock(crawl.crawl_file_lock)
     try:
         with storage_errors(crawl):
@@ -330,7 +331,7 @@ def accepted_names(accept: str) -> frozenset[str]:
     """The words of ``-a accept=``. Raises OperatorError for one that accepts nothing."""
     names = frozenset(part.strip() for part in accept.split(",") if part.strip())
     for name in names:
-        if name not in (ALL, SEEDS, SCOPE, *PATTERNS) and name not in DECISIVE:
-            words = ", ".join((SEEDS, SCOPE, *PATTERNS, *DECISIVE))
+        if name not in (ALL, SEEDS, SCOPE, STORE, *PATTERNS) and name not in DECISIVE:
+            words = ", ".join((SEEDS, SCOPE, STORE, *PATTERNS, *DECISIVE))
             raise OperatorError(f"-a accept={name} accepts nothing; use {words} or all.")
     return names

@@ -19,7 +19,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.open_files import raise_limit
 from crawlerproject.crawl.start.preflight import check_settings
-from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.fleet.moves.move import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
@@ -106,14 +106,14 @@ class Crawl:
     def begin_anew(self) -> None:
         """Another worker has what this one worked on: forget what is not committed and join again. Blocking.
 
-        Nothing may be leased any more. Raises NameTaken; StorageError when it must be tried again.
+        Nothing may be leased any more. Raises NameTaken or StoreForgot; StorageError when it must be tried again.
         """
         self.session.commits.forget()
         self.session.archive.abandon()
         self.session.store.close()
         try:
             self.session = self._opened()
-        except NameTaken:
+        except (NameTaken, StoreForgot):
             raise
         except OperatorError as error:  # it was fit at the start: Redis is away
             raise StorageError(str(error)) from error
@@ -151,6 +151,8 @@ class Crawl:
             if self.run.lost:
                 raise StorageError(self.run.lost)
             session.close(self.run.now())
+        except StoreForgot:  # that is why the crawl ends
+            session.archive.abandon()
         except StorageError as error:
             logger.error(_NOT_CLEAN, error)
             session.archive.abandon()

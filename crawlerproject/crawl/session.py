@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.config.crawl_dir import whole_crawl
-from crawlerproject.config.crawl_file import adopt_crawl_file, keeping_crawl_file
+from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_file, keeping_crawl_file
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
@@ -79,7 +79,8 @@ class Session:
 
 def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
-    wanted = Wanted(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]))
+    accept_loss = STORE in accepted_names(spider.accept)
+    wanted = Wanted(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]), accept_loss)
     member = membership_of(settings, folder, run, wanted)
     try:
         return assembled(settings, folder, spider, run, member)

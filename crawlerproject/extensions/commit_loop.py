@@ -8,7 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.errors import LeaseLost, OperatorError, StorageError
+from crawlerproject.errors import (
+    OPERATOR_ERROR,
+    STORE_FORGOT,
+    LeaseLost,
+    OperatorError,
+    StorageError,
+    StoreForgot,
+)
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.runtime.clock import steady
@@ -78,7 +85,7 @@ class CommitLoop(CrawlTask):
             run.lose(str(error))
         except OperatorError as error:
             logger.error("%s", error)
-            self.close_crawl("operator_error")
+            self.close_crawl(STORE_FORGOT if isinstance(error, StoreForgot) else OPERATOR_ERROR)
             return False
         except StorageError as error:
             run.tallies.commit_failed()

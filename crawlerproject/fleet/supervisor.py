@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
+from crawlerproject.errors import EXIT_FORGOTTEN
+
 logger = logging.getLogger(__name__)
 
 # A worker that dies at once is started again after 1, 2, 4 … seconds, a minute at most.
@@ -20,8 +22,9 @@ _LONGEST_WAIT_SECONDS = 60.0
 # One that lived so long did not die at once.
 _LIVED_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
-# Scrapy's status for what the operator must mend; the same start would end the same way.
+# Scrapy's status for what the operator must mend; the same start would end the same way. So would the other's.
 _EXIT_USAGE = 2
+_FINAL = (_EXIT_USAGE, EXIT_FORGOTTEN)
 # What asks it to end. Workers are given the second, which is the same to a crawl: Python that has not begun it yet ends
 # by the first with a traceback.
 _ASKED = (signal.SIGINT, signal.SIGTERM)
@@ -142,12 +145,12 @@ class Supervisor:
             status = 0
         if now - worker.started_at > _LIVED_SECONDS:
             worker.lived()
-        if status == 0 or self._stopping or (status == _EXIT_USAGE and not worker.refusals):
+        if status == 0 or self._stopping or (status in _FINAL and not worker.refusals):
             self._done(worker)
             level = logging.INFO if status == 0 else logging.ERROR
             logger.log(level, "%s has ended with status %d", worker.name, status, extra={"worker": worker.name})
             return abs(status)
-        worker.refusals -= status == _EXIT_USAGE
+        worker.refusals -= status in _FINAL
         worker.start_at = now + worker.wait_seconds
         logger.warning(
             "%s died (status %d, see %s): it is started again in %g s",

@@ -65,7 +65,7 @@ class CrawlDir(PosixPath):
     status = _Part("status.json")  # written by the running process, about once a second
     last_hour = _Part("last-hour.json")
     crawl_file = _Part("crawl.toml")
-    crawl_file_lock = _Part("control", "crawl.toml.lock")  # held by the one that reads, compares and writes it
+    crawl_file_lock = _Part("crawl.toml.lock")  # held by the one that reads, compares and writes it
     fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
     texts = _Part("texts")  # RocksDB, of several workers on this machine: what all of them know of archived texts
     supervisor_socket = _Part("supervisor.sock")  # of several workers on this machine: where they ask their supervisor

@@ -251,6 +251,7 @@ class Wanted(NamedTuple):
     recrawl: bool
     budget: int | None = None  # visits of the whole recrawl
     run: str = ""  # workers of one run belong to one round, however late they come; "": those at work together
+    accept_loss: bool = False  # a fleet's store may know less than it has answered for
 
 
 A_CRAWL = Wanted(recrawl=False)

@@ -145,7 +145,7 @@ def test_workers_share_addresses_where_they_are_paced(bench: Bench) -> None:
 def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By STATE_URL; a worker counts from the store's clock."""
     monkeypatch.setattr(opening, "open_frontier", lambda folder: bench.store)
-    monkeypatch.setattr(joining, "join", lambda settings, folder: Fleet())
+    monkeypatch.setattr(joining, "join", lambda settings, folder, accept_loss: Fleet())
     alone = membership_of(settings_of(), bench.folder, bench.run)
     followed: list[float] = []
     monkeypatch.setattr(bench.run, "follow", followed.append)

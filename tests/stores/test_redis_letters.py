@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
+from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.frontier.messages import RobotsWanted, pack
 from crawlerproject.stores.redis.buffer.store import BufferedStore
@@ -31,7 +32,7 @@ class Worker:
         self.fleet = Fleet(
             self.ahead,
             part,
-            folder / "life.json",
+            Identity(folder / "life.json", store.crawl, store.worker),
             FleetTimes(seconds, 1.0, 0.5),
             random.Random(1),
         )

@@ -34,7 +34,7 @@ def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wa
     from crawlerproject.crawl.membership.member import Member
     from crawlerproject.fleet.redis.join import join
 
-    fleet = join(settings, folder)
+    fleet = join(settings, folder, accept_loss=wanted.accept_loss)
     run.follow(fleet.begin())
     run.joined(fleet.running_seconds)
     current = fleet.begin_round(wanted, run.now(), run.round)

@@ -7,7 +7,6 @@ import random
 import socket
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import orjson
@@ -27,6 +26,7 @@ from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.protocols import Wanted
 from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.forgetting import Answered
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.rounds import Round, Rounds
 from crawlerproject.stores.redis.shares import RedisShares
@@ -56,7 +56,7 @@ class Fleet:
         self,
         store: BufferedStore,
         fleet: RedisFleet,
-        identity_file: Path,
+        identity: Identity,
         times: FleetTimes,
         rng: random.Random,
     ) -> None:
@@ -71,7 +71,9 @@ class Fleet:
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
-        self._identity = Identity(identity_file, fleet.crawl, fleet.worker)
+        self._identity = identity
+        self._answered = Answered(fleet.crawl_id)  # by Redis, as the worker's folder remembers it
+        self._reports = 0  # of all workers, when this one reported last
         self._times = times
         self._clock = StoreClock(
             fleet.epoch,
@@ -98,18 +100,26 @@ class Fleet:
         # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
         self._identity.remember([self._incarnation, *before])
         try:
-            self.fleet.begin(self._incarnation, before, base.partitions)
+            self._reports = self.fleet.begin(self._incarnation, before, base.partitions).reports
         except NameTaken:
             self._identity.remember(before)
             raise
         self._identity.remember([self._incarnation])
         base.begin(self._incarnation)
+        self._remember_answered()
         self._renewed_at = since_boot()
         epoch = self._clock.begin()
         # Of two workers one may be as far ahead of the store as the other is behind it.
         read = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
         self.held.doubt_seconds = read + 2 * self._times.most_apart_seconds
         return epoch.seconds
+
+    def _remember_answered(self) -> None:
+        """What the last commit and the last report have made Redis answer for. Blocking; StorageError."""
+        answered = Answered(self.fleet.crawl_id, self.store.store.batches.serial, self._reports, began=True)
+        if answered != self._answered:
+            self._identity.answered_for(answered)
+            self._answered = answered
 
     def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
         """Take part in what the workers do together; see ``Rounds.begin``. Blocking; raises OperatorError."""
@@ -124,7 +134,10 @@ class Fleet:
         return RevisitRound(self._rounds, current, self.store, self.held, policy)
 
     async def turn(self, frontier: Frontier, learned: Kept, *, idle: bool) -> None:
-        """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
+        """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now,
+        StoreForgot when Redis does not know it any more.
+        """
+        await asyncio.to_thread(self._remember_answered)
         if self._clock.due:
             await asyncio.to_thread(self._clock.check)
         now = since_boot()
@@ -177,7 +190,7 @@ class Fleet:
             raise
         if status is None:
             raise LeaseLost(f"another process goes by the name of worker {self.fleet.worker!r}")
-        self.workers = status.workers
+        self.workers, self._reports = status.workers, status.reports
         self._clock.reported(status.now, asked, CRAWL.now())
         same = self._agreed[1] + 1 if status.all_quiet and status.activity == self._agreed[0] else 0
         self._agreed = (status.activity, same)

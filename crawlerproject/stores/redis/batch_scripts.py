@@ -35,10 +35,11 @@ return redis.call('HGET', KEYS[1], 'serial') or '0'
 # In a Redis Cluster a batch is decided here, as one change: the worker's facts (the archive's length) and what each
 # partition will get, which APPLY then writes.
 # KEYS state, batch, fenced; ARGV incarnation, serial, number of facts, (name, value)*, (partition, token, part)*
-# -> ok | life | serial N | barred PARTITION
+# -> ok | life | serial N (not the one before; 0: nothing is known of the worker) | barred PARTITION
 JOURNAL = script(
     """
 local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
+if not s[1] then return {'serial', '0'} end
 if s[1] ~= ARGV[1] then return {'life'} end
 local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
 if last == serial then return {'ok'} end
@@ -130,11 +131,12 @@ return 1
 # On one server a batch is decided and written at once: it need not be sent twice, nor kept.
 # KEYS state, fenced, then those of each partition; ARGV worker, incarnation, serial, numbers of facts and partitions,
 # (name, value)*, then for each partition: partition, token, number of its keys, number of arguments, these as above
-# -> ok | life | serial N | barred PARTITION
+# -> as JOURNAL
 COMMIT = script(
     _WRITE
     + """
 local s = call('HMGET', KEYS[1], 'life', 'serial')
+if not s[1] then return {'serial', '0'} end
 if s[1] ~= ARGV[2] then return {'life'} end
 local last, serial, first = tonumber(s[2] or '0'), tonumber(ARGV[3]), 6 + 2 * ARGV[4]
 if last == serial then return {'ok'} end

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crawlerproject.errors import LeaseLost
+from crawlerproject.errors import LeaseLost, StoreForgot
 from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.batch import Arguments, Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import PartitionKeys, worker_keys
 
 
@@ -59,8 +60,10 @@ class BatchWriter:
         call = (self._journal_call if self._link.cluster else self._commit_call)(self._doubtful, facts)
         [answer] = self._link.many([call])
         decided, self._doubtful = self._doubtful, None
+        if answer[0] == b"serial":
+            raise self._forgotten(int(answer[1]))
         if answer[0] != b"ok":
-            raise LeaseLost(_refusal(answer, self._worker, self._link.place))
+            raise LeaseLost(_refusal(answer, self._worker))
         self.serial += 1
         if self._link.cluster:
             self._unfinished = decided
@@ -70,6 +73,8 @@ class BatchWriter:
         """Write what is decided and not yet written. Raises StorageError when it must be tried again."""
         if self._doubtful is not None:
             serial = int(self._link.call("HGET", [self._keys.state], "serial") or 0)
+            if serial < self.serial:
+                raise self._forgotten(serial)
             if serial > self.serial:  # it was decided; only the answer was lost
                 self.serial, self._unfinished = serial, self._doubtful
             self._doubtful = None
@@ -97,6 +102,10 @@ class BatchWriter:
                 raise LeaseLost(f"partition {partition} was taken by another worker")
         self._link.call(scripts.SETTLE, [keys.lease, keys.behind], self._worker, token, old_token)
         self._link.call("HDEL", [theirs.left], partition)
+
+    def _forgotten(self, serial: int) -> StoreForgot:
+        what = f"knows {serial} of the {self.serial} batches of worker {self._worker!r}"
+        return forgotten(self._link, self._crawl, what)
 
     def touch(self) -> None:
         """Write something of no importance."""
@@ -134,9 +143,7 @@ class BatchWriter:
         return [*fixed, *(prefix + host for host in part.hosts)], len(prefix)
 
 
-def _refusal(answer: list[bytes], worker: str, place: str) -> str:
+def _refusal(answer: list[bytes], worker: str) -> str:
     if answer[0] == b"life":
         return f"another process goes by the name of worker {worker!r}"
-    if answer[0] == b"serial":
-        return f"{place} has forgotten batches that it had answered for"
     return f"partition {answer[1].decode()} was taken by another worker"

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 #: Of the crawl's facts: there while its frontier is being copied into Redis (stores/copy/compare.py).
 COPYING = "copying"
+#: The same: which crawl of this name it is, why its workers stopped, and how often they have reported (forgetting.py).
+CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
 
 
 class PartitionKeys(NamedTuple):
@@ -39,7 +41,7 @@ class WorkerKeys(NamedTuple):
 class FleetKeys(NamedTuple):
     """Keys that all workers share."""
 
-    facts: str  # hash: format, partitions
+    facts: str  # hash: format, partitions, id, forgot, reports
     seen: str  # sorted set: worker by the store time (ms) of its last report
     incarnations: str  # hash: worker -> the incarnation that reports
     quiet: str  # hash: worker -> "1" when it has nothing to do

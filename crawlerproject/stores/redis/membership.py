@@ -9,6 +9,7 @@ from crawlerproject.errors import NameTaken
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.forgetting import stopped
 from crawlerproject.stores.redis.keys import address_key, fleet_keys, worker_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
@@ -24,6 +25,7 @@ class FleetStatus(NamedTuple):
     activity: int  # grows whenever any of them had something to do
     rank: int  # how many of their names come before this worker's
     done: bool
+    reports: int = 0  # of all workers since the crawl began
 
 
 class Epoch(NamedTuple):
@@ -46,16 +48,18 @@ class Report(NamedTuple):
 class RedisFleet:
     """One worker's part in the fleet. Raises StorageError."""
 
-    def __init__(self, link: RedisLink, crawl: str, worker: str, lease_ms: int) -> None:
+    def __init__(self, link: RedisLink, crawl: str, worker: str, lease_ms: int, crawl_id: str = "") -> None:
+        """``crawl_id``: as ``recognise`` has found it."""
         self.link = link
         self.crawl = crawl
         self.worker = worker
         self.lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
+        self.crawl_id = crawl_id
 
     def begin(self, incarnation: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
-        """Report for the first time. Raises NameTaken when one goes by this name that is none of ``lives_before``."""
-        reply = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions)
+        """Report for the first time. Raises NameTaken when one goes by this name that is none of ``earlier``."""
+        reply = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions, starts=True)
         if reply is None:
             raise NameTaken(
                 f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
@@ -108,14 +112,28 @@ class RedisFleet:
         return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
 
     def report(self, incarnation: str, report: Report, partitions: int) -> FleetStatus | None:
-        """Report, and return how the others are; None when another goes by this name now."""
+        """Report, and return how the others are; None when another goes by this name now. Raises StoreForgot."""
         return self._report(incarnation, (), report, partitions)
 
-    def _report(self, incarnation: str, earlier: Sequence[str], report: Report, partitions: int) -> FleetStatus | None:
+    def _report(
+        self, incarnation: str, earlier: Sequence[str], report: Report, partitions: int, *, starts: bool = False
+    ) -> FleetStatus | None:
         keys = self._keys
         answer = self.link.call(
             scripts.REPORT,
-            [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners, keys.done, keys.round],
+            [
+                *(
+                    keys.seen,
+                    keys.incarnations,
+                    keys.quiet,
+                    keys.activity,
+                    keys.info,
+                    keys.owners,
+                    keys.done,
+                    keys.round,
+                ),
+                keys.facts,
+            ],
             self.worker,
             incarnation,
             ",".join(earlier),
@@ -126,9 +144,13 @@ class RedisFleet:
             partitions,
             ",".join(map(str, report.taken)),
             ",".join(map(str, report.left)),
+            self.crawl_id,
+            int(starts),
         )
-        now, known, workers, quiet, activity, rank, done = map(int, answer)
-        return FleetStatus(now / 1000, workers, bool(quiet), activity, rank, bool(done)) if known else None
+        now, known, workers, quiet, activity, rank, done, reports = map(int, answer)
+        if known < 0:
+            raise stopped(self.link, self.crawl)
+        return FleetStatus(now / 1000, workers, bool(quiet), activity, rank, bool(done), reports) if known else None
 
     def free(self, partitions: int, now: float) -> list[int]:
         """Partitions that no worker alive at ``now`` (store time, epoch seconds) is known to hold. One round trip."""

@@ -53,11 +53,12 @@ return found
 """
 )
 
-# KEYS lease; ARGV worker, token, lease ms. -> 1 renewed, 0 lost
+# KEYS lease; ARGV worker, token, lease ms. -> 1 renewed, 0 lost, -1 the lease is not known any more
 RENEW = script(
     _NOW
     + """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if not h[2] or tonumber(h[2]) < tonumber(ARGV[2]) then return -1 end
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'until', now + tonumber(ARGV[3]))
 return 1
@@ -86,18 +87,23 @@ return 1
 """
 )
 
-# KEYS seen, lives, quiet, activity, info, owners, done, round
+# KEYS seen, lives, quiet, activity, info, owners, done, round, facts
 # ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
-# taken (comma), left
-# -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
+# taken (comma), left, the crawl's id, whether it starts ('1' or '0')
+# -> now ms, 1 | 0 (another lives under this name) | -1 (what was known is forgotten), workers alive, all quiet,
+# sum of activity, rank, done, reports of all workers since the crawl began
 REPORT = script(
     _NOW
     + """
 local me, lease = ARGV[1], tonumber(ARGV[4])
 local known = redis.call('HGET', KEYS[2], me)
+local crawl = redis.call('HMGET', KEYS[9], 'id', 'forgot')
+if (crawl[1] or '') ~= ARGV[11] or crawl[2] or (not known and ARGV[12] == '0') then
+  return {now, -1, 0, 0, 0, 0, 0, 0}
+end
 if known and known ~= ARGV[2] and not string.find(',' .. ARGV[3] .. ',', ',' .. known .. ',', 1, true) then
   local at = redis.call('ZSCORE', KEYS[1], me)
-  if at and tonumber(at) > now - lease then return {now, 0, 0, 0, 0, 0, 0} end
+  if at and tonumber(at) > now - lease then return {now, 0, 0, 0, 0, 0, 0, 0} end
 end
 if known ~= ARGV[2] then
   redis.call('HSET', KEYS[2], me, ARGV[2])
@@ -135,7 +141,8 @@ if quiet == 1 then
   for _, name in ipairs(redis.call('HVALS', KEYS[6])) do if names[name] then held = held + 1 end end
   if held < tonumber(ARGV[8]) then quiet = 0 end
 end
-return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7])}
+local reports = redis.call('HINCRBY', KEYS[9], 'reports', 1)
+return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7]), reports}
 """
 )
 

@@ -11,6 +11,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.batch_writer import BatchWriter
 from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key
 from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.reader import FORMAT, RedisReader, require_format
@@ -69,10 +70,14 @@ class RedisStore(RedisReader):
         return Granted(token, not behind, int(answer[1]) / 1000)
 
     def renew(self, lease_ms: int) -> list[int]:
-        """Lengthen all leases; those that were lost."""
+        """Lengthen all leases; those that were lost. Raises StoreForgot."""
         held = list(self.held.items())
         calls = [Call(scripts.RENEW, [self._keys[p].lease], [self.worker, token, lease_ms]) for p, token in held]
-        return [p for (p, _), kept in zip(held, self.link.many(calls), strict=True) if not kept]
+        answers = self.link.many(calls)
+        if -1 in answers:
+            partition = held[answers.index(-1)][0]
+            raise forgotten(self.link, self.crawl, f"does not know who holds partition {partition}")
+        return [p for (p, _), kept in zip(held, answers, strict=True) if not kept]
 
     def release(self, partitions: Iterable[int]) -> None:
         """Give partitions back in good order. Everything about them must be written."""

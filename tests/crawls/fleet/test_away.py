@@ -79,6 +79,8 @@ def disturb(fleet: Workers, master: Server, replica: Server, front: Front) -> No
     replica.say("REPLICAOF", "127.0.0.1", str(master.redis.port))
     with Redis(port=master.redis.port, password=_PASSWORD) as client:
         wait_until(lambda: client.wait(1, 1000), "replicated", seconds=_SECONDS)
+        client.client_pause(60_000, all=False)  # no write is answered for that the replica lacks
+        wait_until(lambda: client.wait(1, 1000), "replicated", seconds=_SECONDS)
     master.redis.stop(kill=True)
     at = until_all(fleet, "does not answer", at)
     replica.say("REPLICAOF", "NO", "ONE")

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import LeaseLost, StorageError
+from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.store_clock import READ_SECONDS, StoreClock
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.runtime.clock import SteeredClock
@@ -144,7 +145,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Fl
         fleet = Fleet(
             BufferedStore(RedisStore(link, "web", "w", 4)),
             part,
-            tmp_path / "w.json",
+            Identity(tmp_path / "w.json", "web", "w"),
             FleetTimes(60.0, 1.0, MOST_APART),
             random.Random(1),
         )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
@@ -51,7 +52,7 @@ class Worker:
         store = BufferedStore(RedisStore(link, crawl, name, PARTITIONS))
         times = FleetTimes(LEASE_MS / 1000, 1.0, 0.01)
         part = RedisFleet(link, crawl, name, LEASE_MS)
-        self.fleet = Fleet(store, part, folder / f"{name}.json", times, random.Random(1))
+        self.fleet = Fleet(store, part, Identity(folder / f"{name}.json", crawl, name), times, random.Random(1))
         self.fleet.begin()
         self.bench = Bench(store, ownership=self.fleet.held)  # type: ignore[arg-type]
 

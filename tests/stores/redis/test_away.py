@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from crawlerproject.errors import LeaseLost, OperatorError, StorageError
+from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.store import RedisStore
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.conformance import row
-from tests.stores.redis_crawls import LEASE_MS, opened
+from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, opened
 from tests.stores.redis_servers import Front, RedisServer, old_program, redis_server
 from tests.web.ports import free_port
 
@@ -158,7 +159,7 @@ def test_a_failover_behind_one_address_goes_on(pair: tuple[RedisServer, RedisSer
 
 
 def test_a_failover_that_loses_beats_is_noticed(pair: tuple[RedisServer, RedisServer, Front]) -> None:
-    """The replica lacks the last batch: the worker is told, writes nothing over it, and would join again."""
+    """The replica lacks the last batch: the worker writes nothing over it, and leaves a mark for the others."""
     master, replica, front = pair
     store = opened(f"redis://127.0.0.1:{front.port}/0")
     store.apply(Changes(queued=[row("a", 1)]))
@@ -167,8 +168,10 @@ def test_a_failover_that_loses_beats_is_noticed(pair: tuple[RedisServer, RedisSe
     store.apply(Changes(queued=[row("a", 2)]))
     master.stop(kill=True)
     front.switch(replica.port)
-    with pytest.raises(LeaseLost, match="has forgotten batches"):
+    with pytest.raises(StoreForgot, match="knows 1 of the 2 batches"):
         store.apply(Changes(queued=[row("a", 3)]))
+    with pytest.raises(StoreForgot, match="knows 1 of the 2 batches"):
+        RedisFleet(store.link, store.crawl, "two", LEASE_MS).begin("life", [], PARTITIONS)
     assert store.head("a", 9) == [row("a", 1)]
     store.close()
 

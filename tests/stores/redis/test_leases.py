@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
+from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
@@ -179,7 +180,7 @@ def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, 
         return Fleet(
             BufferedStore(store),
             part,
-            file,
+            Identity(file, store.crawl, "w"),
             FleetTimes(LEASE_MS / 1000, 1.0, 0.5),
             rng,
         )
@@ -215,7 +216,7 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     fleet = Fleet(
         store,
         part,
-        tmp_path / "w.json",
+        Identity(tmp_path / "w.json", "slow", "w"),
         FleetTimes(LEASE_MS / 1000, 1.0, 0.01),
         rng,
     )
@@ -242,8 +243,19 @@ def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
     store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
     store.apply(Changes(queued=[row("a", 2)], facts=[("warc", b"2")]))
     store.link.call("HSET", [worker_keys(store.crawl, store.worker).state], "serial", 1)
-    with pytest.raises(LeaseLost, match="forgotten"):
+    with pytest.raises(StoreForgot, match="knows 1 of the 2 batches"):
         store.apply(Changes(queued=[row("a", 3)]))
+
+
+@pytest.mark.parametrize("left", [{}, {"holder": "one", "token": "0"}])
+def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(store: RedisStore, left: dict[str, str]) -> None:
+    """It is missing, or as of before it was granted: the worker stops instead of joining a crawl that begins again."""
+    lease = store.keys_of(0).lease
+    store.link.call("DEL", [lease])
+    if left:
+        store.link.call("HSET", [lease], *(part for item in left.items() for part in item))
+    with pytest.raises(StoreForgot, match="who holds partition 0"):
+        store.renew(LEASE_MS)
 
 
 def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:

@@ -1,0 +1,73 @@
+"""Whether Redis still knows what it has answered for. When it does not, that is damage, and no reason to begin again.
+
+A server that comes back empty, with a snapshot from before or as a replica that lacks the last batches knows less than
+the workers' archives hold. What was archived would be fetched a second time, and the open WARC files cut back to what
+the server knows of them. So every worker stops: the one that notices leaves a mark, which the others find with their
+next report, and every start finds until the operator has decided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from typing import NamedTuple
+
+from crawlerproject.errors import StorageError, StoreForgot
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import CRAWL_ID, FORGOT, REPORTS, fleet_keys, worker_keys
+
+
+class Answered(NamedTuple):
+    """What Redis has answered for to one worker, as that one's folder remembers it."""
+
+    crawl_id: str = ""  # "": of a version that gave the crawl none (before 1.8.0), or of a worker that never began
+    serial: int = 0  # of its last batch
+    reports: int = 0  # of all workers: those that had nothing to write know by it as well
+    began: bool = False  # whether the worker has ever joined this crawl
+
+
+def forgotten(link: RedisLink, crawl: str, what: str) -> StoreForgot:
+    """The error to raise, with a mark for the other workers; ``what`` is missing, as the end of a sentence."""
+    detail = f"{link.place} {what}"
+    with contextlib.suppress(StorageError):
+        link.call("HSET", [fleet_keys(crawl).facts], FORGOT, detail)
+    return _error(crawl, detail)
+
+
+def stopped(link: RedisLink, crawl: str) -> StoreForgot:
+    """The error for a worker that another one's mark stops, or that Redis does not know any more. StorageError."""
+    mark = link.call("HGET", [fleet_keys(crawl).facts], FORGOT)
+    if mark is not None:
+        return _error(crawl, mark.decode(errors="replace"))
+    return forgotten(link, crawl, f"does not know this worker of the crawl {crawl!r}")
+
+
+def recognise(link: RedisLink, crawl: str, worker: str, answered: Answered, *, accept: bool) -> Answered:
+    """What Redis answers for now; the crawl gets its id from the first worker that joins it. StorageError.
+
+    Raises StoreForgot when it knows less than ``answered``, unless the operator accepts that.
+    """
+    facts, state = fleet_keys(crawl).facts, worker_keys(crawl, worker).state
+    known, crawl_id, mark, counted = link.call("HMGET", [facts], "format", CRAWL_ID, FORGOT, REPORTS)
+    serial, reports = int(link.call("HGET", [state], "serial") or 0), int(counted or 0)
+    if accept:
+        link.call("HDEL", [facts], FORGOT)
+    elif mark is not None:
+        raise stopped(link, crawl)
+    elif answered.began and known is None:
+        raise forgotten(link, crawl, f"knows nothing of the crawl {crawl!r}")
+    elif answered.crawl_id and crawl_id != answered.crawl_id.encode():
+        raise forgotten(link, crawl, f"holds another crawl of the name {crawl!r}")
+    elif serial < answered.serial:
+        raise forgotten(link, crawl, f"knows {serial} of the {answered.serial} batches of worker {worker!r}")
+    elif reports < answered.reports:
+        raise forgotten(link, crawl, f"knows {reports:,} of the {answered.reports:,} reports of the workers")
+    link.call("HSETNX", [facts], CRAWL_ID, uuid.uuid4().hex)
+    return Answered(link.call("HGET", [facts], CRAWL_ID).decode(), serial, reports, began=True)
+
+
+def _error(crawl: str, detail: str) -> StoreForgot:
+    return StoreForgot(
+        f"{detail}: it has lost what it had answered for, so every worker of the crawl {crawl!r} stops and leaves its "
+        "archive as it is; give Redis its data back, or go on with what it knows with -a accept=store."
+    )

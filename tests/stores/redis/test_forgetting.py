@@ -1,0 +1,90 @@
+"""What a worker remembers against what Redis knows, at a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from crawlerproject.errors import StoreForgot
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.forgetting import Answered, forgotten, recognise
+from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
+from crawlerproject.stores.redis.reader import FORMAT
+from crawlerproject.stores.redis.store import RedisStore
+from tests.stores.redis_crawls import opened
+from tests.stores.redis_servers import RedisServer, redis_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One server for the module."""
+    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
+        yield started
+
+
+@pytest.fixture
+def store(server: RedisServer) -> Iterator[RedisStore]:
+    """A crawl with one worker, which has written one batch."""
+    made = opened(server.url, "w")
+    made.apply(Changes(facts=[("a", b"1")]))
+    yield made
+    made.close()
+
+
+def look(store: RedisStore, answered: Answered, *, accept: bool = False) -> Answered:
+    """As the worker's next start does."""
+    return recognise(store.link, store.crawl, "w", answered, accept=accept)
+
+
+def test_what_redis_still_knows_is_recognised(store: RedisStore) -> None:
+    """A crawl without an id, of an earlier version, is given one; then it is the same at every start."""
+    first = look(store, Answered(began=True))
+    assert look(store, first) == first == Answered(first.crawl_id, 1, 0, began=True)
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("everything", "knows nothing of the crawl"),
+        ("the worker", "knows 0 of the 1 batches of worker 'w'"),
+        ("a while", "knows 3 of the 5 reports"),
+        ("another crawl", "holds another crawl of the name"),
+    ],
+)
+@pytest.mark.parametrize("version_before", [False, True])
+def test_what_redis_has_lost_stops_every_start(store: RedisStore, lost: str, words: str, version_before: bool) -> None:
+    """Until the operator accepts it; a folder that an earlier version left shows that Redis is empty, not more."""
+    answered = Answered(began=True) if version_before else look(store, Answered(began=True))
+    facts, state = fleet_keys(store.crawl).facts, worker_keys(store.crawl, "w").state
+    if lost == "a while":
+        store.link.call("HSET", [facts], "reports", 3)
+        answered = answered._replace(reports=5 * (not version_before))
+    elif lost == "the worker":
+        store.link.call("DEL", [state])
+    else:
+        store.link.call("DEL", [facts, state] if lost == "everything" else [facts])
+    if lost == "another crawl":
+        store.link.call("HSET", [facts], "format", FORMAT, "id", "another")
+    if version_before and lost != "everything":
+        assert look(store, answered).began
+        return
+
+    for _ in range(2):
+        with pytest.raises(StoreForgot, match=words):
+            look(store, answered)
+    with pytest.raises(StoreForgot, match=words):  # a worker that never was here finds the mark
+        look(store, Answered())
+    now = look(store, answered, accept=True)
+    store.link.call("HSETNX", [facts], "format", FORMAT)  # as the store is opened
+    assert look(store, now) == now
+    assert look(store, Answered()).crawl_id == now.crawl_id
+
+
+def test_a_mark_says_why(store: RedisStore) -> None:
+    """In the words of the worker that has noticed."""
+    answered = look(store, Answered())
+    error = forgotten(store.link, store.crawl, "has lost the key of the house")
+    with pytest.raises(StoreForgot) as found:
+        look(store, answered)
+    assert str(found.value) == str(error)
