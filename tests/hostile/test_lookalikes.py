@@ -11,7 +11,8 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, most_late_seconds
-from tests.reading.wall_shapes import CHL, DATADOME_TAG, ECHO, INCAPSULA, JSD, bare
+from tests.hostile.ledger import pays
+from tests.reading.wall_shapes import CHL, DATADOME_TAG, ECHO, INCAPSULA, JSD, ORDINARY, WALLS, bare, read
 from tests.reading.wall_shapes import page as page_of
 from tests.web import zygote
 
@@ -127,7 +128,8 @@ def reasons(crawl: Crawled, host: str) -> set[str]:
 def test_every_page_is_fetched(crawled: tuple[Arena, Crawled], name: str) -> None:
     """30 of 30, as at the control."""
     web, _ = crawled
-    assert set(web.paths(name)) >= OWN
+    fetched = OWN & set(web.paths(name))
+    pays("pages that look like an anti-bot wall", "the site", len(fetched), f"of {PAGES} pages", at_least=PAGES)
     assert web.longest_gap(name) <= web.longest_gap("control.test") + most_late_seconds()
 
 
@@ -154,6 +156,16 @@ def test_a_site_behind_a_wall_is_left_alone(crawled: tuple[Arena, Crawled]) -> N
     web, crawl = crawled
     assert len(web.paths("walled.test")) == 3
     assert "walled.test" in crawl.log
+
+
+def test_the_shapes_that_we_know() -> None:
+    """Those of tests/reading/wall_shapes.py, each with its source."""
+    taken = [shape.name for shape in ORDINARY if read(shape).challenge]
+    vendors = len({shape.vendor for shape in ORDINARY})
+    attack = f"{len(ORDINARY)} ordinary answers with marks of {vendors} vendors"
+    pays(attack, "the site", len(taken), "taken for a wall", at_most=0)
+    known = [shape.name for shape in WALLS if read(shape).challenge == shape.vendor]
+    pays("walls of the same vendors", "the crawl", len(known), "recognised", at_least=len(WALLS))
 
 
 def why(crawl: Crawled, url: str) -> dict[str, Any]:

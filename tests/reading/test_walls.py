@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
-from scrapy.http import HtmlResponse
 
-from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Lease
-from crawlerproject.reading.jobs import ReadPage
-from crawlerproject.reading.page_reader import PageReader, Unmarked
-from crawlerproject.stores.protocols import FLAG_SITEMAP, QueuedPage
-from tests.reading.wall_shapes import CHL, JSD, ORDINARY, SAYS_CHL, WALLS, Shape, bare, page
-
-
-def read(shape: Shape, flags: int = 0) -> ReadPage:
-    """What the crawl reads of the answer."""
-    url = f"http://a.test{shape.path}"
-    row = QueuedPage("a.test", b"k" * 24, url, 10, 1, 2, "LL", "http://a.test/", flags=flags)
-    headers = {"Content-Type": "text/html", **shape.headers}
-    response = HtmlResponse(url, status=shape.status, body=shape.body, headers=headers)
-    reader = PageReader(cast("Any", None), Unmarked(), "TestBot", cast("Any", None))
-    found = reader.read(Lease(row, Host("a.test", 0.0), "192.0.2.1", 0.0, 1.0), response)
-    assert isinstance(found, ReadPage)
-    return found
+from crawlerproject.stores.protocols import FLAG_SITEMAP
+from tests.reading.wall_shapes import CHL, JSD, ORDINARY, SAYS_CHL, WALLS, Shape, bare, page, read
 
 
 def named(shape: Shape) -> str:

@@ -21,7 +21,7 @@ from crawlerproject.rules.revisits.history import (
     HostHistory,
     next_visit,
 )
-from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fresh_until, learned, validators
+from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fit, fresh_until, learned, validators
 from crawlerproject.rules.revisits.unseen import wait_seconds
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import (
@@ -55,7 +55,7 @@ class Revisits(HostFacts[HostHistory]):
         self._check_share = check_share
         self._near_bits = near_bits
 
-    def headers(self, row: QueuedPage) -> dict[str, str]:
+    def headers(self, row: QueuedPage) -> dict[str, bytes]:
         """The headers that make a revisit conditional; none for a first visit, a check, or a host not believed.
 
         Neither when the host's robots.txt has come to allow more since the last visit: what it forbade when links to it
@@ -75,8 +75,8 @@ class Revisits(HostFacts[HostHistory]):
 
     def learn(self, visit: Visit, now: float) -> PageRecord:
         """What is known of a page after this visit; its host's history has learned from it by then."""
-        row, status = visit.row, visit.status or 0
-        record = PageRecord(row.url, visit.reason, status, now, visit.digest, visit.etag, visit.last_modified)
+        row, status, etag, modified = visit.row, visit.status or 0, fit(visit.etag), fit(visit.last_modified)
+        record = PageRecord(row.url, visit.reason, status, now, visit.digest, etag, modified)
         if row.flags & FLAG_HUB:  # no page: neither archived nor visited again
             return PageRecord(row.url, visit.reason, 0, now)
         if row.flags & FLAG_ROBOTS:  # asked for when a host's rules are needed
@@ -95,7 +95,7 @@ class Revisits(HostFacts[HostHistory]):
         name = visit.row.host
         host, fresh = self.of(name), fresh_until(visit.freshness, now) if record.status in (200, 304) else now
         before = Known(old.etag, old.last_modified, old.digest)
-        answer = Answer(record.status, visit.etag, visit.last_modified, record.digest)
+        answer = Answer(record.status, record.etag, record.last_modified, record.digest)
         moved = change(before, answer)
         if moved is Change.CHANGED and history.fingerprint and visit.fingerprint:
             near = (history.fingerprint ^ visit.fingerprint).bit_count() <= self._near_bits
@@ -109,8 +109,8 @@ class Revisits(HostFacts[HostHistory]):
             # What is archived stays the old content; RFC 9110 15.4.5: a 304 may bring newer validators.
             record = record._replace(
                 digest=old.digest,
-                etag=visit.etag or old.etag if record.status == 304 else old.etag,
-                last_modified=visit.last_modified or old.last_modified if record.status == 304 else old.last_modified,
+                etag=record.etag or old.etag if record.status == 304 else old.etag,
+                last_modified=record.last_modified or old.last_modified if record.status == 304 else old.last_modified,
             )
         return record._replace(history=history.pack())
 

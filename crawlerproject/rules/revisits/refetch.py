@@ -14,6 +14,7 @@ first; If-None-Match in the GET itself says the same with one request instead of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,6 +32,11 @@ _TRUSTED_SHARE = 0.8
 # Notes are halved past this many, so that a host that has mended its ways is believed again.
 _MAX_NOTES = 50.0
 _DIGITS = 10  # of a delta-seconds that is read; RFC 9111 1.2.2 lets larger ones count as 2^31
+
+
+# The standard sets no bound; real ones are a digest with a prefix or two, a quarter of this (ours).
+_MAX_VALIDATOR = 256
+_QUOTED = re.compile(r'(?:W/)?"[^"]*"')  # RFC 9110 8.8.3
 
 
 class Change(Enum):
@@ -88,15 +94,27 @@ def is_due(visited_at: float, fresh_until: float, now: float, recent_seconds: fl
     return fresh_until <= now and now - visited_at >= recent_seconds
 
 
-def validators(known: Known, trust: Trust) -> dict[str, str]:
-    """The headers of a conditional request; none when the host's validators cannot be believed."""
+def fit(validator: str) -> str:
+    """An ETag or Last-Modified (latin-1, as received) that may be sent back; "" instead of any other.
+
+    Printable, not long, and nothing that a server may take for ``*``, which holds for every version (RFC 9110 13.1.2):
+    some look at the first character alone, some at each member of a list.
+    """
+    if len(validator) > _MAX_VALIDATOR or not validator.isprintable():
+        return ""
+    return "" if "*" in validator and _QUOTED.fullmatch(validator) is None else validator
+
+
+def validators(known: Known, trust: Trust) -> dict[str, bytes]:
+    """The headers of a conditional request, in the bytes that were received; none of a host that is not believed."""
     if not trust.believes_304 or not known.digest:
         return {}
     headers = {}
-    if known.etag and trust.believes_etag:
-        headers["If-None-Match"] = known.etag
-    if known.last_modified and http_date(known.last_modified) is not None:
-        headers["If-Modified-Since"] = known.last_modified
+    etag, last_modified = fit(known.etag), fit(known.last_modified)  # of old crawls, whatever it was
+    if etag and trust.believes_etag:
+        headers["If-None-Match"] = etag.encode("latin-1")
+    if last_modified and http_date(last_modified) is not None:
+        headers["If-Modified-Since"] = last_modified.encode("latin-1")
     return headers
 
 

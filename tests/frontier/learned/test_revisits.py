@@ -47,9 +47,19 @@ def row(flags: int = FLAG_RECRAWL, hops: str = "LL") -> QueuedPage:
 
 def test_a_known_page_is_asked_for_with_its_validators() -> None:
     """As a revisit only: a link to it asks for nothing."""
-    assert revisits().headers(row()) == {"If-None-Match": '"v1"'}
+    assert revisits().headers(row()) == {"If-None-Match": b'"v1"'}
     assert revisits().headers(row(flags=0)) == {}
     assert revisits(record=None).headers(row()) == {}
+
+
+@pytest.mark.parametrize("unfit", ["*", '"a\x07b"', "a" * 60_000])
+def test_what_is_not_sent_back_is_not_stored(unfit: str) -> None:
+    """Neither of a first visit nor of a 304, which leaves the old one; nor sent from a crawl that stored it."""
+    first = revisits(record=None).learn(Visit(row(flags=0), Reason.FETCHED, 200, b"d" * 20, etag=unfit), 200.0)
+    assert first.etag == ""
+    again = revisits().learn(Visit(row(), Reason.NOT_MODIFIED, 304, etag=unfit, last_modified=unfit), 200.0)
+    assert (again.etag, again.last_modified) == ('"v1"', "")
+    assert revisits(record=OLD._replace(etag=unfit)).headers(row()) == {}
 
 
 def test_pages_are_asked_for_in_full_once_more_is_allowed() -> None:

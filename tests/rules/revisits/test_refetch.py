@@ -1,6 +1,8 @@
 """The refetch table, line by line, and what makes a host's validators believed."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawlerproject.rules.revisits.refetch import (
     DAY_SECONDS,
@@ -76,10 +78,46 @@ def test_last_modified_before_the_visit_decides_nothing() -> None:
 def test_both_validators_go_into_one_request() -> None:
     """If-None-Match and If-Modified-Since as received, nothing made up."""
     assert validators(TAGGED, NEW_HOST) == {
-        "If-None-Match": '"v1"',
-        "If-Modified-Since": http_date_text(OLD - 100),
+        "If-None-Match": b'"v1"',
+        "If-Modified-Since": http_date_text(OLD - 100).encode(),
     }
-    assert validators(TAGGED._replace(etag=""), NEW_HOST) == {"If-Modified-Since": http_date_text(OLD - 100)}
+    assert validators(TAGGED._replace(etag=""), NEW_HOST) == {"If-Modified-Since": http_date_text(OLD - 100).encode()}
+
+
+@pytest.mark.parametrize(
+    ("received", "sent"),
+    [
+        (b'W/"a-1"', True),
+        (b"an unquoted one", True),
+        (b'"\xe9t\xe9"', True),  # RFC 9110 8.8.3: obs-text
+        (b'"a*b"', True),
+        (b'"' + b"a" * 254 + b'"', True),
+        (b'"' + b"a" * 255 + b'"', False),
+        (b'"a\x01b"', False),
+        (b'"a\tb"', False),
+        (b'"\x80"', False),
+        (b'"\x7f"', False),
+        (b"*", False),
+        (b'*"a"', False),
+        (b'"a", *', False),
+        (b"W/*", False),
+    ],
+)
+def test_ours_only_what_is_printable_and_short_is_sent_back(received: bytes, sent: bool) -> None:
+    """In the bytes that came; ``*`` would be true of every version."""
+    known = Known(received.decode("latin-1"), "", DIGEST)
+    assert validators(known, NEW_HOST) == ({"If-None-Match": received} if sent else {})
+
+
+@given(st.binary(max_size=300))
+def test_a_validator_is_sent_as_it_came_or_not_at_all(received: bytes) -> None:
+    """Whatever a server sends: nothing that is long, controls, or means something else."""
+    text = received.decode("latin-1")
+    for value in validators(Known(text, text, DIGEST), NEW_HOST).values():
+        assert value == received
+        assert len(value) <= 256
+        assert value.strip() != b"*"
+        assert not any(byte < 0x20 or 0x7F <= byte < 0xA0 for byte in value)
 
 
 def test_a_restless_etag_is_no_longer_sent() -> None:
