@@ -29,6 +29,7 @@ class Reason(StrEnum):
     BUDGET = "host-budget"
     TRAP = "trap"
     STRANGER = "stranger-budget"
+    STRANGER_DOOR = "stranger-door"
     SITEMAP_BUDGET = "sitemap-budget"
     REQUISITE_BUDGET = "requisite-budget"
     ROBOTS_REDIRECT = "robots-redirect"

@@ -47,9 +47,8 @@ class Command(InspectCommand):
             raise OperatorError(f"There is no column {opts.sort!r}; sort by one of {', '.join(HostRow._fields)}.")
         crawl = self.look()
         with crawl.store() as store:
-            rows = [
-                row for row in host_rows(store.hosts(), crawl.now, crawl.leases()) if opts.state in (None, row.state)
-            ]
+            every = host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)
+            rows = [row for row in every if opts.state in (None, row.state)]
         # Words from a to z, numbers from the largest: what one looks for comes first.
         rows.sort(key=lambda row: row.host)
         rows.sort(key=lambda row: _key(row, column), reverse=column not in _TEXTS)

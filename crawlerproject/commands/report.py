@@ -54,7 +54,7 @@ class Command(InspectCommand):
 
 def _frontier(crawl: CrawlView) -> tuple[dict[str, int], list[dict[str, Any]]]:
     with crawl.store() as store:
-        states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases())).hosts
+        states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)).hosts
         return dict(states.most_common()), sorted(_traps(store), key=lambda trap: str(trap["host"]))
 
 

@@ -53,7 +53,7 @@ class Command(InspectCommand):
             self.exitcode = 1 if ill else 0
             return
         with crawl.store() as store:
-            ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases()))
+            ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
             if crawl.running:
                 ahead = with_addresses(ahead, crawl.status.get("progress", {}))
             workers = store.workers() if isinstance(store, RedisView) else []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import orjson
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
@@ -131,6 +131,8 @@ class Admission:
                 self._hosts.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
                     self._state.workbench.add(host)
+                elif host.at_door and not host.on_disk and not caused_by_stranger(row):
+                    self._state.go_on(host)
         return len(rows)
 
     def _apply(self, changes: Changes, hosts: dict[str, Host], new: int, now: float) -> None:
@@ -186,6 +188,7 @@ class Admission:
 
     def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         recent = self._recent
+        found = [item.as_own() if item.flags & FLAG_STRANGER and item.is_own_front else item for item in found]
         fresh = [item for item in found if item.address.key not in recent]
         fresh = [item for item in fresh if not item.flags & APART or item.queue_key not in recent]
         allowed = self.allowed(fresh, now)
@@ -233,7 +236,7 @@ class Admission:
         if item.flags & FLAG_REQUISITE:
             return item
         if item.flags & FLAG_STRANGER:
-            return item._replace(priority=of_stranger(item.priority, is_front=item.address.is_front))
+            return item._replace(priority=of_stranger(item.priority))
         if self._gates.comes_later(item):
             return item._replace(priority=of_later_list(item.priority))
         return item
@@ -246,7 +249,7 @@ class Admission:
     def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
-        stranger = bool(item.flags & FLAG_STRANGER)  # with a budget of its own
+        stranger = bool(item.named_by)
         if not item.flags & FLAG_SEED and self._hosts.ports.full(address.host, stranger=stranger):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False

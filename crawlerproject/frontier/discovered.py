@@ -13,13 +13,17 @@ from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import (
     APART,
+    FLAG_HUB,
     FLAG_RENDER,
     FLAG_REQUISITE,
+    FLAG_ROBOTS,
     FLAG_SEED,
     FLAG_SITEMAP,
     FLAG_STRANGER,
+    QueuedPage,
 )
 
+_MAYBE_STRANGERS = FLAG_STRANGER | FLAG_ROBOTS | FLAG_HUB
 # Pages whose domain is at hand: those whose links are being queued.
 _KEPT = 4096
 
@@ -42,6 +46,23 @@ class DiscoveredUrl(NamedTuple):
         if not self.flags & APART:
             return key
         return requisite_key(key) if self.flags & FLAG_REQUISITE else stranger_key(key)
+
+    @property
+    def named_by(self) -> str:
+        """The registered domain of the page that names it, where that is another than its host's; else ""."""
+        address, via = self.address, self.via
+        if self.flags & FLAG_STRANGER:
+            return inventor(address.host, via, self.flags, self.note)
+        return _domain_of(via) if via and address.is_front and strangers(host_key(via), address.host) else ""
+
+    @property
+    def is_own_front(self) -> bool:
+        """Whether it is its host's front page: the host's own, whichever page names it."""
+        return self.address.is_front and not self.flags & (FLAG_REQUISITE | FLAG_SITEMAP)
+
+    def as_own(self) -> DiscoveredUrl:
+        """The same as the host's own, not charged to who named it."""
+        return self._replace(flags=self.flags & ~FLAG_STRANGER, note="")
 
     def behind(self) -> DiscoveredUrl:
         """The same, found on a page that repeats another."""
@@ -69,6 +90,31 @@ def inventor(host: str, via: str, flags: int, note: str) -> str:
         return note
     domain = _domain_of(via)
     return domain if domain and domain != bounded_domain(host) else OTHERS
+
+
+def caused_by_stranger(row: QueuedPage) -> bool:
+    """Whether only other registered domains led to this request, so that the trouble it meets is theirs.
+
+    A host's front page and its own robots.txt are its own, whichever page or redirect named them: there is one of each.
+    """
+    flags = row.flags
+    if not flags & _MAYBE_STRANGERS:
+        return False
+    if flags & FLAG_ROBOTS:
+        return robots_for_stranger(row.note, row.url, row.host)
+    if flags & FLAG_HUB:
+        return strangers(host_key(row.via), row.host)  # the feed that names it
+    return flags & FLAG_REQUISITE > 0 or not is_front(row.url, row.host)
+
+
+def robots_for_stranger(origin: str, url: str, host: str) -> bool:
+    """Whether a robots.txt (of ``url``, on ``host``) is asked for on behalf of another domain's ``origin`` alone."""
+    return url.partition("://")[2] != f"{host}/robots.txt" and strangers(origin.partition("://")[2], host)
+
+
+def is_front(url: str, host: str) -> bool:
+    """Whether a URL is the page at the top of its ``host``, without a query."""
+    return url.partition("://")[2] == host + "/"
 
 
 @lru_cache(maxsize=_KEPT)

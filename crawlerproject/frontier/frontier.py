@@ -154,6 +154,8 @@ class Frontier:
         """
         self.hosts.clock.now = now
         self._completion.finish(lease, outcome, record, body, now)
+        if lease.host.embeds and lease.host.door.until > now:
+            self.embeds.refuse_all(lease.host, Reason.STRANGER_DOOR, strange=True)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""

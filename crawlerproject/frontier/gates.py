@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
@@ -16,7 +16,7 @@ from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, url_p
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.url.scope import Scope, ScopedUrl
+from crawlerproject.rules.url.scope import Scope, ScopedUrl, bounded_domain
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.operator_files.nevercrawl import Listing
 from crawlerproject.stores.protocols import (
@@ -140,7 +140,7 @@ class Gates:
             return Reason.EXTENSION  # queued before SKIP_EXTENSIONS named it
         if self._traps is None:
             return None
-        if row.flags & FLAG_STRANGER and self._stranger_spent(row.host, row, now):
+        if row.flags & FLAG_STRANGER and caused_by_stranger(row) and self._stranger_spent(row.host, row, now):
             return Reason.STRANGER
         if row.flags & _KNOWN_GOOD:
             return self._list_refusal(row, now)
@@ -207,6 +207,10 @@ class Gates:
         """Whether the domain that named the URL has spent its budget at this host."""
         domain = inventor(host, named.via, named.flags, named.note)
         return self._traps is not None and self._traps.refuses_stranger(host, domain, now)
+
+    def embeds_spent(self, host: str, page_host: str, now: float) -> bool:
+        """Whether the pages of a host's domain may load nothing more from ``host`` in the browser: charged as links."""
+        return self._traps is not None and self._traps.refuses_stranger(host, bounded_domain(page_host), now)
 
     def _list_refusal(self, row: QueuedPage, now: float) -> Reason | None:
         if row.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL | FLAG_STRANGER) != FLAG_SITEMAP or self._traps is None:

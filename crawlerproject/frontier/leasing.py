@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE, Holds
 from crawlerproject.frontier.hosts.host import EMPTY, Host
@@ -17,7 +18,7 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.priority import REQUISITE_PLACES
+from crawlerproject.rules.url.priority import LAST_OF_STRANGERS, REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import (
     APART,
@@ -117,7 +118,7 @@ class LeaseIssuer:
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
             self._state.workbench.release(host, now, host.pace_free, work=True)
             return None
-        if host.embeds and (lease := self._embed(host, address, now)) is not None:
+        if host.embeds and (lease := self._embed(host, address, now, strange=False)) is not None:
             return lease
         down = Refusals(self._state, host)
         act = self._look(host, address, now, down)
@@ -136,11 +137,17 @@ class LeaseIssuer:
         return True
 
     def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
-        """The action of this turn, to be called once the rows that it refuses are stored."""
+        """The action of this turn, to be called once the rows that it refuses are stored.
+
+        What only other sites led to comes behind all of the host's own: sub-requests of their pages, then rows.
+        """
         renders = self._renders
-        busy = kept = False  # whether rows wait for the browser, whether all that are left wait for another run
-        for row in self._rows(host):
-            if row.flags & FLAG_RENDER and (renders.closed or renders.full or host.rendering):
+        # Whether rows wait for the browser, all that are left wait for another run, or strangers' rows wait.
+        busy = kept = behind = False
+        for row in self._rows(host, now):
+            if (host.embeds or host.door.until > now) and caused_by_stranger(row):
+                behind = True
+            elif row.flags & FLAG_RENDER and (renders.closed or renders.full or host.rendering):
                 kept = bool(renders.closed) and is_kept(row)
                 if kept:
                     break
@@ -160,11 +167,15 @@ class LeaseIssuer:
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
+        if host.embeds and not down and (lease := self._embed(host, address, now, strange=True)) is not None:
+            return partial(_as_it_is, lease)
         if down and not self._hosts.ownership.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
         if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
-        return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
+        if busy:
+            return partial(self._line_up, host, now)
+        return partial(self._at_door, host, now) if behind else partial(self._nothing_now, host, now, kept=kept)
 
     def _by_robots(
         self, row: QueuedPage, host: Host, address: str, now: float, down: Refusals
@@ -188,25 +199,25 @@ class LeaseIssuer:
             return partial(_stay_away, self._state.workbench, host, now, now + closed)
         return None
 
-    def _embed(self, host: Host, address: str, now: float) -> Lease | None:
+    def _embed(self, host: Host, address: str, now: float, *, strange: bool) -> Lease | None:
         """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
-        while (embed := self._embeds.next(host, now)) is not None:
+        while (embed := self._embeds.next(host, now, strange=strange)) is not None:
             scheme = embed.address.scheme
             until = host.robots_until(scheme)
             if -until > now:
-                self._embeds.refuse_first(host, Reason.ROBOTS_UNREACHABLE)
+                self._embeds.refuse(embed, Reason.ROBOTS_UNREACHABLE)
             elif until <= now:
                 return self._robots_first(scheme, host, address, now)
             elif self._state.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
-                self._embeds.refuse_first(host, Reason.RENDER_PACE)
-            elif self._embeds.take(host) is not None:
+                self._embeds.refuse(embed, Reason.RENDER_PACE)
+            elif self._embeds.take(embed):
                 row = _embed_row(embed, host, self._state.next_arrival(host, now))
                 lease = self._lent(row, host, address, now, stored=False)
                 lease.embed = embed
                 return lease
         return None
 
-    def _rows(self, host: Host) -> Iterator[QueuedPage]:
+    def _rows(self, host: Host, now: float) -> Iterator[QueuedPage]:
         """Rows in order that are not leased: the first, which nearly every turn is about, then some that follow."""
         if self._gates.fetches_requisites and self._hosts.holds and self._hosts.holds.why(host):
             yield from _requisite_rows(host, self._state.store)  # it has had its pages
@@ -217,7 +228,11 @@ class LeaseIssuer:
         if first is None:
             return
         yield first
-        for row in store.head(host.name, before + _ROWS_PER_TURN):
+        rows = store.head(host.name, before + _ROWS_PER_TURN)
+        if host.door.until > now and len(rows) == before + _ROWS_PER_TURN:  # the host's own may come after strangers'
+            last = max((rows[-1].priority, rows[-1].arrival), (LAST_OF_STRANGERS, _LAST_ARRIVAL))
+            rows += store.head(host.name, before + _ROWS_PER_TURN, last)
+        for row in rows:
             if row.arrival not in taken and row.arrival != first.arrival:
                 yield row
 
@@ -233,6 +248,15 @@ class LeaseIssuer:
             host.rows, host.kept = len(host.taken), 0
             self._hosts.dirty[host.name] = host
         self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
+
+    def _at_door(self, host: Host, now: float) -> None:
+        """What is left here is strangers', and waits until the host's door opens or a row of its own comes."""
+        until = max(host.door.until, now)
+        if host.unstored:
+            until = min(until, now + UNSTORED_WAIT_SECONDS)
+        elif until > now:
+            host.held_until = until
+        self._release(host, now, until)
 
     def _release(self, host: Host, now: float, again: float) -> None:
         """End the turn without a request; the host is looked at again at ``again``."""
@@ -298,6 +322,10 @@ def _stay_away(workbench: Workbench[Host], host: Host, now: float, until: float)
     """robots.txt names the hours of visits."""
     host.closed_until = until
     workbench.release(host, now, until, work=True)
+
+
+def _as_it_is(lease: Lease) -> Lease:
+    return lease
 
 
 def _turned_down() -> None:

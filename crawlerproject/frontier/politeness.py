@@ -14,13 +14,16 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import (
     FAILURES,
     THEIR_FAILURES,
+    UNSENT_FAILURES,
     Breaker,
     BreakerLimits,
+    Door,
     Rest,
     RestLimits,
     after_success,
     after_trouble,
     breaker_failed,
+    door_after_trouble,
     failure_rest_seconds,
     left_alone_seconds,
 )
@@ -61,7 +64,7 @@ class FetchOutcome:
     other_scheme_good: bool = False
     robots: bool = False  # it was for a robots.txt
     copy_serves: bool = False  # of which there is a good copy that may stand in for it
-    stranger: bool = False  # only other domains name the page: what is its doing is not held against the host
+    stranger: bool = False  # only other domains led to it: its trouble closes the door for such requests, not the host
     apart: bool = False  # of a requisite: a document, which may still be named as a page
     cut: bool = False  # the connection ended before the body did
     render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: plain_responses.py
@@ -74,11 +77,9 @@ class FetchOutcome:
     @property
     def counts(self) -> bool:
         """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
-        if self.status is None:  # a dead host is asked no oftener for being asked on behalf of others
+        if self.status is None:
             return self.robots or self.reason in THEIR_FAILURES
-        if self.stranger or self.copy_serves:
-            return False
-        return self.status != 429 and not self.retry_after_seconds
+        return not self.copy_serves and self.status != 429 and not self.retry_after_seconds
 
     @property
     def asks(self) -> bool:
@@ -162,6 +163,10 @@ class HostPoliteness:
     def after(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         self._now = now
+        if outcome.stranger:
+            return self._after_stranger(host, outcome, now, rng)
+        if outcome.status is not None and host.door.rested:
+            host.door = host.door._replace(rested=False)
         if outcome.ttfb_seconds is not None:
             host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=outcome.ok)
         if outcome.ok:
@@ -203,6 +208,47 @@ class HostPoliteness:
             self._walled.clear()
         self._walled[host.name] = walls
         return True
+
+    def _after_stranger(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
+        """What only other sites led to leaves the host's own pace, escalation and breaker as they are.
+
+        Its trouble closes the door for more of it; the host itself rests once, where it asked for that or was not there
+        at all, until it has answered a request of its own.
+        """
+        door, status = host.door, outcome.status
+        if outcome.ok:
+            pause = delay_seconds(self._preset(host), (outcome.ttfb_seconds or 0.0,))
+            if pause > host.delay_seconds:  # it is slow at this, which its own pages need not be
+                host.door = door._replace(until=max(door.until, now + self._stretch * pause))
+            return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
+        if status is None:
+            tries, rests = FAILURES[outcome.reason].max_tries, outcome.reason in UNSENT_FAILURES
+        else:
+            rests = status in _REST_STATUSES  # a wall alone may be before what strangers know of it
+            tries = 1 if outcome.walled else _REST_TRIES if rests else _SERVER_ERROR_TRIES
+        if (wait := self._stretch * self._trouble_seconds(outcome)) > 0:
+            most = self._stretch * self.rests.max_seconds
+            host.door = door_after_trouble(door, str(outcome.reason), now, wait, most, rng)
+            if rests and not door.rested:
+                host.door = host.door._replace(rested=True)
+                host.rest_until = max(host.rest_until, now + wait)
+                host.asked_until = host.rest_until if outcome.asks else host.asked_until
+            if outcome.asks and host.ports is not None:  # it asks for all ports of its name
+                host.ports.rest_until = max(host.ports.rest_until, host.asked_until)
+                for other in host.ports.hosts:
+                    other.rest_until = max(other.rest_until, host.asked_until)
+                    other.door = max(other.door, host.door, key=_open_at)
+        return Consequence(again=outcome.tries + 1 < tries, give_up=False)
+
+    def _trouble_seconds(self, outcome: FetchOutcome) -> float:
+        """How long a first trouble of this kind closes the door for strangers; 0 for what speaks against no host."""
+        if outcome.status is not None:
+            return min(outcome.retry_after_seconds or 0.0, self.rests.retry_after_max_seconds) or min(
+                self.rests.start_seconds, self.rests.max_seconds
+            )
+        failure = FAILURES[outcome.reason]
+        theirs = failure.host_wide and outcome.reason in THEIR_FAILURES
+        return min(failure.base_wait_seconds, self.rests.max_seconds) if theirs else 0.0
 
     def _broke_off(self, host: Host, outcome: FetchOutcome) -> bool:
         """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
@@ -261,3 +307,7 @@ class HostPoliteness:
 
     def _stretched(self, until: float, now: float) -> float:
         return now + self._stretch * (until - now) if self._stretch > 1 and until > now else until
+
+
+def _open_at(door: Door) -> float:
+    return door.until

@@ -17,6 +17,7 @@ from crawlerproject.frontier.messages import SeedsMoved
 from crawlerproject.frontier.recent_keys import RecentKeys
 from crawlerproject.frontier.refused_urls import RefusedUrls
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
@@ -73,6 +74,13 @@ class FrontierState:
             return False
         rows = self.store.head(host.name, _LOOKED_THROUGH)
         return any(row.url.startswith(other + ":") and row.arrival not in host.taken for row in rows)
+
+    def go_on(self, host: Host) -> None:
+        """Let a host that was held for another's answer, or for its door, go on at its own pace."""
+        host.held_until = 0.0
+        if host.stage in (Stage.WAITING, Stage.IDLE):
+            work = host.waiting_urls > 0 and not host.given_up
+            self.workbench.wait(host, max(host.pace_free, host.rest_until), work=work)
 
     def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, apart: bool = False) -> None:
         """The fate of a row that was taken; it leaves its queue with the next commit. ``apart``: not the page's."""

@@ -1,7 +1,8 @@
 """Sub-requests of pages in the browser: each waits for a turn of its host, as every page does, and is leased.
 
-A host's turn goes to a sub-request before it goes to the host's queue. What another site's page asks for gets only
-every second turn of a host that has pages of its own waiting: a page elsewhere must not hold up a site's crawl.
+A host's turn goes to a sub-request of its own pages before it goes to its queue. What another site's page asks for, or
+a page that only another site named, comes behind all that the host has of its own, is charged to the other site as its
+links are, and finds the host's door closed after trouble: a page elsewhere must not hold up a site's crawl.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
@@ -38,6 +40,11 @@ class Subrequest:
     granted: Callable[[], None]  # it is sent now
     answered: Callable[[Any], None]  # with a Response, or the exception that there is instead
 
+    @property
+    def strange(self) -> bool:
+        """Whether only another site led to it."""
+        return not self.own or caused_by_stranger(self.page)
+
 
 class Subrequests:
     """Those that wait, by host."""
@@ -47,7 +54,6 @@ class Subrequests:
         self._hosts = state.hosts
         self._gates = gates
         self._waiting: dict[str, deque[Subrequest]] = {}
-        self._served: set[str] = set()  # hosts whose last turn went to another site's page
 
     def ask(self, embed: Subrequest, now: float) -> Reason | None:
         """Wait for a turn; a Reason when it will never come, or not in time. No callback is called from here."""
@@ -61,12 +67,14 @@ class Subrequests:
         host = self._hosts.of(address.host)
         if host.given_up:
             return LEFT_ALONE[host.held]
+        if (refusal := self._strangers_refusal(embed, host, now)) is not None:
+            return refusal
         if -host.robots_until(address.scheme) > now:
             return Reason.ROBOTS_UNREACHABLE
         if host.robots_until(address.scheme) > now and not self._allowed(embed):
             return Reason.ROBOTS
         # Not ``next_free``: that may be when its queue is looked at again, whatever the host's pace.
-        free = max(now, host.pace_free, host.rest_until, host.held_until)
+        free = max(now, host.pace_free, host.rest_until, 0.0 if host.at_door else host.held_until)
         if host.ports is not None:
             free = max(free, host.ports.free_at(host))
         issuer = len(self._waiting.get(host.name, ())) + (host.stage == Stage.IN_FLIGHT)
@@ -91,56 +99,54 @@ class Subrequests:
             line.remove(embed)
             self._left(self._hosts.of(embed.address.host), line)
 
-    def refuse_all(self, host: Host, reason: Reason) -> None:
-        """Refuse all that wait for the host."""
-        while (embed := self._pop(host)) is not None:
-            embed.refused(reason)
+    def refuse_all(self, host: Host, reason: Reason, *, strange: bool = False) -> None:
+        """Refuse all that wait for the host; with ``strange`` those alone that only other sites led to."""
+        for embed in list(self._waiting.get(host.name, ())):
+            if embed.strange or not strange:
+                self.refuse(embed, reason)
 
-    def next(self, host: Host, now: float) -> Subrequest | None:
-        """The first that is still of use, if this turn of the host is for one; it goes on waiting until ``take``."""
-        line = self._waiting.get(host.name)
-        while line and line[0].until < now:
-            line.popleft().refused(Reason.RENDER_PACE)
-            self._left(host, line)
-        if not line:
-            return None
-        if host.name in self._served and host.waiting_urls > 0 and not line[0].own:
-            self._served.discard(host.name)
-            return None
-        return line[0]
+    def next(self, host: Host, now: float, *, strange: bool) -> Subrequest | None:
+        """The first that is still of use, of those that are ``strange`` or are not; it goes on waiting until ``take``.
 
-    def take(self, host: Host) -> Subrequest | None:
-        """The first has its turn, unless robots.txt forbids it."""
-        embed = self._pop(host)
-        assert embed is not None  # ``next`` has shown it
+        Who is too late, or is met by a closed door, is refused on the way.
+        """
+        for embed in list(self._waiting.get(host.name, ())):
+            if embed.until < now:
+                self.refuse(embed, Reason.RENDER_PACE)
+            elif embed.strange is strange:
+                if strange and (refusal := self._strangers_refusal(embed, host, now)) is not None:
+                    self.refuse(embed, refusal)
+                else:
+                    return embed
+        return None
+
+    def take(self, embed: Subrequest) -> bool:
+        """Give the turn to one that ``next`` has shown; False: robots.txt forbids it, and it is refused."""
         if not self._allowed(embed):
-            embed.refused(Reason.ROBOTS)
-            return None
-        if embed.own:
-            self._served.discard(host.name)
-        else:
-            self._served.add(host.name)
-        return embed
+            self.refuse(embed, Reason.ROBOTS)
+            return False
+        self.withdraw(embed)
+        return True
 
-    def refuse_first(self, host: Host, reason: Reason) -> None:
-        """Refuse the first in the host's line."""
-        embed = self._pop(host)
-        if embed is not None:
-            embed.refused(reason)
+    def refuse(self, embed: Subrequest, reason: Reason) -> None:
+        """Refuse one that waits."""
+        self.withdraw(embed)
+        embed.refused(reason)
+
+    def _strangers_refusal(self, embed: Subrequest, host: Host, now: float) -> Reason | None:
+        """Why what only another site led to may not be asked of the host now."""
+        if not embed.strange:
+            return None
+        if host.door.until > now:
+            return Reason.STRANGER_DOOR
+        spent = not embed.own and self._gates.embeds_spent(host.name, embed.page.host, now)
+        return Reason.STRANGER if spent else None
 
     def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address
         if self._hosts.of(address.host).left_alone:
             return False
         return self._state.robots.allows(address.scheme, address.host, address.url)
-
-    def _pop(self, host: Host) -> Subrequest | None:
-        line = self._waiting.get(host.name)
-        if not line:
-            return None
-        embed = line.popleft()
-        self._left(host, line)
-        return embed
 
     def _left(self, host: Host, line: deque[Subrequest]) -> None:
         host.embeds -= 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.url_state import Said
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
+from crawlerproject.stores.protocols import QueuedPage
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
 
@@ -23,9 +25,15 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
         return "left-alone"
     if not host.rows:
         return "done"
-    if host.rest_until > now:
+    if host.rests_until(now):
         return "resting"
     return "waiting" if host.next_free > now else "free"
+
+
+def stand_at_door(host: Host, first: QueuedPage | None, now: float) -> None:
+    """Show a copy of a stored host as what it is: at its door, when the ``first`` row of its queue waits for that."""
+    if first is not None and host.door.until > now and caused_by_stranger(first):
+        host.held_until = host.door.until
 
 
 def pace_source(host: Host) -> Said:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
-from crawlerproject.inspection.host_state import host_state
+from crawlerproject.inspection.host_state import host_state, stand_at_door
 from crawlerproject.rules.politeness.pace_limits import Queue, limits
+from crawlerproject.stores.protocols import QueuedPage
 
 _UNDONE = frozenset({"in-flight", "waiting", "free"})
 
@@ -50,10 +51,17 @@ class Outlook(NamedTuple):
     ceiling: float  # answers a second that politeness allows now, over all hosts with work
 
 
-def host_rows(hosts: Iterable[tuple[str, bytes]], now: float, leased: Collection[str] = ()) -> Iterator[HostRow]:
-    """Rows from the store's packed hosts, in its order."""
+def host_rows(
+    hosts: Iterable[tuple[str, bytes]],
+    now: float,
+    leased: Collection[str] = (),
+    head: Callable[[str, int], list[QueuedPage]] | None = None,
+) -> Iterator[HostRow]:
+    """Rows from the store's packed hosts, in its order; ``head`` gives the first rows of a host's queue."""
     for name, packed in hosts:
         host = Host.unpack(name, packed)
+        if head is not None and host.rows and host.door.until > now:
+            stand_at_door(host, next(iter(head(name, 1)), None), now)
         if host.known or host.fetched or host.rows or not host.other_ports:  # else it only names its other ports
             yield host_row(host, now, leased=name in leased)
 
@@ -62,7 +70,7 @@ def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
     """One host's row."""
     state = host_state(host, now, leased=leased)
     mean = sum(host.samples) / len(host.samples) if host.samples else None
-    free_in = max(0.0, max(host.next_free, host.rest_until) - now)
+    free_in = max(0.0, max(host.next_free, host.rests_until(now)) - now)
     issuer = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
     return HostRow(
         host.name,
@@ -73,7 +81,7 @@ def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
         host.delay_seconds,
         mean,
         free_in,
-        max(0.0, host.rest_until - now),
+        max(0.0, host.rests_until(now) - now),
         host.failures,
         free_in + max(0.0, issuer) if host.rows and state not in _NOT_TO_COME else None,
         host.address,
@@ -85,7 +93,8 @@ def queue_of(host: Host, urls: int, now: float) -> Queue:
     samples = host.samples
     response_seconds = sum(samples) / len(samples) if samples else 0.0
     # Another host that is to answer for its robots.txt may do so at any moment.
-    free_in = (host.pace_free if host.held_until > now else host.next_free) - now
+    held = host.held_until > now and not host.at_door
+    free_in = (host.pace_free if held else host.next_free) - now
     return Queue(host.name, host.address, urls, host.delay_seconds, response_seconds, free_in if free_in > 0.0 else 0.0)
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor, strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.learned.certificates import BadCertificate
 from crawlerproject.frontier.learned.host_facts import stored_fact
 from crawlerproject.frontier.learned.hubs import read_hubs
-from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source
+from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.readable import human_bytes, human_seconds, moment
@@ -51,7 +51,8 @@ _REFUSALS = frozenset(
         Reason.HOST_LIMIT,
         Reason.CRAWL_LIMIT,
     }
-    | {Reason.TRAP, Reason.STRANGER, Reason.SITEMAP_BUDGET, Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT}
+    | {Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET}
+    | {Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT}
     | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
     | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
 )
@@ -155,6 +156,7 @@ class Why:
 
     def _of_host(self, host: Host, waiting: QueuedPage | None) -> dict[str, Any]:
         name = host.name
+        stand_at_door(host, waiting, self._now)
         facts: dict[str, Any] = {"state": host_state(host, self._now, leased=name in self._leases)}
         if (held := self._held(host)) is not None:
             facts |= {"state": _HELD_STATES.get(held[0], facts["state"]), "held": held[1]} if host.rows else {}
@@ -221,6 +223,9 @@ class Why:
         if host.rest_until > self._now:
             facts["rule"] = "the host rests: it asked to be left alone or failed"
             return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
+        if host.door.until > self._now and caused_by_stranger(row):
+            facts["rule"] = _RULES[Reason.STRANGER_DOOR]
+            return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.STRANGER_DOOR, facts)
         return UrlState(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
 
     def _held(self, host: Host) -> tuple[Reason, str] | None:
@@ -383,7 +388,7 @@ class Why:
     # --- clocks ---------------------------------------------------------------------------------
 
     def _clock(self, host: Host) -> dict[str, Any]:
-        free = max(host.next_free, host.rest_until)
+        free = max(host.next_free, host.rests_until(self._now))
         ports = self._ports(host.name) or [host]
         asked = max((port for port in ports if port.name != host.name), key=lambda port: port.name_free, default=host)
         if asked.name_free > free:  # another port of the name is waited for
@@ -396,6 +401,13 @@ class Why:
         }
         if host.rest_until > self._now:
             facts["rests_until"] = said_moment("rests_until", host.rest_until)
+        if host.door.until > self._now:
+            why = host.door.reason or "slow"
+            facts["door"] = Said(
+                f"closed to what only other domains led to, until {moment(host.door.until)} ({why})",
+                door_closed_until=iso_moment(host.door.until),
+                door_reason=why,
+            )
         if len(ports) > 1:
             numbers = [port_of(port.name) for port in ports]
             facts["ports"] = Said(", ".join(str(number or "default") for number in numbers), ports=numbers)
@@ -444,6 +456,7 @@ _SYNTAX: dict[Reason, str] = {
 }
 _RULES: dict[Reason, str] = {
     Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
+    Reason.STRANGER_DOOR: "its host had trouble with what other domains' pages had us ask of it: they wait",
     Reason.STRANGER: "pages of other domains alone name it, and they named too much here: scrapy traps",
     Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
     Reason.REQUISITE_BUDGET: "pages need it to be seen, and their host has had its share: REQUISITES_MAX_PER_HOST, or "

@@ -168,8 +168,7 @@ class CrawlEmbeds(PageEmbeds):
                 self._wake()
                 await turn.come(embed.until - self._run.now())
             except FetchError as error:
-                if error.reason is Reason.RENDER_PACE:
-                    self._completion.refused(self._lease, address, Reason.RENDER_PACE)
+                self._completion.refused(self._lease, address, error.reason)
                 raise
             finally:
                 embeds.withdraw(embed)

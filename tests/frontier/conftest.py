@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.admission import LessImportant
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
@@ -120,6 +120,7 @@ class Bench:
     def answer(self, lease: Lease, status: int | None = 200, body: bytes = b"", **more: Any) -> None:
         """End a lease as the web would."""
         reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
+        more.setdefault("stranger", lease.embed.strange if lease.embed else caused_by_stranger(lease.row))
         ending = FetchOutcome(reason, status, 0.1 if status else None, tries=lease.row.tries, **more)
         record = PageRecord(lease.row.url, reason, status or 0, self.now)
         self.frontier.finish(lease, ending, record, body, self.now)

@@ -153,7 +153,7 @@ def test_a_longer_pause_holds_after_another_port_too(bench: Bench) -> None:
 
 def test_so_many_ports_and_no_more(bench: Bench) -> None:
     """Links to further ports are refused; the operator's seeds are not; a restart remembers the ports."""
-    bench.add(*(f"http://a.example:{port}/" for port in range(8000, 8060)))
+    bench.add(*(f"http://a.example:{port}/x" for port in range(8000, 8060)))
 
     assert bench.frontier.state.refused.take() == {Reason.TOO_MANY_PORTS: 52}
     assert bench.seed("http://a.example:9000/") == 1

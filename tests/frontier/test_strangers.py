@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.messages import Links, pack, unpack
-from crawlerproject.frontier.politeness import FetchOutcome
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.links import Link
 from crawlerproject.rules.page.page import PageFacts
+from crawlerproject.rules.politeness.backoff import RestLimits
+from crawlerproject.rules.politeness.pace import PRESETS
 from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import (
+    FLAG_HUB,
     FLAG_LISTED,
     FLAG_RENDER,
+    FLAG_ROBOTS,
     FLAG_SEED,
     FLAG_SITEMAP,
     FLAG_STRANGER,
     QueuedPage,
 )
-from tests.frontier.conftest import Bench
+from tests.frontier.conftest import Bench, next_of
 
 SITE = "http://a.org"
 EVIL = "http://www.evil.org/page"
@@ -196,20 +204,143 @@ def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> Non
     assert not model.refuses_stranger("a.org", "evil.org", 0.0)
 
 
+# --- the door -------------------------------------------------------------------------------------
+
+SLOW = 700.0  # seconds to the first byte
+OUTCOMES = [
+    {"status": 200}, {"status": 200, "ttfb_seconds": SLOW}, {"status": 404}, {"status": 200, "cut": True},
+    {"status": 429, "reason": Reason.RATE_LIMITED}, {"status": 429, "retry_after_seconds": 5_000.0},
+    {"status": 503}, {"status": 503, "retry_after_seconds": 40.0}, {"status": 500, "reason": Reason.HTTP_ERROR},
+    {"status": 403, "reason": Reason.CHALLENGE},
+    *({"reason": reason} for reason in (Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.CONNECT_REFUSED)),
+    *({"reason": reason} for reason in (Reason.DNS_NOT_FOUND, Reason.BAD_RESPONSE, Reason.OUR_LIMIT)),
+]  # fmt: skip
+
+
+def troubled() -> Host:
+    """A host that has some troubles of its own."""
+    host = Host("a.org", 5.0)
+    host.failures, host.breaker_opened, host.escalation, host.last_trouble = 3, 1, 2, 900.0
+    host.samples, host.rest_until = (0.2, 0.3), 950.0
+    return host
+
+
+@given(st.lists(st.tuples(st.sampled_from(OUTCOMES), st.floats(0.0, 90_000.0), st.booleans())), st.randoms())
+def test_no_trouble_of_strangers_is_the_hosts(played: list[tuple[dict[str, Any], float, bool]], rng: Any) -> None:
+    """Whatever they meet: pace, escalation and breaker stay, and it rests once until it has answered its own."""
+    politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=2)
+    host, now, rested = troubled(), 1_000.0, 0
+    for more, passed, robots in played:
+        now += passed
+        before, until = host.rest_until, host.door.until
+        outcome = FetchOutcome(**{"reason": Reason.FETCHED, "robots": robots, "stranger": True, **more})
+        consequence = politeness.after(host, outcome, now, rng)
+        rested += host.rest_until > before
+        known = (host.failures, host.breaker_opened, host.escalation, host.last_trouble, host.samples)
+        assert known == (3, 1, 2, 900.0, (0.2, 0.3))
+        assert not (consequence.give_up or consequence.parked)
+        assert host.door.until >= until
+        asked = more.get("retry_after_seconds", 0.0)
+        assert not asked or host.door.until >= now + asked
+        assert host.rest_until == before or host.rest_until >= now + asked
+    assert rested <= 1
+    assert host.door.rested == bool(rested)
+    politeness.after(host, FetchOutcome(Reason.HTTP_ERROR, 404), now, rng)
+    assert not host.door.rested
+    assert Host.unpack("a.org", host.pack()).door == host.door
+
+
+def test_the_door_closes_for_twice_as_long_each_time(bench: Bench) -> None:
+    """Half an hour without trouble opens it for good; a slow answer closes it for its own pause alone."""
+    host, politeness, rng = troubled(), bench.politeness, random.Random(1)
+    waits, now = [], 1_000.0
+    for _ in range(3):
+        politeness.after(host, FetchOutcome(Reason.RATE_LIMITED, 429, stranger=True), now, rng)
+        waits.append(host.door.until - now)
+        now = host.door.until
+    assert [wait == pytest.approx(60 * 2**time, rel=0.11) for time, wait in enumerate(waits)] == [True] * 3
+    now += 2_000
+    politeness.after(host, FetchOutcome(Reason.HTTP_ERROR, 500, stranger=True), now, rng)
+    assert host.door.until - now == pytest.approx(60, rel=0.11)
+    now = host.door.until + 1
+    politeness.after(host, FetchOutcome(Reason.FETCHED, 200, 3.0, stranger=True), now, rng)
+    assert (host.door.until - now, host.door.escalation) == (30.0, 1)
+
+
+def test_a_closed_door_lets_the_hosts_own_through(bench: Bench, again: Callable[..., Bench]) -> None:
+    """A stranger's row waits for its moment, over a restart as well; what the host names meanwhile does not wait."""
+    strange(bench, "/limited", "/other")
+    bench.through_robots()
+    bench.answer(next_of(bench), 429, reason=Reason.RATE_LIMITED)
+    bench.commit()
+    host, closed_at = bench.frontier.workbench.hosts["a.org"], bench.now
+    bench.now = host.next_free
+    bench.answer(next_of(bench), 500, reason=Reason.HTTP_ERROR)  # the host rested once, and the door opened as well
+    bench.commit()
+    assert host.rest_until < host.door.until
+    bench.now = host.next_free
+    assert bench.next() is None
+    assert host.at_door
+    assert host.rests_until(bench.now) == host.door.until > closed_at + 120
+
+    later = again(bench.store, now=bench.now)
+    host = later.frontier.workbench.hosts["a.org"]
+    later.now += 20
+    assert later.next() is None
+    assert host.at_door
+    own(later, "/own")
+    lease = later.next()
+    assert lease is not None
+    assert lease.row.url == SITE + "/own"
+    later.answer(lease)
+    later.commit()
+    assert sorted(crawl(later)) == ["/limited", "/other"]
+    assert not later.frontier.state.refused.counts
+
+
+def test_an_own_row_calls_a_host_from_disk(again: Callable[..., Bench]) -> None:
+    """It waits there for its door: a row of its own gives it the place that its pace has."""
+    store = MemoryStore()
+    bench = Bench(store, traps=TrapModel(store), max_hosts_in_memory=1)
+    strange(bench, "/limited")
+    bench.through_robots()
+    bench.answer(next_of(bench), 503, retry_after_seconds=9_000.0)
+    bench.commit()
+    bench.now = bench.frontier.workbench.hosts["a.org"].next_free
+    bench.answer(next_of(bench), 503, retry_after_seconds=9_000.0)
+    bench.commit()
+    bench.now += 10
+    assert bench.next() is None
+    bench.add("http://x.org/1", "http://y.org/1")
+    for _ in range(40):
+        if (lease := bench.next()) is not None:
+            bench.answer(lease)
+        bench.commit()
+        bench.now += 1
+    assert "a.org" not in bench.frontier.workbench.hosts
+    assert Host.unpack("a.org", store.host("a.org") or b"").at_door
+    own(bench, "/own")
+    bench.now += 10
+    assert next_of(bench).row.url == SITE + "/own"
+    assert bench.now < 2_000 + 9_100
+
+
 @pytest.mark.parametrize(
-    ("reason", "status", "counts"),
+    ("flags", "url", "note", "via", "whose"),
     [
-        (Reason.HTTP_ERROR, 500, False),
-        (Reason.FIRST_BYTE_TIMEOUT, None, True),
-        (Reason.DISCONNECTED, None, True),
-        (Reason.CONNECT_REFUSED, None, True),
-        (Reason.DNS_NOT_FOUND, None, True),
+        (FLAG_STRANGER, SITE + "/x", "", EVIL, True),
+        (FLAG_STRANGER, SITE + "/", "", EVIL, False),  # as an earlier version queued it
+        (FLAG_ROBOTS, SITE + "/robots.txt", "http://evil.org", EVIL, False),
+        (FLAG_ROBOTS, SITE + "/limited", "http://evil.org", EVIL, True),
+        (FLAG_ROBOTS, SITE + "/limited", "http://m.a.org", SITE, False),
+        (FLAG_HUB, SITE + "/hub", "", EVIL, True),
+        (FLAG_HUB, SITE + "/hub", "", SITE + "/feed", False),
+        (FLAG_SEED, SITE + "/x", "", EVIL, False),
     ],
 )
-def test_the_breaker_counts_a_host_that_does_not_answer(reason: Reason, status: int | None, counts: bool) -> None:
-    """A dead host is asked no oftener because other sites link to it; its answers to such links count for nothing."""
-    assert FetchOutcome(reason, status, stranger=True).counts is counts
-    assert FetchOutcome(reason, status).counts
+def test_who_led_to_a_request(flags: int, url: str, note: str, via: str, whose: bool) -> None:
+    """Front page and robots.txt are the host's own; a hub is the feed's, a redirected robots.txt its origin's."""
+    assert caused_by_stranger(row(url, flags, note, via)) is whose
 
 
 # --- who named it ---------------------------------------------------------------------------------
@@ -295,3 +426,28 @@ def test_strangers_take_up_half_of_a_names_ports_and_of_a_domains_hosts(bench: B
     assert bench.frontier.add(more, bench.now) == 5
     own = [DiscoveredUrl(parse(f"http://own{n}.b.org/"), 1, "L", "http://b.org/", 9) for n in range(20)]
     assert bench.frontier.add(own, bench.now) == 5
+
+
+def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:
+    """Though a stranger alone named it, and has spent all that it may have asked for here: it goes first."""
+    model: Any = bench.frontier._issuer._gates._traps
+    strange(bench, *(f"/dead/{number}" for number in range(30)))
+    for number in range(FIRST_PAGES):
+        model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
+    assert strange(bench, "/", "/late") == 1
+    assert bench.frontier.workbench.hosts["a.org"].known == 1
+    assert crawl(bench) == ["/"]
+    assert bench.frontier.state.refused.counts == {Reason.STRANGER: 31}
+
+
+def test_sub_requests_are_charged_as_links_are(bench: Bench) -> None:
+    """Each answer is one of the page's domain's; a file that is new earns more."""
+    model: Any = bench.frontier._issuer._gates._traps
+    for number in range(FIRST_PAGES + 10):
+        model.learn_embed(visit(f"/{number}.json", Reason.RATE_LIMITED, 429), "www.evil.org")
+        assert model.refuses_stranger("a.org", "evil.org", 0.0) == (number >= FIRST_PAGES - 1)
+    for number in range(100):
+        file = visit(f"/{number}.js", Reason.FETCHED, 200)._replace(digest=number.to_bytes(4, "big"))
+        model.learn_embed(file, "app.good.org")
+    assert not model.refuses_stranger("a.org", "good.org", 0.0)
+    assert not model.refuses("a.org", SITE + "/7.json", 0.0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.troubles import GOOD
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.items import FailedRender, RenderedPage
@@ -16,7 +17,7 @@ from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
+from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_RECRAWL, FLAG_REQUISITE, PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.outage import Outage
@@ -137,7 +138,7 @@ class PageCompletion:
             retry_after_seconds(outcome.headers.retry_after or None, now, self._retry_after_max_seconds),
             outcome.location,
             lease.row.tries,
-            stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
+            stranger=lease.embed.strange if lease.embed else caused_by_stranger(lease.row),
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
             cut=wire is not None and wire.truncated == "disconnect" and outcome.status == 200,
@@ -149,6 +150,8 @@ class PageCompletion:
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
+            if not lease.embed.own:
+                learned.traps.learn_embed(visit, lease.embed.page.host)
             if outcome.status == 200:  # the page as its scripts leave it may name it among its requisites
                 frontier.state.recent.add([requisite_key(lease.row.key)])
             return

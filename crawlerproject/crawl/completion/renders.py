@@ -28,6 +28,14 @@ logger = logging.getLogger(__name__)
 _TRIES = 3
 
 
+_NO_TURN = {
+    Reason.RENDER_PACE: "no turn of its host within the page's time",
+    Reason.STRANGER: "pages of this domain have loaded enough from the host, which is another domain's",
+    Reason.STRANGER_DOOR: "the host has had trouble with what other domains' pages asked of it",
+}
+"""Why a sub-request that its page may make got no turn of its host, in words; what else refuses one is no news."""
+
+
 class RenderCompletion:
     """As ``PageCompletion``, for pages that were in the browser."""
 
@@ -95,13 +103,15 @@ class RenderCompletion:
         frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
-        """Log and count a sub-request whose host had no turn while the page was in the browser."""
+        """Log and count a sub-request that got no turn of its host for a reason of this moment."""
+        if reason not in _NO_TURN:
+            return
         row, now = lease.row, self._run.now()
         self._frontier.state.refused.counts[reason] += 1
         self._records.log(
             Attempt(
                 now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",
-                error="no turn of its host within the page's time",
+                error=_NO_TURN[reason],
             ),
             now,
         )  # fmt: skip

@@ -203,7 +203,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 def _waits(host: Host, now: float) -> str:
     """The state of a host that is neither in flight nor about to be."""
-    if host.rest_until > now or host.closed_until > now:
+    if host.rests_until(now):
         return "resting"
     if host.next_free > now:
         return "waiting"

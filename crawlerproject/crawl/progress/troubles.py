@@ -72,6 +72,8 @@ class Troubles:
             return pace_source(host)
         if host.closed_until > now:
             return "outside the hours of its robots.txt"
+        if host.at_door and host.rest_until <= now:
+            return f"only other domains name what is left, and its door is closed to that ({host.door.reason})"
         return self._reasons.get(host.name) or (
             f"rests, {host.failures} failures in a row" if host.failures else "rests"
         )

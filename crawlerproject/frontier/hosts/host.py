@@ -5,7 +5,14 @@ from __future__ import annotations
 import struct
 
 from crawlerproject.frontier.workbench import HostClock
-from crawlerproject.rules.politeness.clock_set_back import Longest, Waits, brought_back, robots_brought_back
+from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
+from crawlerproject.rules.politeness.clock_set_back import (
+    Longest,
+    Waits,
+    brought_back,
+    door_brought_back,
+    robots_brought_back,
+)
 from crawlerproject.rules.politeness.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 
 PAUSED, LIMITED = "paused", "limited"
@@ -14,17 +21,20 @@ PAUSED, LIMITED = "paused", "limited"
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
 # version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
-# one that is held on disk), then, which version 4 did not have, pages, bytes and busy seconds; and of the host at the
-# default port the other ports of its name. Little-endian, epoch seconds.
+# one that is held on disk), then, which version 4 did not have, pages, bytes and busy seconds; then, of one whose door
+# strangers' trouble has closed (version 5 had none), the door and its reason; and of the host at the default port the
+# other ports of its name. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _MOMENTS = 7  # of its values, the first ones: moments and pauses
 _ARRIVAL = struct.Struct("<Q")
 _NAME_FREE = struct.Struct("<d")
 _PACE_FREE = struct.Struct("<d")
 _SPENT = struct.Struct("<QQd")
-_VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x05", b"\x04", b"\x03", b"\x02"
+_DOOR = struct.Struct("<HddBB")  # escalation, until, last_trouble, rested, bytes of the reason
+_VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x06", b"\x04", b"\x03", b"\x02"
 # Flags. On disk: its place among the hosts that are due is its next_free (``on_disk``).
 _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
+_HAS_DOOR = 64
 _HELD = {"": 0, PAUSED: 16, LIMITED: 32}
 _HELD_BY = {flag: held for held, flag in _HELD.items()}
 
@@ -37,7 +47,7 @@ class Host(HostClock):
 
     __slots__ = (
         "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until", "dead_addresses",
-        "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known",
+        "door", "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known",
         "last_trouble", "listed", "name_free", "on_disk", "other_ports", "pace_free", "pages", "promised_seconds",
         "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http", "robots_until_https",
         "rows", "samples", "spare_addresses", "taken", "unstored",
@@ -53,7 +63,10 @@ class Host(HostClock):
         self.asked_until = 0.0  # the end of the last rest that it asked for; not stored
         self.name_free = 0.0  # no port of its name is asked before this, as far as this host's answers say
         self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
-        self.held_until = 0.0  # another host answers for its robots.txt; not stored, a new start asks again
+        self.door = OPEN_DOOR  # for strangers
+        # Another host answers for its robots.txt, or all that waits does so for its door. Not stored: a new start asks
+        # again, or looks again.
+        self.held_until = 0.0
         self.pace_free = 0.0  # next_free but for the hold
         self.escalation = 0
         self.last_trouble = 0.0
@@ -104,9 +117,19 @@ class Host(HostClock):
         return left_alone_seconds
 
     def rests_until(self, now: float) -> float:
-        """The end of its rest or of its closed hours; 0 when neither is under way."""
-        until = max(self.rest_until, self.closed_until)
+        """The end of its rest or of its closed hours, or when its door opens if all waits for that; 0 for none."""
+        until = self.last_rest
         return until if until > now else 0.0
+
+    @property
+    def last_rest(self) -> float:
+        """As ``rests_until``, be it past."""
+        return max(self.rest_until, self.closed_until, self.door.until if self.at_door else 0.0)
+
+    @property
+    def at_door(self) -> bool:
+        """Whether all that waits is strangers', for the moment when its door opens; a row of its own ends that."""
+        return 0.0 < self.held_until == self.door.until
 
     def robots_until(self, scheme: str) -> float:
         """Until when the host's robots.txt for ``scheme`` is good; 0 when it was never fetched.
@@ -146,10 +169,13 @@ class Host(HostClock):
         after = brought_back(before, now, longest)
         if after is not None:
             self.next_free, self.name_free, self.rest_until, self.last_trouble = after[:4]
+        door = door_brought_back(self.door, now, longest)
+        changed = after is not None or door is not self.door
+        self.door = door
         for scheme in ("http", "https"):
             until = robots_brought_back(self.robots_until(scheme), self.rest_until, now, longest)
             self.set_robots_until(scheme, until)
-        return after is not None
+        return changed
 
     def _let_go(self) -> None:
         """The pause is too long to wait for: URLs are refused instead, which sends no request.
@@ -165,7 +191,8 @@ class Host(HostClock):
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
         unstored = self.robots_unstored
         held = self.on_disk and self.held_until > 0.0
-        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK
+        door = self.door
+        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK + (door != OPEN_DOOR) * _HAS_DOOR
         flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK + _HELD[self.held]
         return (
             _VERSION
@@ -191,6 +218,7 @@ class Host(HostClock):
             + _NAME_FREE.pack(self.name_free)
             + (_PACE_FREE.pack(self.pace_free) if held else b"")
             + _SPENT.pack(self.pages, self.received_bytes, self.busy_seconds)
+            + (_packed_door(door) if flags & _HAS_DOOR else b"")
             + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
         )
 
@@ -247,7 +275,17 @@ class Host(HostClock):
         if not packed.startswith(_WITHOUT_SPENT):
             self.pages, self.received_bytes, self.busy_seconds = _SPENT.unpack_from(packed, place)
             place += _SPENT.size
+        if flags & _HAS_DOOR:
+            escalation, until, last_trouble, rested, length = _DOOR.unpack_from(packed, place)
+            place += _DOOR.size + length
+            reason = packed[place - length : place].decode()
+            self.door = Door(escalation, _bounded(until), _bounded(last_trouble), bool(rested), reason)
         self.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
+
+
+def _packed_door(door: Door) -> bytes:
+    reason = door.reason.encode()
+    return _DOOR.pack(min(door.escalation, 0xFFFF), door.until, door.last_trouble, door.rested, len(reason)) + reason
 
 
 def _bounded(value: float) -> float:

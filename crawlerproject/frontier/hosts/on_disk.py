@@ -14,6 +14,7 @@ from math import inf
 from struct import Struct
 from typing import Protocol
 
+from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, DueStore
@@ -100,7 +101,7 @@ class HostsOnDisk:
             host.held_until = 0.0
         if host.next_free <= 0.0:  # a new one stands behind those that came before
             host.next_free = now
-        host.rests_on_disk = max(host.rest_until, host.closed_until) >= host.next_free
+        host.rests_on_disk = host.last_rest >= host.next_free
         changes.due.append((host.name, IN_MEMORY if host.listed else None, place_of(host).at))
         changes.hosts.append((host.name, host.pack()))
         counts.add(host)
@@ -115,6 +116,12 @@ class HostsOnDisk:
                 if not host.listed:
                     changes.due.append((host.name, None, IN_MEMORY))
             elif host.on_disk:
+                rows = (row for row in changes.queued if row.host == host.name) if host.at_door else ()
+                if not all(map(caused_by_stranger, rows)):
+                    before = place_of(host).at
+                    host.held_until, host.next_free = 0.0, max(host.pace_free, host.rest_until)
+                    host.rests_on_disk = host.rest_until >= host.next_free
+                    changes.due.append((host.name, before, place_of(host).at))
                 changes.hosts.append((host.name, host.pack()))
                 counts.add(host)
             else:

@@ -10,9 +10,11 @@ from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Facts, Visit
 from crawlerproject.frontier.learned.requisites import Requisites
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import URLS_DOING
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, LISTS, HostYields, Trapped
 from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import (
@@ -33,8 +35,6 @@ logger = logging.getLogger(__name__)
 _KEPT = 20_000
 # Answers about the host or the moment, not about the page.
 _SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
-# No answer, and that may be the URL's doing: it costs the stranger who named it.
-_URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.BAD_RESPONSE, Reason.HEADER_TOO_LARGE})
 
 
 class TrapModel:
@@ -112,7 +112,7 @@ class TrapModel:
             return self._learn_own(row, self.new_text(row.host, visit.marks))
         if visit.shell or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
             return False
-        if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in _URLS_DOING):
+        if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in URLS_DOING):
             return False
         if visit.location and host_key(visit.location) != row.host:
             return False  # a way out is worth its request
@@ -150,6 +150,18 @@ class TrapModel:
         domain = inventor(row.host, row.via, row.flags, row.note)
         _say(row.host, strangers.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
         return new
+
+    def learn_embed(self, visit: Visit, page_host: str) -> None:
+        """A page in the browser, of another domain, has had this host asked for a file: charged as its links are.
+
+        Whatever comes of it is a request; one with a content that strangers have not shown before earns as a page does.
+        """
+        if visit.status is None and visit.reason not in URLS_DOING:
+            return
+        host, strangers = visit.row.host, self._strangers.changed(visit.row.host)
+        new = visit.reason is Reason.FETCHED and not visit.cut
+        new = new and strangers.new_text(visit.row.url, (int.from_bytes(visit.digest[:4], "big"),))
+        _say(host, strangers.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.cut else 1))
 
     def _list_fetched(self, visit: Visit) -> bool:
         row = visit.row

@@ -37,10 +37,19 @@ class RobotsRedirects:
         sent = sent_on(self._sent_by(sender), target.url, now, self._state.robots.ttl_seconds)
         if sent is None:
             return Reason.ROBOTS_REDIRECT
+        self._keep(sender, sent)
+        return None
+
+    def not_asked(self, sender: str) -> None:
+        """The last target of this host was not asked, since its door is closed now: it may be another time."""
+        if sent := dict(self._sent_by(sender)):
+            sent.popitem()
+            self._keep(sender, sent)
+
+    def _keep(self, sender: str, sent: dict[str, float]) -> None:
         self._sent[sender] = sent
         # With the commit that holds the redirect: what a crash forgets was not asked for.
         self._state.changes.facts.append((HostFact.ROBOTS_SENT + sender, orjson.dumps(sent)))
-        return None
 
     def on_its_way(self, sender: str, target: Address, now: float) -> bool:
         """Whether an earlier run asked ``target`` for this host's rules: an answer may come yet. True once a run."""

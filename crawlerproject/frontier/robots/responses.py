@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 
-from crawlerproject.frontier.discovered import strangers
+from crawlerproject.frontier.discovered import robots_for_stranger, strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
@@ -14,10 +14,10 @@ from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.robots.redirects import RobotsRedirects
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.priority import ROBOTS, of_stranger
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
 
@@ -74,6 +74,8 @@ class RobotsResponses:
             or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
         ):
             self._give_up(message.origin, now)
+        elif self._refused(message.origin, target, self._door_refusal(message.origin, target, now)):
+            self._give_up(message.origin, now, Reason.STRANGER_DOOR)
         else:
             self._queue(message.origin, target, message.hops, message.via, now)
 
@@ -82,13 +84,18 @@ class RobotsResponses:
         if row.note.partition("://")[2] != row.host:
             self._give_up(row.note, now)
 
-    def _give_up(self, origin: str, now: float) -> None:
+    def _give_up(self, origin: str, now: float, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> None:
         """The origin gets no answer: it waits, as for any robots.txt that cannot be reached."""
-        name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", Reason.ROBOTS_UNREACHABLE)
+        name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", reason)
         if self._state.ownership.mine(name):
             self._take_in(answer, now, asked=None)
         else:
             self._state.ownership.send(name, answer)
+
+    def _door_refusal(self, origin: str, target: Address, now: float) -> Reason | None:
+        """STRANGER_DOOR when a host of ours takes no strangers now, and this is one's."""
+        closed = self._hosts.of(target.host).door.until > now
+        return Reason.STRANGER_DOOR if closed and robots_for_stranger(origin, target.url, target.host) else None
 
     def _refused(self, origin: str, target: Address, refusal: Reason | None) -> bool:
         if refusal is None:
@@ -104,6 +111,8 @@ class RobotsResponses:
         scheme, _, name = origin.partition("://")
         host = self._hosts.of(name)
         self._redirected.pop(origin, None)
+        if reason == Reason.STRANGER_DOOR:
+            self._redirects.not_asked(name)
         spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
         ask_again = 0.0 if outcome.usable else self._politeness.robots_unreachable(host, now, self._rng, spare=spare)
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
@@ -117,7 +126,7 @@ class RobotsResponses:
         if host is not asked:
             if not outcome.usable:
                 self._failed_elsewhere(host, now)
-            self._wake(host)
+            self._state.go_on(host)
         self._hosts.dirty[host.name] = host
         if host is not asked:  # the one that was asked is stored as its lease ends, with the pause that begins then
             self._state.store_now(host)
@@ -162,8 +171,10 @@ class RobotsResponses:
             self._state.ownership.send(target.host, RobotsWanted(origin, target.url, hops, lease.row.url))
 
     def _may_follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
-        refusal = self._redirects.refusal(lease.host.name, target, now)
-        if refusal is None and self._state.ownership.mine(target.host):
+        mine = self._state.ownership.mine(target.host)
+        refusal = self._door_refusal(origin, target, now) if mine else None
+        refusal = refusal or self._redirects.refusal(lease.host.name, target, now)
+        if refusal is None and mine:
             refusal = self._redirects.refusal_here(lease.row.url, target, now)
         return not self._refused(origin, target, refusal)
 
@@ -180,20 +191,14 @@ class RobotsResponses:
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
         host = self._hosts.of(target.host)
         key, arrival = parse(origin + "/robots.txt").key, self._state.next_arrival(host, now)
-        row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
+        place = of_stranger(ROBOTS) if robots_for_stranger(origin, target.url, host.name) else ROBOTS
+        row = QueuedPage(host.name, key, target.url, place, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
         # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
         self._state.changes.queued.append(row)
         host.unstored += 1
         self._hosts.dirty[host.name] = host
         self._hosts.waits(host, 1)
         self._state.workbench.add(host)
-
-    def _wake(self, host: Host) -> None:
-        """Let a host that waited for another's robots.txt go on, at its own pace."""
-        host.held_until = 0.0
-        if host.stage in (Stage.WAITING, Stage.IDLE):
-            work = host.waiting_urls > 0 and not host.given_up
-            self._state.workbench.wait(host, max(host.pace_free, host.rest_until), work=work)
 
 
 def _target(location: str) -> Address | None:

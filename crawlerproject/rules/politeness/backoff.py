@@ -66,6 +66,9 @@ THEIR_FAILURES = frozenset(_FAILURES) - {
     *(Reason.PROXY_FAILED, Reason.OUR_LIMIT, Reason.INTERNAL_ERROR, Reason.PACE_GUARD, Reason.POISON)
 }
 
+# No answer, and that may be the URL's doing: it says nothing of the rest of its host.
+URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.BAD_RESPONSE, Reason.HEADER_TOO_LARGE})
+
 # The port did not take the connection: another address of the host may, and another port of it.
 PORT_FAILURES = frozenset(
     {
@@ -145,6 +148,37 @@ def after_success(rest: Rest, now: float, limits: RestLimits | None = None) -> R
     """The host answered well: forgiven when it was quiet for long enough since its last trouble and rest."""
     forgive = limits.forgive_seconds if limits else FORGIVE_SECONDS
     return Rest() if rest.escalation and now - max(rest.until, rest.last_trouble) >= forgive else rest
+
+
+class Door(NamedTuple):
+    """A host's door for strangers: requests that only other sites led to. Epoch seconds.
+
+    The trouble that these meet closes it and leaves the host's own rests and breaker as they are.
+    """
+
+    escalation: int = 0  # times it closed in a row without forgiveness
+    until: float = 0.0  # no stranger's request before this
+    last_trouble: float = 0.0
+    rested: bool = False  # for one of them the host itself has rested, and has answered no request of its own since
+    reason: str = ""  # the last trouble's
+
+
+OPEN_DOOR = Door()
+"""Shared: nearly every host has it."""
+
+
+def door_after_trouble(
+    door: Door, reason: str, now: float, wait_seconds: float, most_seconds: float, rng: random.Random
+) -> Door:
+    """A stranger's request met trouble: the door closes, for ``wait_seconds`` the first time.
+
+    That is doubled with each further time in a row, up to ``most_seconds``, and never cut short.
+    """
+    if door.escalation and now - max(door.until, door.last_trouble) >= FORGIVE_SECONDS:
+        door = OPEN_DOOR._replace(rested=door.rested)
+    escalation = door.escalation + 1
+    seconds = max(wait_seconds, rest_seconds(escalation, wait_seconds, most_seconds, rng))
+    return Door(escalation, max(door.until, now + seconds), now, door.rested, reason)
 
 
 def failure_rest_seconds(failure: Failure, failures: int, max_seconds: float) -> float:

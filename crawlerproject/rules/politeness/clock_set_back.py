@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
+from crawlerproject.rules.politeness.backoff import HOUR_SECONDS, Door
 from crawlerproject.rules.politeness.backoff import JITTER_SHARE as REST_JITTER_SHARE
 from crawlerproject.rules.politeness.pace import JITTER_SHARE
 
@@ -53,6 +53,14 @@ def brought_back(waits: Waits, now: float, longest: Longest) -> Waits | None:
         last_trouble=_cut(waits.last_trouble, now, 0.0),
     )
     return None if cut == waits else cut
+
+
+def door_brought_back(door: Door, now: float, longest: Longest) -> Door:
+    """A host's door for strangers, closed no longer than it can be from now on; the same object when it is not."""
+    until, last_trouble = _cut(door.until, now, longest.rest_seconds), _cut(door.last_trouble, now, 0.0)
+    if (until, last_trouble) == (door.until, door.last_trouble):
+        return door
+    return door._replace(until=until, last_trouble=last_trouble)
 
 
 def robots_brought_back(until: float, rest_until: float, now: float, longest: Longest) -> float:

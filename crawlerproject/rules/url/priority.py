@@ -23,6 +23,8 @@ _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 # What the host itself names comes first: within 20 links of a seed, on duplicates too, it stays below these (ours).
 _LATER_LISTS = 198  # sitemaps that the host has not earned yet
 _STRANGERS = 200  # what only other domains name, the nearer first
+LAST_OF_STRANGERS = _STRANGERS + _STRANGERS // _DEPTH_STEP
+"""No row of a stranger's that came from a nearer priority has a later one."""
 
 
 def priority(depth: int, hop: str, parent: int = SEED) -> int:
@@ -40,12 +42,9 @@ def priority(depth: int, hop: str, parent: int = SEED) -> int:
     return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
 
 
-def of_stranger(found: int, *, is_front: bool = False) -> int:
-    """The priority of a URL of priority ``found`` that only other registered domains name.
-
-    A host's front page keeps its own: there is one, it cannot be invented, and what the host itself names begins there.
-    """
-    return found if is_front or found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
+def of_stranger(found: int) -> int:
+    """The priority of a URL of priority ``found`` that only other registered domains name."""
+    return found if found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
 
 
 REQUISITE_PLACES = (REQUISITES_AMONG, _STRANGERS + 1, REQUISITES_AFTER)

@@ -33,11 +33,6 @@ def test_what_a_host_names_itself_comes_first() -> None:
     assert of_stranger(of_stranger(priority(9, "L"))) == of_stranger(priority(9, "L"))
 
 
-def test_a_hosts_front_page_keeps_its_place() -> None:
-    """There is one of it a host: naming it cannot keep the host's own pages waiting."""
-    assert of_stranger(priority(2, "L"), is_front=True) == priority(2, "L")
-
-
 def test_a_rank_moves_the_best_to_the_front() -> None:
     """The first hundredth before all links, the first tenth two links nearer, the others as they were."""
     deep = priority(5, "L")
