@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import logging
-import mmap
 import os
 import socket
 import struct
@@ -35,6 +34,7 @@ logger = logging.getLogger(__name__)
 # that with 10,000 hosts one in a hundred waits longer than it must.
 _MOMENTS = 2**20
 _ALONE, _BESIDE = 2**62, 2**62 + 1  # the locked bytes, which need not be there; below them one for each key
+_MOMENT = struct.Struct("<d")
 _FLOCK = struct.Struct("@hhqqi")  # fcntl(2): l_type, l_whence, l_start, l_len, l_pid
 # Until a lock that another process has is tried again, and until a crawl is asked again whether it has noticed us.
 _AGAIN_SECONDS = 0.1
@@ -50,8 +50,6 @@ class Neighbours:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._clock = clock
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        os.ftruncate(self._file, 8 * _MOMENTS)
-        self._moments = memoryview(mmap.mmap(self._file, 8 * _MOMENTS)).cast("d")
         self._crawlers = 0  # of this process, that have begun and not ended
         self.noticed = False
 
@@ -76,10 +74,10 @@ class Neighbours:
         """Take locks from now on; first for what is under way. ``ended``: keys and how many seconds ago they ended."""
         now = self._clock()
         for key, ago_seconds in ended:
-            self._moments[_place(key)] = now - ago_seconds
+            self._write(key, now - ago_seconds)
         for key in under_way:
             if self._lock(_byte(key), fcntl.LOCK_EX):
-                self._moments[_place(key)] = inf
+                self._write(key, inf)
         self.noticed = True
         self._unlock(_ALONE)
 
@@ -112,9 +110,10 @@ class Neighbours:
                 wait = max(wait, _AGAIN_SECONDS)
                 continue
             keys.append(key)
-            ended = self._moments[_place(key)]
+            ended = self._read(key)
             if ended == inf:  # that process died meanwhile, or the machine
-                ended = self._moments[_place(key)] = now
+                ended = now
+                self._write(key, now)
             if ended <= now:  # else it is from before the machine's last start
                 wait = max(wait, ended + pause_seconds - now)
         waits = wait > ROUNDING_SECONDS
@@ -122,7 +121,7 @@ class Neighbours:
             if waits:
                 self._unlock(_byte(key))
             else:
-                self._moments[_place(key)] = inf
+                self._write(key, inf)
         return wait if waits else 0.0
 
     def leave(self, key: str, ago_seconds: float) -> None:
@@ -132,7 +131,7 @@ class Neighbours:
 
     def ended(self, key: str, ago_seconds: float) -> None:
         """As ``leave``, of an address that turned out to be another than was entered."""
-        self._moments[_place(key)] = self._clock() - ago_seconds
+        self._write(key, self._clock() - ago_seconds)
 
     def end(self) -> None:
         """A crawler that has begun asks nothing more."""
@@ -141,6 +140,17 @@ class Neighbours:
             self.noticed = False
             self._unlock(_ALONE)
             self._unlock(_BESIDE)
+
+    def _read(self, key: str) -> float:
+        """When the last request for the key ended; inf: it has not, or its process died; 0.0 for none."""
+        packed = os.pread(self._file, _MOMENT.size, _place(key))
+        return float(_MOMENT.unpack(packed)[0]) if len(packed) == _MOMENT.size else 0.0
+
+    def _write(self, key: str, moment: float) -> None:
+        try:
+            os.pwrite(self._file, _MOMENT.pack(moment), _place(key))
+        except OSError as error:  # a full disk: the locks hold, and a command may come before the pause is over
+            logger.warning("The end of a request to %s cannot be shared with other processes: %s", key, error)
 
     def _holder(self, byte: int) -> int:
         """The process that has a lock there, one of several; 0 for none but ours."""
@@ -167,7 +177,7 @@ def shared_file() -> Path:
 
 
 def _place(key: str) -> int:
-    return xxh3_64_intdigest(key.encode()) % _MOMENTS
+    return xxh3_64_intdigest(key.encode()) % _MOMENTS * _MOMENT.size
 
 
 def _byte(key: str) -> int:
