@@ -14,7 +14,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.encoding import decode as decode_text
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.url.urls import Base
-from crawlerproject.stores.archive.warc_reader import notes_at
+from crawlerproject.stores.archive.warc_reader import notes_after
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
 
 
@@ -59,7 +59,7 @@ class ArchivedPage:
 def archived_notes(warc_folder: Path, attempt: dict[str, Any]) -> dict[str, str]:
     """What the metadata record of the capture or render that a log line names says; none when it is not there."""
     path = _file(warc_folder, attempt)
-    return {} if path is None else notes_at(path, attempt["offset"])
+    return {} if path is None else notes_after(path, attempt["offset"] + attempt["length"])
 
 
 def _response(folder: Path, attempt: dict[str, Any]) -> Member | None:

@@ -85,12 +85,12 @@ _MARKS = (
     _Mark("sucuri", _WALL, _ANY, "", (b"sucuri_cloudproxy_js",), _SEEN),
     _Mark("sucuri", _WALL, _REFUSING, "", (b"Sucuri WebSite Firewall - Access Denied",), _REPORTED),
     _Mark("sucuri", _SOFT, _ANY, "x-sucuri-id:", (), "on every answer of its customers"),
-    _Mark("ddos-guard", _WALL, _ANY, "", (b"/.well-known/ddos-guard/js-challenge/",), _SEEN),
-    _Mark("ddos-guard", _WALL, _ANY, "", (b"/.well-known/ddos-guard/ddg-captcha-page/",), _SEEN),
+    _Mark("ddos-guard", _WALL, _REFUSING, "", (b"/.well-known/ddos-guard/js-challenge/",), _SEEN),
+    _Mark("ddos-guard", _WALL, _REFUSING, "", (b"/.well-known/ddos-guard/ddg-captcha-page/",), _SEEN),
     _Mark("ddos-guard", _SOFT, _ANY, "", (b"check.ddos-guard.net/",), _SEEN),
     _Mark("geetest", _WALL, _REFUSING, "", (b"geetest_challenge",), _SEEN),
     _Mark("geetest", _SOFT, _ANY, "", (b"initGeetest",), _SEEN),
-    _Mark("kasada", _WALL, _ANY, "", (b"window.KPSDK", b"/ips.js?"), _SEEN),
+    _Mark("kasada", _WALL, _REFUSING, "", (b"window.KPSDK", b"/ips.js?"), _SEEN),
     _Mark("kasada", _SOFT, _ANY, "x-kpsdk-ct:", (), _SEEN),
     _Mark("kasada", _SOFT, _ANY, "", (b"/149e9513-01fa-4fb0-aad4-566afd725d1b/",), "its script; Vercel's BotID"),
     _Mark("fastly", _WALL, _ANY, "", (b"<title>Client Challenge</title>", b"/_fs-ch-"), _SEEN),
@@ -110,12 +110,12 @@ _MARKS = (
     _Mark("qrator", _SOFT, _ANY, "", (b"/__qrator/",), _SEEN),
     _Mark("stackpath", _WALL, _REFUSING, "", (b"<title>StackPath",), _WAFW00F),
     _Mark("stackpath", _WALL, _REFUSING, "", (b"triggered the service and blocked your request",), _WAFW00F),
-    _Mark("azure", _WALL, _ANY, "", (b"<title>Azure WAF</title>",), _SEEN),
-    _Mark("azure", _WALL, _ANY, "", (b'content="Azure WAF JS Challenge"',), _SEEN),
+    _Mark("azure", _WALL, _REFUSING, "", (b"<title>Azure WAF</title>",), _SEEN),
+    _Mark("azure", _WALL, _REFUSING, "", (b'content="Azure WAF JS Challenge"',), _SEEN),
     _Mark("azure", _WALL, _FORBIDDEN, "x-azure-ref:", (b"The request is blocked.",), "Azure docs, WAF policy"),
     _Mark("anubis", _WALL, _ANY, "", (b'id="anubis_challenge"',), _SEEN),
     _Mark("anubis", _WALL, _ANY, "", (b"/.within.website/x/cmd/anubis/",), _SEEN),
-    _Mark("go-away", _WALL, _ANY, "", (b"/git/go-away/cmd/go-away/", b"/.well-known/."), _SEEN),
+    _Mark("go-away", _WALL, _REFUSING, "", (b"/git/go-away/cmd/go-away/", b"/.well-known/."), _SEEN),
     _Mark("siteground", _WALL, _ANY, "sg-captcha: challenge", (), _SEEN),
     _Mark("siteground", _WALL, _REFUSING, "", (b"/.well-known/sgcaptcha/",), _SEEN),
     _Mark("aliyun", _WALL, _ANY, "", (b"var arg1=", b"acw_sc__v2"), _SEEN),
@@ -126,17 +126,22 @@ _MARKS = (
 )
 
 
-def _header_of(mark: _Mark) -> tuple[str, str]:
-    name, _, part = mark.header.partition(":")
-    return name, part.strip()
+def _by_first_part(statuses: frozenset[int]) -> dict[bytes, list[_Mark]]:
+    """The marks of bodies that an answer of one of the statuses may have."""
+    found: dict[bytes, list[_Mark]] = {}
+    for mark in _MARKS:
+        if mark.body and mark.statuses & statuses:
+            found.setdefault(mark.body[0], []).append(mark)
+    return found
 
 
-_IN_HEADERS = tuple((*_header_of(mark), mark) for mark in _MARKS if mark.header and not mark.body)
-_IN_BODIES = tuple((mark.body[0], *_header_of(mark), mark) for mark in _MARKS if mark.body)
+_IN_HEADERS = tuple(mark for mark in _MARKS if mark.header and not mark.body)
+_IN_PAGES = _by_first_part(frozenset({200}))
+_IN_REFUSALS = _by_first_part(_REFUSING)
 COOKIES = "set-cookie"
-HEADERS = frozenset(name for name, _, _ in _IN_HEADERS) - {COOKIES}
+HEADERS = frozenset(mark.header.partition(":")[0] for mark in _IN_HEADERS) - {COOKIES}
 """In lower case: an answer that has none of them, and whose body is not looked at, has no mark."""
-MORE_HEADERS = frozenset(name for _, name, _, _ in _IN_BODIES if name) | {COOKIES}
+MORE_HEADERS = frozenset(mark.header.partition(":")[0] for mark in _MARKS if mark.header) - HEADERS
 """In lower case: they matter where the body does."""
 
 
@@ -159,14 +164,13 @@ def wall(status: int, headers: Mapping[str, str], body: bytes, url: str = "", sh
 
     ``headers`` by name in lower case; ``body`` is empty where it is not ``looks_short``; ``shown`` is its text.
     """
-    seen = [mark for name, part, mark in _IN_HEADERS if name in headers and part in headers[name].lower()]
+    seen = [mark for mark in _IN_HEADERS if _has_header(mark, headers)] if headers else []
     found = [
         mark
-        for first, name, part, mark in _IN_BODIES
+        for first, marks in (_IN_PAGES if status == 200 else _IN_REFUSALS).items()
         if first in body
-        and status in mark.statuses
-        and (not name or (name in headers and part in headers[name].lower()))
-        and all(other in body for other in mark.body[1:])
+        for mark in marks
+        if status in mark.statuses and all(part in body for part in mark.body) and _has_header(mark, headers)
     ]
     if any(mark.wall for mark in found):  # the page of a search, or of a text about walls
         quoted = b"%b\n%b" % (shown, unquote_to_bytes(url.replace("+", " ")))
@@ -174,3 +178,9 @@ def wall(status: int, headers: Mapping[str, str], body: bytes, url: str = "", sh
     seen += found
     vendor = next((mark.vendor for mark in seen if mark.wall), "")
     return Wall(vendor, "; ".join(map(str, seen)))
+
+
+def _has_header(mark: _Mark, headers: Mapping[str, str]) -> bool:
+    """Whether the headers are those of the mark, or it names none."""
+    name, _, part = mark.header.partition(":")
+    return not name or (name in headers and part.strip() in headers[name].lower())

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk
 
 _NOTE = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
-_RECORDS_AFTER = 2  # a response's metadata follows it, a render's perhaps its screenshot
+_RECORDS_AFTER = 2  # a response's metadata follows it, that of a render perhaps its screenshot
 _GZIP_MARK = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with the only method there is
 
 Progress = Callable[[int], None]
@@ -86,9 +86,9 @@ def notes_of(metadata: Member) -> dict[str, str]:
     return dict(_NOTE.findall(metadata.block.decode("utf-8", "replace")))
 
 
-def notes_at(path: Path, offset: int) -> dict[str, str]:
-    """The lines of the metadata record of the response or render at a byte; none where that has none."""
-    for member in islice(members(path, offset), 1, 1 + _RECORDS_AFTER):
+def notes_after(path: Path, end: int) -> dict[str, str]:
+    """The lines of the metadata record of the response or render that ends before a byte; none where it has none."""
+    for member in islice(members(path, end), _RECORDS_AFTER):
         if isinstance(member, Flaw) or member.kind == "request":
             break
         if member.kind == "metadata":
