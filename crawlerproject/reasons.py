@@ -42,6 +42,7 @@ class Reason(StrEnum):
     BAD_PORT = "bad-port"
     TOO_MANY_PORTS = "too-many-ports"
     TOO_MANY_HOSTS = "too-many-hosts"
+    TOO_MANY_NAMES = "too-many-names"
     POISON = "poison"
     HUB_UNPROVEN = "hub-unproven"
     MIDDLEWARE = "middleware"

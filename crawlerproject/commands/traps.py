@@ -9,6 +9,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
+from crawlerproject.rules.traps.named_hosts import NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
@@ -25,7 +26,8 @@ class Command(OperatorCommand):
     details = (
         "Lists, host by host, the templates of URLs whose budget is spent, the links that were refused for "
         "their shape, sitemaps that name nothing new, and domains that name URLs of others' hosts (@DOMAIN); then "
-        "the domains (*.DOMAIN) that have more hosts than are taken up. HOST is a host key as "
+        "the domains (*.DOMAIN) that have more hosts than are taken up, and those that name too many hosts that do not "
+        "exist (names). HOST is a host key as "
         "the request log has it, or a domain; none lists all. A line's host and template, put into "
         "TRAP_ALLOW_FILE, say that this is no trap. "
         "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
@@ -42,6 +44,7 @@ class Command(OperatorCommand):
             (HostFact.STRANGERS, _rows_of_strangers),
             (HostFact.REQUISITES, _rows_of_requisites),
             (HostFact.DOMAIN, _domain_rows),
+            (HostFact.NAMED, _rows_of_names),
         )
         try:
             with CrawlView(self.settings).store() as view:
@@ -65,6 +68,13 @@ def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[st
         why = f"{domain.hosts:,} hosts, which have shown {domain.pages:,} new texts"
         counts = {"fetched": 0, "new": domain.pages, "refused": domain.refused}
         yield {"host": host, "template": "-", **counts, "why": why}
+
+
+def _rows_of_names(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    domain, named = name.removeprefix(HostFact.NAMED), NamedHosts.unpack(packed)
+    if named.refused and (not hosts or domain in hosts):
+        why = f"named {named.unresolved:,} hosts that have no address, and {named.resolved:,} that have"
+        yield {"host": domain, "template": "names", "fetched": 0, "new": 0, "refused": named.refused, "why": why}
 
 
 def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:

@@ -197,7 +197,7 @@ def learned_of(
     """All that learns, around the frontier."""
     revisits = revisits_of(settings, store)
     frontier.state.rules_loosened = revisits.rules_loosened
-    hosts = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+    hosts = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains, frontier.names)
     return Learned(hosts, contents_of(settings, store), totals)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -40,13 +40,16 @@ class DnsLookups:
         self._found = found
         self._nothing = nothing
         self._tasks: set[asyncio.Task[None]] = set()
-        # Hosts that had an address before go first: new hosts, however many, must not hold up those being crawled.
+        # Hosts that had an address before go first: new hosts, however many, must not hold up those being crawled. Then
+        # those that seeds or pages of their own domain name, then others, of each domain that names some one in turn.
         self._again: deque[Host] = deque()
-        self._new: deque[Host] = deque()
+        self._own: deque[Host] = deque()
+        self._named: OrderedDict[str, deque[Host]] = OrderedDict()
+        self._waiting = 0  # in all of these
         self._timer: asyncio.Handle | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._tasks or self._again or self._new)
+        return bool(self._tasks or self._waiting)
 
     def begin(self, host: Host) -> None:
         """Look up a host: here and now from the cache, else as soon as the rate allows a question."""
@@ -58,7 +61,7 @@ class DnsLookups:
         if resolved is not None:
             self._end(host, resolved)
             return
-        (self._again if host.address else self._new).append(host)
+        self._line_up(host)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_soon(self._go_on)
 
@@ -67,18 +70,39 @@ class DnsLookups:
         if self._timer is not None:
             self._timer.cancel()
         self._again.clear()
-        self._new.clear()
+        self._own.clear()
+        self._named.clear()
+        self._waiting = 0
         for task in self._tasks:
             task.cancel()
 
     def _go_on(self) -> None:
         """Ask as many questions as the rate allows; they are counted before the next call."""
         self._timer = None
-        if not (self._again or self._new):
+        if not self._waiting:
             return
-        for _ in range(min(self._resolver.room(), len(self._again) + len(self._new))):
-            self._start((self._again or self._new).popleft())
+        for _ in range(min(self._resolver.room(), self._waiting)):
+            self._start(self._next())
         self._timer = asyncio.get_running_loop().call_later(_APART_SECONDS, self._go_on)
+
+    def _line_up(self, host: Host) -> None:
+        self._waiting += 1
+        if host.address:
+            self._again.append(host)
+        elif named_by := self._frontier.names.namer(host):
+            self._named.setdefault(named_by, deque()).append(host)
+        else:
+            self._own.append(host)
+
+    def _next(self) -> Host:
+        self._waiting -= 1
+        if line := self._again or self._own:
+            return line.popleft()
+        named_by, line = self._named.popitem(last=False)
+        host = line.popleft()
+        if line:
+            self._named[named_by] = line
+        return host
 
     def _start(self, host: Host) -> None:
         task = asyncio.get_running_loop().create_task(self._resolve(host))

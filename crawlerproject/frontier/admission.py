@@ -162,11 +162,11 @@ class Admission:
         if on_disk is not None and counts is not None:
             on_disk.stored(changes, counts, hosts.values())
 
-    def _host(self, name: str) -> Host:
-        """The host in memory, or a copy that serves until what was found is queued."""
+    def _host(self, name: str, named_by: str = "") -> Host:
+        """The host in memory, or a copy that serves until what was found is queued; ``named_by`` as ``to_queue``."""
         table, copy = self._hosts, self._copies.get(name)
         if copy is None:
-            host = table.to_queue(name)
+            host = table.to_queue(name, named_by)
         elif name in table.dirty or name in table.workbench.hosts:  # another port of its name came to it meanwhile
             host = table.of(name)
             host.arrival = max(host.arrival, copy.arrival)
@@ -189,8 +189,16 @@ class Admission:
     def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         recent = self._recent
         found = [item.as_own() if item.flags & FLAG_STRANGER and item.is_own_front else item for item in found]
+        if self._hosts.names.later:
+            self._bring_forward(found, now)
         fresh = [item for item in found if item.address.key not in recent]
         fresh = [item for item in fresh if not item.flags & APART or item.queue_key not in recent]
+        if self._hosts.names.spent:
+            fresh = [
+                item
+                for item in fresh
+                if item.flags & FLAG_SEED or not self._one_name_too_many(item.address.host, item.named_by)
+            ]
         allowed = self.allowed(fresh, now)
         if not allowed:
             return []
@@ -249,14 +257,19 @@ class Admission:
     def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
-        stranger = bool(item.named_by)
+        named_by = item.named_by
+        stranger = bool(named_by)
         if not item.flags & FLAG_SEED and self._hosts.ports.full(address.host, stranger=stranger):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
         if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
             self._state.refused.counts[Reason.TOO_MANY_HOSTS] += 1
             return False
-        host = self._host(address.host)
+        if item.flags & FLAG_SEED:
+            named_by = ""
+        if named_by and coming is None and self._one_name_too_many(address.host, named_by):
+            return False
+        host = self._host(address.host, named_by)
         known = host.known if (clock := self._clock(host)) is None else clock.known
         if bounded and not item.flags & APART and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._state.refused.counts[Reason.BUDGET] += 1
@@ -278,6 +291,27 @@ class Admission:
         if self._gates.any_hosts(domains.domain_of(name), now):
             return False
         domains.refused(name)
+        return True
+
+    def _bring_forward(self, found: Iterable[DiscoveredUrl], now: float) -> None:
+        """Hosts that wait since the domain that named them has named many others: this page's domain names them too.
+
+        The URL may be the same, and no news.
+        """
+        names = self._hosts.names
+        for item in found:
+            if item.address.host in names.later:
+                named_by = "" if item.flags & FLAG_SEED else item.named_by
+                if names.ready(named_by, now):
+                    self._hosts.to_queue(item.address.host, named_by)
+
+    def _one_name_too_many(self, host: str, named_by: str) -> bool:
+        """Whether a URL is the first of its host, and who names it has named too many that have no address."""
+        names = self._hosts.names
+        if not named_by or not names.full(named_by) or self._hosts.ports.knows(host):
+            return False
+        names.refused(named_by)
+        self._state.refused.counts[Reason.TOO_MANY_NAMES] += 1
         return True
 
     def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:

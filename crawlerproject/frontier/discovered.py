@@ -92,6 +92,14 @@ def inventor(host: str, via: str, flags: int, note: str) -> str:
     return domain if domain and domain != bounded_domain(host) else OTHERS
 
 
+def row_named_by(row: QueuedPage) -> str:
+    """The registered domain that led to a queued page, where that is another than its host's; "" for a seed's too."""
+    if row.flags & FLAG_STRANGER:
+        return inventor(row.host, row.via, row.flags, row.note)
+    domain = "" if row.flags & FLAG_SEED or not row.via else _domain_of(row.via)
+    return domain if domain != bounded_domain(row.host) else ""
+
+
 def caused_by_stranger(row: QueuedPage) -> bool:
     """Whether only other registered domains led to this request, so that the trouble it meets is theirs.
 

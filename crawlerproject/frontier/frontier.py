@@ -75,6 +75,7 @@ class Frontier:
         self.embeds = Subrequests(state, gates)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
+        self.names = hosts.names
         self.domains = DomainHostCounts(state.store, gates.max_hosts_per_domain, domain_of)
         self._admission = Admission(state, gates, self.domains, less_important)
         self._robots_responses = RobotsResponses(state, gates, politeness, rng)

@@ -11,6 +11,7 @@ from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE, Holds
 from crawlerproject.frontier.hosts.host import EMPTY, Host
+from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
@@ -100,6 +101,7 @@ class LeaseIssuer:
         """The resolver found the host; a lease when its address is free at once."""
         if self._state.workbench.hosts.get(host.name) is not host:
             return None  # it went to another worker meanwhile
+        self._hosts.names.looked_up(host, found=not address.startswith(UNRESOLVED))
         turn = self._state.workbench.found(host, address, address_until, now)
         return self._lease(host, turn.address, now) if turn is not None else None
 

@@ -23,6 +23,7 @@ from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.readable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
+from crawlerproject.rules.traps.named_hosts import NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.hosts import host_key, host_name
@@ -54,7 +55,7 @@ _REFUSALS = frozenset(
     | {Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET}
     | {Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT}
     | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
-    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
+    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES}
 )
 
 
@@ -261,12 +262,14 @@ class Why:
                 refusal = Reason.TOO_MANY_PORTS
             elif not sum(port.known for port in ports) and self._domain(address.host) is not None:
                 refusal = Reason.TOO_MANY_HOSTS
+            elif not sum(port.known for port in ports) and self._names(address, depth, via) is not None:
+                refusal = Reason.TOO_MANY_NAMES
             elif sum(port.known for port in ports) >= self._gates.max_urls_per_host:
                 refusal = Reason.BUDGET
             elif (robots := self._robots_refusal(address, host)) is not None:
                 return UrlState(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
         if refusal is not None:
-            facts: dict[str, Any] = {"rule": self._rule(refusal, address, depth)}
+            facts: dict[str, Any] = {"rule": self._rule(refusal, address, depth, via)}
             if via is not None:
                 facts["via"] = via.url
             return UrlState(address.url, State.REFUSED, refusal, facts)
@@ -277,7 +280,7 @@ class Why:
 
     # --- the rules' own words -------------------------------------------------------------------
 
-    def _rule(self, reason: Reason, address: Address, depth: int = 0) -> str:
+    def _rule(self, reason: Reason, address: Address, depth: int = 0, via: Via | None = None) -> str:
         gates = self._gates
         if reason is Reason.NEVERCRAWL:
             return self._excluded(address) or "the host was on the NeverCrawl list then; it is not now"
@@ -309,6 +312,8 @@ class Why:
             )  # fmt: skip
         if reason is Reason.TOO_MANY_HOSTS:
             return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
+        if reason is Reason.TOO_MANY_NAMES:
+            return self._names(address, depth, via) or "who names it had named too many hosts that have no address"
         if reason is Reason.SCOPE:
             return gates.scope.why(address) or "outside the scope then; it would be inside now"
         return _RULES.get(reason, "")
@@ -384,6 +389,15 @@ class Why:
                 text = f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
                 return _bound(text, "SCOPE_MAX_HOSTS_PER_DOMAIN", known.most(most), known.hosts)
         return None
+
+    def _names(self, address: Address, depth: int, via: Via | None) -> str | None:
+        """Why the domain that names the URL's host may name no further one; None when it may."""
+        named_by = _found(address, depth, via).named_by
+        known = stored_fact(self._store, HostFact.NAMED, NamedHosts, named_by)
+        if not named_by or not known.full or self._host(address.host).ever_queued:
+            return None
+        text = f"{named_by} has named {known.unresolved:,} hosts that have no address, and {known.resolved:,} that have"
+        return Said(text, rule=text, named_by=named_by, limit=known.most, value=known.unresolved)
 
     # --- clocks ---------------------------------------------------------------------------------
 

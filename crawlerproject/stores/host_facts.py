@@ -20,11 +20,12 @@ class HostFact(StrEnum):
     VISITS = "visits:"  # frontier/learned/revisits.py
     ROBOTS_SENT = "robots-sent/"  # frontier/robots/redirects.py
     DOMAIN = "domains/"  # frontier/hosts/domain_counts.py
+    NAMED = "named/"  # frontier/hosts/names_to_resolve.py: hosts that a domain has named
 
 
 OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS, HostFact.REQUISITES})
 """Kept under the host name, for all of its ports together."""
-OF_DOMAINS = frozenset({HostFact.DOMAIN})
+OF_DOMAINS = frozenset({HostFact.DOMAIN, HostFact.NAMED})
 """Kept under the registered domain, all of whose hosts are in one partition."""
 _KINDS = tuple(str(kind) for kind in HostFact)
 

@@ -49,6 +49,16 @@ class Frontier:
         self.found: list[tuple[str, str, float]] = []
         self.busy: set[str] = set()
         self.away = False
+        self.named_by: dict[str, str] = {}
+
+    @property
+    def names(self) -> Frontier:
+        """Who named a host."""
+        return self
+
+    def namer(self, host: Host) -> str:
+        """The domain."""
+        return self.named_by.get(host.name, "")
 
     def address_for(self, host: Host, addresses: tuple[str, ...], now: float) -> str:
         """The first."""
@@ -135,6 +145,17 @@ def test_hosts_that_are_being_crawled_go_first(looking: Looking) -> None:
     looking.look_up(host("new1.test"), host("new2.test"), host("old.test", "192.0.2.9"))
 
     assert looking.resolver.asked == ["old.test", "new1.test", "new2.test"]
+
+
+def test_domains_that_name_hosts_take_turns(looking: Looking) -> None:
+    """However many one has named; hosts that their own domains or seeds name go first."""
+    many = [f"{number}.dead.test" for number in range(50)]
+    looking.frontier.named_by = dict.fromkeys(many, "evil.test") | {"a.test": "good.test", "b.test": "good.test"}
+    looking.resolver.rooms = [0, 1]
+    looking.look_up(*map(host, [*many, "a.test", "b.test", "own.test"]))
+
+    assert looking.resolver.asked[:6] == ["own.test", many[0], "a.test", many[1], "b.test", many[2]]
+    assert sorted(looking.resolver.asked) == sorted([*many, "a.test", "b.test", "own.test"])
 
 
 def test_questions_keep_the_resolvers_rate(looking: Looking) -> None:

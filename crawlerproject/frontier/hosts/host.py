@@ -48,9 +48,9 @@ class Host(HostClock):
     __slots__ = (
         "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until", "dead_addresses",
         "door", "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known",
-        "last_trouble", "listed", "name_free", "on_disk", "other_ports", "pace_free", "pages", "promised_seconds",
-        "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http", "robots_until_https",
-        "rows", "samples", "spare_addresses", "taken", "unstored",
+        "last_trouble", "listed", "name_free", "named_by", "on_disk", "other_ports", "pace_free", "pages",
+        "promised_seconds", "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http",
+        "robots_until_https", "rows", "samples", "spare_addresses", "taken", "unstored",
     )  # fmt: skip
 
     def __init__(self, name: str, delay_seconds: float) -> None:
@@ -62,6 +62,7 @@ class Host(HostClock):
         self.rest_until = 0.0
         self.asked_until = 0.0  # the end of the last rest that it asked for; not stored
         self.name_free = 0.0  # no port of its name is asked before this, as far as this host's answers say
+        self.named_by: str | None = None  # NamesToResolve.namer, once it is known; not stored
         self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
         self.door = OPEN_DOOR  # for strangers
         # Another host answers for its robots.txt, or all that waits does so for its door. Not stored: a new start asks

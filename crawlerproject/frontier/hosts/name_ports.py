@@ -25,7 +25,7 @@ class PortsOfNames:
         first = self._known.find(host_name(name))
         return (
             first.ever_queued
-            or self._known.find(name).ever_queued
+            or (":" in name and self._known.find(name).ever_queued)
             or any(number != port_of(name) for number in first.other_ports)
         )
 

@@ -13,6 +13,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import KnownHosts
 from crawlerproject.frontier.hosts.left_alone import LeftAlone
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
 from crawlerproject.frontier.hosts.set_back_clock import SetBackClock, Start
 from crawlerproject.frontier.ownership import HostOwnership, SoleOwner, unsure_until
@@ -58,6 +59,7 @@ class HostTable:
         self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
         self.dirty, self.copies = self.known.dirty, self.known.copies
         self.ports = PortsOfNames(self.known, bounds.max_ports)
+        self.names = NamesToResolve(store, ownership)
         self.holds = Holds() if holds is None else holds
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
@@ -93,22 +95,39 @@ class HostTable:
             return host
         return self._taken_in(self.stored(name, self.store.host(name)))
 
-    def to_queue(self, name: str) -> Host:
+    def to_queue(self, name: str, named_by: str = "") -> Host:
         """The host for which links were found: in memory if it is there or has room, else a copy as the store has it.
 
-        ``HostsOnDisk.more_rows`` says what becomes of a copy.
+        ``named_by``: the domain that names it, if not its own. A new one is looked up, and not in memory before, when
+        that domain's turn comes. ``HostsOnDisk.more_rows`` says what becomes of a copy.
         """
-        known = self.workbench.hosts.get(name)
-        if known is not None:
+        now = self.clock.now
+        known = self.workbench.hosts.get(name) or self.dirty.get(name)
+        if known is not None and not known.on_disk:
+            known = self.of(name)
+            if known.next_free > now and self.names.sooner(known, named_by, now):
+                self._comes_now(known, now)
             return known
+        host = known or self.stored(name, self.store.host(name))
+        if named_by and not (host.ever_queued or host.fetched):
+            self.names.names(host, named_by, now)
         on_disk = self.on_disk
-        if on_disk is None or name in self.dirty:
-            return self.of(name)
-        host = self.stored(name, self.store.host(name))
+        if on_disk is None or known is not None:
+            return self._taken_in(host)
+        if host.on_disk and self.names.sooner(host, named_by, now):
+            return self._comes_now(self._taken_in(host), now)
         loads = self.loaded_early is not None and host.rows > 0
-        if host.on_disk or (len(self.workbench.hosts) >= on_disk.max_in_memory and not loads):
+        waits = bool(host.named_by) and host.next_free > now
+        if host.on_disk or ((waits or len(self.workbench.hosts) >= on_disk.max_in_memory) and not loads):
             return host
         return self._taken_in(host)
+
+    def _comes_now(self, host: Host, now: float) -> Host:
+        """A host that waits for nothing but its turn to be looked up does so no more."""
+        host.next_free = host.pace_free = now
+        self.known.doubt(host, stored=True)
+        self.workbench.wait(host, host.next_free, work=host.work)
+        return host
 
     def stored(self, name: str, packed: bytes | None) -> Host:
         """A copy of the host as the store has it, or a new one."""

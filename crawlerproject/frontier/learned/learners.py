@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.learner import Facts, Learner, Visit
 from crawlerproject.frontier.learned.renders import Renders
@@ -21,6 +22,7 @@ class Learners(NamedTuple):
     renders: Renders
     revisits: Revisits
     domains: DomainHostCounts
+    names: NamesToResolve
 
     def learn(self, visit: Visit, now: float) -> None:
         """Take in a visit whose page has its record: ``revisits`` learned from it when they made that."""

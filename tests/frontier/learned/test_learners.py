@@ -11,6 +11,8 @@ import pytest
 
 import crawlerproject
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.learned.certificates import BadCertificate, BadCertificates
 from crawlerproject.frontier.learned.host_facts import stored_fact
 from crawlerproject.frontier.learned.learner import Visit
@@ -18,6 +20,7 @@ from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import History
@@ -38,6 +41,7 @@ from crawlerproject.stores.protocols import (
 
 HOST = "a.example"
 HOSTS = 20  # of a domain: enough for its counts to be kept
+NAMES = 100  # that a domain named: the same
 
 
 def row(url: str, flags: int = 0) -> QueuedPage:
@@ -50,7 +54,8 @@ def learners(store: MemoryStore) -> Learners:
     """Those of a crawl."""
     renders = Renders(store, Workbench(), random.Random(1), RenderLimits("auto"))
     revisits = Revisits(store, random.Random(1), near_bits=3, check_share=0.0)
-    return Learners(TrapModel(store), BadCertificates(store), renders, revisits, DomainHostCounts(store, 1000))
+    names = NamesToResolve(store, SoleOwner(0.0))
+    return Learners(TrapModel(store), BadCertificates(store), renders, revisits, DomainHostCounts(store, 1000), names)
 
 
 def teach(learned: Learners, store: MemoryStore) -> None:
@@ -60,6 +65,8 @@ def teach(learned: Learners, store: MemoryStore) -> None:
     store.apply(Changes(pages=[(parse(url).key, PageRecord(url, "fetched", 200, 1.0, b"d", '"1"', "", history))]))
     for number in range(HOSTS):
         learned.domains.taken_up(f"h{number}.{HOST}")
+    for number in range(NAMES):
+        learned.names.names(Host(f"www.{number}.example", 5.0), HOST, 10.0)
     visits = (
         Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"),
         Visit(row(url), Reason.FETCHED, 200, b"d" * 20),
@@ -112,6 +119,7 @@ def test_a_later_process_knows_what_was_stored() -> None:
     assert later.certificates.of(HOST) == BadCertificate("expired", 10.0)
     assert later.revisits.of(HOST).trust == learned.revisits.of(HOST).trust != NEW_HOST
     assert later.domains.of(HOST).hosts == HOSTS
+    assert later.names.of(HOST).unresolved == NAMES
     assert later.renders.of(HOST).gains.keys() == learned.renders.of(HOST).gains.keys()
 
 
