@@ -26,14 +26,15 @@ _PACKED = struct.Struct("<QQQ")
 class NamedHosts:
     """What one domain has named. ``now`` is epoch seconds."""
 
-    __slots__ = ("_apart_seconds", "_due_at", "refused", "resolved", "unresolved")
+    __slots__ = ("_apart_seconds", "_at", "_before", "refused", "resolved", "unresolved")
 
     def __init__(self, unresolved: int = 0, resolved: int = 0, refused: int = 0) -> None:
         self.unresolved = unresolved  # hosts that have no address, or were not looked up yet
         self.resolved = resolved
         self.refused = refused  # URLs on further hosts
         self._apart_seconds = _DEAD_APART_SECONDS
-        self._due_at = 0.0  # from when on the next one would be due, but for those at once
+        self._before = 0.0  # how many stood before the next one ...
+        self._at = 0.0  # ... at this moment
 
     @property
     def most(self) -> int:
@@ -52,13 +53,16 @@ class NamedHosts:
 
     def turn(self, now: float) -> float:
         """The moment of its next look-up that is not taken yet."""
-        due_at = max(self._due_at, now)
-        self._due_at = due_at + self._apart_seconds
-        return max(due_at - _AT_ONCE * self._apart_seconds, now)
+        before = self._stand_before(now)
+        self._before, self._at = before + 1.0, now
+        return now + max(0.0, before - _AT_ONCE) * self._apart_seconds
 
     def ready(self, now: float) -> bool:
         """Whether ``turn`` would be now."""
-        return self._due_at - _AT_ONCE * self._apart_seconds <= now
+        return self._stand_before(now) <= _AT_ONCE
+
+    def _stand_before(self, now: float) -> float:
+        return max(0.0, self._before - max(0.0, now - self._at) / self._apart_seconds)
 
     def looked_up(self, *, found: bool) -> None:
         """One of them has an address, or has none."""

@@ -5,23 +5,15 @@ Issue of the second look, 6: such a farm made 468,449 hosts in memory and 419,49
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
-
-import dns.flags
-import dns.message
-import dns.rrset
 
 from crawlerproject.frontier.hosts.domain_turns import STANDING
 from tests.hostile.arena import Arena, Asked, Visit, arena, most_late_seconds, page
 from tests.hostile.ledger import pays
+from tests.hostile.name_server import name_server
 
 FARM, FARM_ADDRESS, FARM_PAUSE_SECONDS = "wildcard-farm.com", "127.77.0.1", 0.1
 LATE, LATE_ADDRESS = "late.innocent-site.com", "127.78.0.1"
@@ -30,44 +22,9 @@ FARM_PAGES = 30
 IN_MEMORY = 200
 
 
-class NameServer(asyncio.DatagramProtocol):
-    """One address for whatever is below the farm, one for the innocent host that it links to."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, float] = {}  # when first; c-ares asks again when this thread waits for its turn
-        self.transport: Any = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ready."""
-        self.transport = transport
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        """A question."""
-        query = dns.message.from_wire(data)
-        name = query.question[0].name.to_text().lower().rstrip(".")
-        self.asked.setdefault(name, time.monotonic())
-        answer = dns.message.make_response(query)
-        answer.flags |= dns.flags.RA
-        address = FARM_ADDRESS if name.endswith(FARM) else LATE_ADDRESS
-        answer.answer.append(dns.rrset.from_text(name + ".", 300, "IN", "A", address))
-        self.transport.sendto(answer.to_wire(), addr)
-
-
-@contextmanager
-def name_server() -> Iterator[tuple[NameServer, str]]:
-    """A DNS server in a thread, and where it listens."""
-    loop, server = asyncio.new_event_loop(), NameServer()
-    transport, _ = loop.run_until_complete(loop.create_datagram_endpoint(lambda: server, local_addr=("127.0.0.1", 0)))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield server, "{}:{}".format(*transport.get_extra_info("sockname"))
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        transport.close()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.close()
+def address_of(name: str) -> str:
+    """One for whatever is below the farm, one for the innocent host that it links to."""
+    return FARM_ADDRESS if name.endswith(FARM) else LATE_ADDRESS
 
 
 def _of_farm(web: Arena, *, robots: bool) -> list[Visit]:
@@ -94,7 +51,7 @@ def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
             in_memory.append(sum(now[f"hosts_{state}"] for state in ("in_flight", "ready", "waiting", "resting")))
         return len(_of_farm(web, robots=False)) >= FARM_PAGES and len(web.of(LATE)) >= 1
 
-    with name_server() as (server, address), arena(tmp_path) as web:
+    with name_server(address_of) as (server, address), arena(tmp_path) as web:
         web.site(f"*.{FARM}", farm, FARM_ADDRESS)
         web.site(f"*.{LATE.partition('.')[2]}", lambda asked: None, LATE_ADDRESS)
         web.crawl(
@@ -123,7 +80,7 @@ def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
 def test_names_of_many_domains_are_looked_up_at_the_rate_that_is_set(tmp_path: Path) -> None:
     """A second's worth at once, then no more than that a second; each site is fetched, the innocent one undisturbed."""
     rate, sites = 10, 30
-    with name_server() as (server, address), arena(tmp_path) as web:
+    with name_server(address_of) as (server, address), arena(tmp_path) as web:
         web.site("*.com", lambda asked: page(text="small") if asked.path == "/" else None, LATE_ADDRESS)
         names = [f"site-{number}.com" for number in range(sites)]
         web.crawl(
