@@ -48,6 +48,9 @@ _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name
 # The guard obeys robots.txt below every middleware; Scrapy's own would only fetch it once more.
 _SCRAPYS_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _HOST_QUEUE = "crawlerproject.crawl.host_queue.HostPriorityQueue"
+_STOP = "crawlerproject.crawl.host_queue.StopMiddleware"
+# Nearer to the downloader than any retry middleware, which would have its word first otherwise.
+_NEAREST = 10_000
 # That queue gives each place to another host, and a place mostly waits for its pause: 20 requests a second at 5 s. An
 # interrupted crawl waits for all of them, which takes no longer than one pause.
 _CONCURRENT_REQUESTS = 100
@@ -64,6 +67,9 @@ class Guarded:
     The project's settings are for crawls by the frontier; a warning names what other spiders lose by them.
     """
 
+    def __init__(self, *, frontier: bool) -> None:
+        self._frontier = frontier
+
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Warns of a spider that is neither a ``WebSpider`` nor the shell's."""
@@ -73,7 +79,7 @@ class Guarded:
                 "allowed_domains and DEPTH_LIMIT are off; the add-on leaves them to it in a project of its own.",
                 crawler.spidercls.__name__,
             )
-        return cls()
+        return cls(frontier=_of_frontier(crawler))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
@@ -84,6 +90,8 @@ class Guarded:
         """Runs after the spider's ``custom_settings`` are applied."""
         take_log(settings)
         warn_old_names(settings)
+        if not self._frontier:
+            _give_back(settings)
         keep_guard(settings)
         _let_upload(settings)
         leave_out(settings)
@@ -176,10 +184,20 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
         settings.set(name, settings.getfloat("DOWNLOAD_TIMEOUT"), _ADDON)
     settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)
     settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or _NO_BOUND_BYTES, _ADDON)
-    settings.set("SCHEDULER_PRIORITY_QUEUE", _HOST_QUEUE, _ADDON)
     settings.set("CONCURRENT_REQUESTS", _CONCURRENT_REQUESTS, _ADDON)
     settings.set("LOG_FORMATTER", "crawlerproject.extensions.log_formatter.GuardedLogFormatter", _ADDON)
-    chain = settings.getdict("DOWNLOADER_MIDDLEWARES") | {_SCRAPYS_ROBOTS: None}
+    _chain(settings, {_SCRAPYS_ROBOTS: None})
+    _give_back(settings)
+
+
+def _give_back(settings: BaseSettings) -> None:
+    """What waits for its host in vain when the spider is closed goes back to the queue that it came from."""
+    settings.set("SCHEDULER_PRIORITY_QUEUE", _HOST_QUEUE, _ADDON)
+    _chain(settings, {_STOP: _NEAREST})
+
+
+def _chain(settings: BaseSettings, more: dict[str, int | None]) -> None:
+    chain = settings.getdict("DOWNLOADER_MIDDLEWARES") | more
     settings.set("DOWNLOADER_MIDDLEWARES", chain, settings.getpriority("DOWNLOADER_MIDDLEWARES") or _ADDON)
 
 

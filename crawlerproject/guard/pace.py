@@ -13,6 +13,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from scrapy.exceptions import IgnoreRequest
+
 from crawlerproject.config.pace import ip_seconds_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
@@ -39,8 +41,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+class Stopped(IgnoreRequest):
+    """The spider is being closed, and the request still waited for its host: it has not been sent."""
+
+
 # A crawl looks so often whether a command asks beside it: a system call, and what the command waits for first (ours).
 _LOOK_SECONDS = 1.0
+# A request that waits looks so often whether the spider is being closed (ours).
+_STOP_SECONDS = 0.25
 # Timers and clocks are this exact: a lease that is early by no more waits, and one by more is an error of ours.
 _TOLERANCE_SECONDS = 0.002
 # Longest plausible lag between an answer's end and ``leave``; beyond it the clock was changed.
@@ -75,6 +84,7 @@ class PaceGuard:
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         rng: random.Random | None = None,  # draws the jitter; None: seeded by the system
         meet: Callable[[], Neighbours] | None = None,  # with other processes of this user; None: there are none
+        closing: Callable[[], bool] = lambda: False,  # whether the spider is being closed: what waits is given up
     ) -> None:
         self.politeness = politeness
         self.stats = stats
@@ -86,6 +96,7 @@ class PaceGuard:
         self.names = PauseClocks()
         self.ips = PauseClocks()
         self._meet = meet
+        self._closing = closing
         self._neighbours: Neighbours | None = None
         self._beside: asyncio.Future[None] | None = None  # this process has begun to ask beside others
         self._look_again: asyncio.TimerHandle | None = None
@@ -103,6 +114,7 @@ class PaceGuard:
             resolve=lambda name: resolver_for(crawler).resolve(name),
             stamps=stamp,
             meet=lambda: Neighbours.at(shared_file()),
+            closing=lambda: _is_closing(crawler),
         )
 
     def begin(self, *, crawls: bool) -> None:
@@ -219,15 +231,21 @@ class PaceGuard:
         self.politeness.after(host, outcome, now, self._rng)
 
     async def until_free(self, request: Request) -> None:
-        """Wait until host and address are free, without taking their turn."""
+        """Wait until host and address are free, without taking their turn. Raises ``Stopped``."""
         await self._free(request)
 
     async def _wait(self, request: Request, floor_seconds: float) -> None:
         if self._beside is not None:
             await asyncio.shield(self._beside)
         while (wait := self._elsewhere(ticket := await self._free(request, floor_seconds))) > 0:
-            await self.sleep(wait)
+            await self._unless_closed(wait)
         self._enter(request, ticket)
+
+    async def _unless_closed(self, seconds: float) -> None:
+        """Wait for at most so long; the callers look again. Raises ``Stopped``: a rest may last for a day."""
+        if self._closing():
+            raise Stopped
+        await self.sleep(min(seconds, _STOP_SECONDS))
 
     def _elsewhere(self, ticket: _Ticket) -> float:
         """Take host and address among this user's processes; 0.0, or the seconds until a next try."""
@@ -248,7 +266,7 @@ class PaceGuard:
                 neighbours.ended(ip, ago_seconds)
 
     async def _free(self, request: Request, floor_seconds: float | None = None) -> _Ticket:
-        """Until host and address are free; ``floor_seconds`` None: by the last one known.
+        """Until host and address are free; ``floor_seconds`` None: by the last one known. Raises ``Stopped``.
 
         Nothing else runs between the last look and the caller's next step.
         """
@@ -265,9 +283,14 @@ class PaceGuard:
                 host.floor_seconds = floor_seconds
             ticket = _Ticket(name, found or clock.address, self.politeness.delay_seconds(host) * stretch, host)
             wait = self._wait_seconds(ticket, self.clock())
-            if wait is not None and wait <= 0:
+            if wait is None:
+                await self._until_ended(ticket)
+            elif wait > 0:
+                await self._unless_closed(wait)
+            elif self._closing():
+                raise Stopped
+            else:
                 return ticket
-            await self._some(ticket, wait)
 
     async def _wait_a_little(self, request: Request, ticket: _Ticket) -> None:
         """A lease by a clock that is a millisecond early, or whose host or address a spider's own request, or another
@@ -278,14 +301,11 @@ class PaceGuard:
             or wait > 0
             or (wait := self._elsewhere(ticket)) > 0
         ):
-            await self._some(ticket, wait)
+            await (self._until_ended(ticket) if wait is None else self.sleep(wait))
         self._enter(request, ticket)
 
-    async def _some(self, ticket: _Ticket, wait: float | None) -> None:
-        """For ``wait`` seconds; None: until the request that is in flight at the host or the address has ended."""
-        if wait is not None:
-            await self.sleep(wait)
-            return
+    async def _until_ended(self, ticket: _Ticket) -> None:
+        """Until the request that is in flight at the host or the address has ended."""
         freed = asyncio.get_running_loop().create_future()
         if not self.names.tell(ticket.name, freed):
             self.ips.tell(ticket.ip, freed)
@@ -314,3 +334,12 @@ class PaceGuard:
         if ticket.ip and self.ip_seconds is not None:
             self.ips.enter(ticket.ip, shared=shared)
         self._entered[request] = ticket
+
+
+def _is_closing(crawler: Crawler) -> bool:
+    """Whether Scrapy has begun to close the spider: a signal, ``CLOSESPIDER_TIMEOUT``, ``CloseSpider``.
+
+    It sends no signal of its own then, but only when what is on its way has ended.
+    """
+    slot = crawler.engine._slot if crawler.engine is not None else None
+    return slot is not None and slot.closing is not None

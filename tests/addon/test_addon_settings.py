@@ -60,7 +60,7 @@ def test_other_spiders_keep_scrapys_defaults() -> None:
 
     names = [name for name in dir(default_settings) if name.isupper()]
     assert {name for name in names if settings[name] != getattr(default_settings, name)} <= OTHERWISE
-    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {}
+    assert set(settings["DOWNLOADER_MIDDLEWARES"]) == {"crawlerproject.crawl.host_queue.StopMiddleware"}
     assert set(default_settings.DOWNLOADER_MIDDLEWARES_BASE) - set(settings["DOWNLOADER_MIDDLEWARES_BASE"]) == {ROBOTS}
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     assert (handlers["http"], handlers["https"], handlers["ftp"]) == (SCRAPY_HANDLER, SCRAPY_HANDLER, None)
