@@ -169,7 +169,7 @@ class Renderer:
         stats.inc_value("render/requests", rendered.asked)
         stats.inc_value("render/from_cache", rendered.cached)
         stats.inc_value("render/blocked", rendered.blocked.total())
-        stats.inc_value("render/short_of_turns", int(Reason.RENDER_PACE in rendered.blocked))
+        stats.inc_value("render/short_of_turns", int(rendered.short))
 
 
 def is_crawl(crawler: Crawler) -> bool:

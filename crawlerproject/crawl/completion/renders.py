@@ -26,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 # A page during whose render the browser died is given to the next browser this often (our choice): it may be the cause.
 _TRIES = 3
-
-
 _NO_TURN = {
     Reason.RENDER_PACE: "no turn of its host within the page's time",
     Reason.STRANGER: "pages of this domain have loaded enough from the host, which is another domain's",
@@ -94,9 +92,7 @@ class RenderCompletion:
             again = outcome.again and (row.tries + 1 < _TRIES or bool(renders.closed))
         elif outcome.text is not None:
             visit = visit._replace(marks=outcome.text.marks)
-            short = Reason.RENDER_PACE in outcome.rendered.blocked
-            if outcome.gained is not None and not row.flags & FLAG_STRANGER and not short:
-                # A page without all of its files is no measure of its template.
+            if outcome.gained is not None and not row.flags & FLAG_STRANGER and not outcome.rendered.short:
                 plain = PlainResponse.of(row.note)
                 visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
         self._learned.learn(visit, now)

@@ -67,6 +67,20 @@ def test_a_render_is_archived_and_over(bench: Bench) -> None:
     assert bench.run.tallies.pages == pages
 
 
+@pytest.mark.parametrize(
+    ("blocked", "learned"), [("", 1), ("tracker", 1), ("stranger-budget", 1), ("render-pace", 0), ("stranger-door", 0)]
+)
+def test_a_page_without_its_files_of_that_moment_is_no_measure(bench: Bench, blocked: str, learned: int) -> None:
+    """What other pages of its template gain is not known from it; what is never to be had is another matter."""
+    lease = to_render(bench)
+    made = rendered(lease, bench)
+    made.blocked.update([blocked] if blocked else [])
+    bench.session.pages.finish(Ending.of(lease, RenderedPage(Reason.RENDERED, made, text=PageText(), gained=(200, 9))))
+
+    gains = bench.frontier.renders.of(lease.row.host).gains.values()
+    assert sum(gain.rendered for gain in gains) == learned
+
+
 def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
     """The page may be the cause."""
     lease = to_render(bench)
