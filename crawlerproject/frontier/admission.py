@@ -215,7 +215,7 @@ class Admission:
             before = coming.get(name)
             if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
                 if before is None:
-                    self._count_for_domain(item.address.host)
+                    self._count_for_domain(item.address.host, "" if item.flags & FLAG_SEED else item.named_by)
                 coming[name] = (before or 0) + (0 if item.flags & APART else 1)
                 new.append(admitted)
         return new
@@ -249,24 +249,21 @@ class Admission:
             return item._replace(priority=of_later_list(item.priority))
         return item
 
-    def _count_for_domain(self, name: str) -> None:
+    def _count_for_domain(self, name: str, named_by: str = "") -> None:
         """A URL of the host will be queued: the first of it counts for its domain."""
         if not self._host(name).ever_queued and not self._hosts.ports.knows(name):
-            self._domains.taken_up(name)
+            self._domains.taken_up(name, named_by)
 
     def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
-        named_by = item.named_by
-        stranger = bool(named_by)
-        if not item.flags & FLAG_SEED and self._hosts.ports.full(address.host, stranger=stranger):
+        named_by = "" if item.flags & FLAG_SEED else item.named_by
+        if not item.flags & FLAG_SEED and self._gates.port_refusal(self._hosts.ports, address.host, named_by):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
-        if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
+        if bounded and coming is None and self._one_host_too_many(address.host, now, named_by):
             self._state.refused.counts[Reason.TOO_MANY_HOSTS] += 1
             return False
-        if item.flags & FLAG_SEED:
-            named_by = ""
         if named_by and coming is None and self._one_name_too_many(address.host, named_by):
             return False
         host = self._host(address.host, named_by)
@@ -281,12 +278,12 @@ class Admission:
             return False
         return True
 
-    def _one_host_too_many(self, name: str, now: float, *, stranger: bool) -> bool:
+    def _one_host_too_many(self, name: str, now: float, named_by: str) -> bool:
         """Whether a URL is the first of its host, whose domain may have no host more."""
         known, domains = self._state.workbench.hosts.get(name), self._domains
         if known is not None and known.ever_queued:
             return False
-        if not domains.full(name, stranger=stranger) or self._hosts.ports.knows(name):
+        if not domains.full(name, named_by) or self._hosts.ports.knows(name):
             return False
         if self._gates.any_hosts(domains.domain_of(name), now):
             return False

@@ -16,7 +16,7 @@ from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
-from crawlerproject.frontier.hosts.host import PAUSED
+from crawlerproject.frontier.hosts.host import PAUSED, Host
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
@@ -39,6 +39,7 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import NOT_THERE
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
@@ -155,8 +156,21 @@ class Frontier:
         """
         self.hosts.clock.now = now
         self._completion.finish(lease, outcome, record, body, now)
+        self._keep_place(lease.host, outcome)
         if lease.host.embeds and lease.host.door.until > now:
             self.embeds.refuse_all(lease.host, Reason.STRANGER_DOOR, strange=True)
+
+    def _keep_place(self, host: Host, outcome: FetchOutcome) -> None:
+        """A host that is not there at all gives back its place among its domain's hosts and its name's ports.
+
+        It takes it again when it answers.
+        """
+        absent = not outcome.status and not host.fetched and outcome.reason in NOT_THERE
+        if absent == host.absent or not (absent or outcome.status):
+            return
+        host.absent = absent
+        if host.ports is None:  # else other ports may be there
+            self.domains.is_there(host.name, there=not absent)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -29,6 +29,9 @@ from crawlerproject.stores.protocols import (
     FLAG_STRANGER,
     QueuedPage,
 )
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
 _ASKED_FOR = FLAG_SEED | FLAG_ROBOTS | FLAG_HUB  # by the operator or by a protocol: out of no scope
@@ -211,6 +214,18 @@ class Gates:
     def embeds_spent(self, host: str, page_host: str, now: float) -> bool:
         """Whether the pages of a host's domain may load nothing more from ``host`` in the browser: charged as links."""
         return self._traps is not None and self._traps.refuses_stranger(host, bounded_domain(page_host), now)
+
+    def port_refusal(self, ports: PortsOfNames, host: str, named_by: str = "") -> Reason | None:
+        """TOO_MANY_PORTS for one port too many of a name; ``named_by`` is another domain, which else takes it up."""
+        strangers = self._traps.strangers_of(host) if self._traps is not None else None
+        left = ports.left(host, strangers.everyone.ports if strangers else 0, stranger=bool(named_by))
+        if left is None:
+            return None
+        if left <= 0 or (named_by and strangers and not strangers.may_take_port(named_by, left)):
+            return Reason.TOO_MANY_PORTS
+        if named_by and self._traps is not None:
+            self._traps.takes_port(host, named_by)
+        return None
 
     def _list_refusal(self, row: QueuedPage, now: float) -> Reason | None:
         if row.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL | FLAG_STRANGER) != FLAG_SITEMAP or self._traps is None:

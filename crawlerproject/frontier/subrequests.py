@@ -16,6 +16,7 @@ from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.scope import bounded_domain
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.gates import Gates
@@ -62,8 +63,9 @@ class Subrequests:
             return Reason.RENDER_PACE  # another worker's host: its clock is there
         if (refusal := self._gates.embed_refusal(address, now)) is not None:
             return refusal
-        if self._hosts.ports.full(address.host):
-            return Reason.TOO_MANY_PORTS
+        named_by = "" if embed.own else bounded_domain(embed.page.host)
+        if (refusal := self._gates.port_refusal(self._hosts.ports, address.host, named_by)) is not None:
+            return refusal
         host = self._hosts.of(address.host)
         if host.given_up:
             return LEFT_ALONE[host.held]

@@ -410,22 +410,56 @@ def test_the_lease_of_a_strangers_page_names_the_page(bench: Bench) -> None:
     assert lease.row.page_key == parse(SITE + "/1").key != lease.row.key
 
 
-def test_strangers_take_up_half_of_a_names_ports_and_of_a_domains_hosts(bench: Bench) -> None:
-    """And no host twice, however many of its URLs they name."""
-    ports = [DiscoveredUrl(parse(f"http://a.org:{9000 + n}/"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(8)]
-    assert bench.frontier.add(ports, bench.now) == 4
-    assert bench.frontier.add([DiscoveredUrl(parse("http://a.org:8008/"), 1, "L", SITE, 9)], bench.now) == 1
-    assert bench.frontier.state.refused.counts == {Reason.TOO_MANY_PORTS: 4}
+def named(*urls: str, via: str = EVIL) -> list[DiscoveredUrl]:
+    """Links of a page, of another domain unless ``via`` says otherwise."""
+    return [DiscoveredUrl(parse(url), 1, "L", via, 9, 0 if "evil" not in via else FLAG_STRANGER) for url in urls]
 
-    bench.frontier.domains._max_hosts = 10
-    urls = [f"http://h{n}.b.org/{path}" for n in range(20) for path in "xyz"]
-    named = [DiscoveredUrl(parse(url), 1, "L", EVIL, 9, FLAG_STRANGER) for url in urls]
-    assert bench.frontier.add(named[:30], bench.now) == 15
-    assert bench.frontier.add(named, bench.now) == 0
-    more = [DiscoveredUrl(parse(f"http://h{n}.b.org/more"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(20)]
-    assert bench.frontier.add(more, bench.now) == 5
-    own = [DiscoveredUrl(parse(f"http://own{n}.b.org/"), 1, "L", "http://b.org/", 9) for n in range(20)]
-    assert bench.frontier.add(own, bench.now) == 5
+
+def test_strangers_share_half_of_a_names_ports(bench: Bench) -> None:
+    """One domain has half of what is left of that half; what never takes a connection is free for others than it."""
+    frontier, other = bench.frontier, "http://evil.net/"
+    ports = [f"{SITE}:{9000 + number}/" for number in range(8)]
+    assert frontier.add(named(*ports), bench.now) == 2
+    assert frontier.add(named(f"{SITE}:8008/x", f"{SITE}:8008/y", via=other), bench.now) == 2
+    assert frontier.add(named(f"{SITE}:8009/", via=other), bench.now) == 0
+    assert frontier.add(named(f"{SITE}:8010/", via=SITE), bench.now) == 1
+    assert frontier.state.refused.counts == {Reason.TOO_MANY_PORTS: 7}
+    while (lease := next_of(bench)).host.name not in ("a.org:9000", "a.org:9001"):
+        bench.answer(lease)
+        bench.commit()
+    bench.answer(lease, None, reason=Reason.CONNECT_REFUSED)
+    bench.commit()
+    assert Host.unpack(lease.host.name, bench.store.host(lease.host.name) or b"").absent
+    assert frontier.add(named(f"{SITE}:8011/"), bench.now) == 0
+    assert frontier.add(named(f"{SITE}:8012/", via="http://evil.info/"), bench.now) == 1
+
+
+def test_strangers_share_half_of_a_domains_hosts(bench: Bench) -> None:
+    """No host twice, however many of its URLs are named; names that do not resolve are free for other domains."""
+    bench.frontier.domains._max_hosts = 16
+    urls = [f"http://h{number}.b.org/{path}" for number in range(20) for path in ("", "x")]
+    assert bench.frontier.add(named(*urls), bench.now) == 8
+    assert (
+        bench.frontier.add(
+            named("http://real1.b.org/", "http://real2.b.org/", "http://real3.b.org/", via="http://evil.net/"),
+            bench.now,
+        )
+        == 2
+    )
+    assert (
+        bench.frontier.add(named(*(f"http://own{n}.b.org/" for n in range(20)), via="http://b.org/"), bench.now) == 10
+    )
+    dead = 0
+    while dead < 4:
+        lease = next_of(bench)
+        is_dead = lease.host.name.startswith("h")
+        bench.answer(lease, None if is_dead else 200, reason=Reason.DNS_NOT_FOUND if is_dead else Reason.FETCHED)
+        bench.commit()
+        dead = bench.frontier.domains.of("b.org").dead
+    known = bench.frontier.domains.of("b.org")
+    assert (known.hosts, known.taken, known.named) == (16, 12, {"evil.org": 4, "evil.net": 2})
+    assert type(known).unpack(known.pack()).named == known.named
+    assert bench.frontier.add(named("http://own30.b.org/", via="http://b.org/"), bench.now) == 1
 
 
 def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:

@@ -34,14 +34,20 @@ class DomainHostCounts(HostFacts[DomainHosts]):
         self._max_hosts = max_hosts
         self.domain_of = domain_of
 
-    def full(self, host: str, *, stranger: bool = False) -> bool:
-        """Whether the host's domain may have no host more; hosts that only strangers name may be half of the bound."""
-        return self.of(host).full(self._max_hosts // 2 if stranger else self._max_hosts)
+    def full(self, host: str, named_by: str = "") -> bool:
+        """Whether the host's domain may have no host more; what other domains (``named_by``) name shares half of it."""
+        return self.of(host).full(self._max_hosts, named_by)
 
-    def taken_up(self, host: str) -> None:
-        """Count a host whose first URL is queued."""
+    def taken_up(self, host: str, named_by: str = "") -> None:
+        """Count a host whose first URL is queued; ``named_by`` is the other domain that named it."""
         known = self.of(host)
-        known.hosts += 1
+        known.take_up(named_by)
+        self._keep(host, known)
+
+    def is_there(self, host: str, *, there: bool) -> None:
+        """A host that never answered is not there at all, or is there after all."""
+        known = self.of(host)
+        known.dead = max(0, known.dead + (-1 if there else 1))
         self._keep(host, known)
 
     def refused(self, host: str) -> None:

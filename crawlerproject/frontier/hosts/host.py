@@ -34,7 +34,7 @@ _DOOR = struct.Struct("<HddBB")  # escalation, until, last_trouble, rested, byte
 _VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x06", b"\x04", b"\x03", b"\x02"
 # Flags. On disk: its place among the hosts that are due is its next_free (``on_disk``).
 _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
-_HAS_DOOR = 64
+_HAS_DOOR, _ABSENT = 64, 128
 _HELD = {"": 0, PAUSED: 16, LIMITED: 32}
 _HELD_BY = {flag: held for held, flag in _HELD.items()}
 
@@ -46,11 +46,11 @@ class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
-        "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until", "dead_addresses",
-        "door", "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known",
-        "last_trouble", "listed", "name_free", "named_by", "on_disk", "other_ports", "pace_free", "pages",
-        "promised_seconds", "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http",
-        "robots_until_https", "rows", "samples", "spare_addresses", "taken", "unstored",
+        "absent", "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until",
+        "dead_addresses", "door", "escalation", "failures", "fetched", "floor_seconds", "given_up", "held",
+        "held_until", "kept", "known", "last_trouble", "listed", "name_free", "named_by", "on_disk", "other_ports",
+        "pace_free", "pages", "promised_seconds", "received_bytes", "rest_until", "rests_on_disk", "robots_unstored",
+        "robots_until_http", "robots_until_https", "rows", "samples", "spare_addresses", "taken", "unstored",
     )  # fmt: skip
 
     def __init__(self, name: str, delay_seconds: float) -> None:
@@ -85,6 +85,7 @@ class Host(HostClock):
         self.arrival = 0  # the last that a row of its was given
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
+        self.absent = False  # it has no address or took no connection, and never did: its place is not counted
         self.kept = 0  # of its rows, those that a later run shall have; not stored
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
@@ -194,6 +195,7 @@ class Host(HostClock):
         held = self.on_disk and self.held_until > 0.0
         door = self.door
         flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK + (door != OPEN_DOOR) * _HAS_DOOR
+        flags += self.absent * _ABSENT
         flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK + _HELD[self.held]
         return (
             _VERSION
@@ -250,6 +252,7 @@ class Host(HostClock):
         host.given_up = bool(flags & _GIVEN_UP)
         host.on_disk = bool(flags & _ON_DISK)
         host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
+        host.absent = bool(flags & _ABSENT)
         host.held = _HELD_BY.get(flags & sum(_HELD_BY), "")
         if host.left_alone:
             host._let_go()

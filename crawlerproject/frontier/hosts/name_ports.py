@@ -29,13 +29,19 @@ class PortsOfNames:
             or any(number != port_of(name) for number in first.other_ports)
         )
 
-    def full(self, name: str, *, stranger: bool = False) -> bool:
-        """Whether a host key is one port too many of its name; strangers may take up half of the bound."""
-        if ":" not in name or name in self._workbench.hosts or not (port := port_of(name)):
-            return False
-        clock = self._workbench.names.get(host_name(name))
-        taken = clock.numbers if clock is not None else self._known.find(host_name(name)).other_ports
-        return port not in taken and len(taken) >= (self._max_ports // 2 if stranger else self._max_ports)
+    def left(self, name: str, given_back: int, *, stranger: bool) -> int | None:
+        """How many ports more its name may have, half of them for strangers; None when the host key is no new port.
+
+        Those that never took a connection do not count, as far as strangers have named them: ``given_back`` at most.
+        """
+        if not (port := port_of(name)) or name in self._workbench.hosts or name in self._known.copies:
+            return None
+        clock, first = self._workbench.names.get(host_name(name)), host_name(name)
+        taken = clock.numbers if clock is not None else self._known.find(first).other_ports
+        if port in taken:
+            return None
+        dead = sum(self._known.find(key_of(first, number)).absent for number in taken) if given_back else 0
+        return (self._max_ports // 2 if stranger else self._max_ports) - len(taken) + min(dead, given_back)
 
     def charge(self, host: Host, ended: float, next_free: float) -> None:
         """After an answer: the host waits for its pace and rest, its name for the pace and for rests asked for."""

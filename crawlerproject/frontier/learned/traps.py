@@ -77,6 +77,14 @@ class TrapModel:
         """Take one more URL that ``domain`` names into the host's queue, of at most ``most`` that strangers name."""
         return self._strangers.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
 
+    def strangers_of(self, host: str) -> Strangers:
+        """What other domains named of a host, to be looked at."""
+        return self._strangers.of(host)
+
+    def takes_port(self, host: str, domain: str) -> None:
+        """A domain is the first to name a port of another domain's name."""
+        self._strangers.changed(host).take_port(domain)
+
     def refuses_list(self, host: str, now: float) -> bool:
         """Whether the budget of a host's sitemaps and feeds is spent."""
         if not self._yields.of(host).lists.spent or self._allowed(host, LISTS, now):

@@ -18,6 +18,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import ROBOTS, of_stranger
+from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
 
@@ -35,6 +36,7 @@ class RobotsResponses:
     def __init__(self, state: FrontierState, gates: Gates, politeness: HostPoliteness, rng: random.Random) -> None:
         self._state = state
         self._hosts = state.hosts
+        self._gates = gates
         self._redirects = RobotsRedirects(state, gates)
         self._politeness = politeness
         self._rng = rng
@@ -69,7 +71,7 @@ class RobotsResponses:
         if target is None:
             return
         if (
-            self._hosts.ports.full(target.host, stranger=strangers(host_key(message.via), target.host))
+            self._gates.port_refusal(self._hosts.ports, target.host, _named_by(host_key(message.via), target.host))
             or self._hosts.of(target.host).given_up
             or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
         ):
@@ -144,7 +146,7 @@ class RobotsResponses:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
         mine = self._state.ownership.mine(target.host)
-        if mine and self._hosts.ports.full(target.host, stranger=strangers(waits.name, target.host)):
+        if mine and self._gates.port_refusal(self._hosts.ports, target.host, _named_by(waits.name, target.host)):
             return False
         host = self._hosts.of(target.host) if mine else None
         # No answer can come before that host may be asked.
@@ -199,6 +201,11 @@ class RobotsResponses:
         self._hosts.dirty[host.name] = host
         self._hosts.waits(host, 1)
         self._state.workbench.add(host)
+
+
+def _named_by(sender: str, host: str) -> str:
+    """The domain of a host (``sender``, a key) that sends us to another domain's ``host``; "" within one."""
+    return bounded_domain(sender) if strangers(sender, host) else ""
 
 
 def _target(location: str) -> Address | None:

@@ -81,6 +81,8 @@ PORT_FAILURES = frozenset(
 )
 # The same of an address: a certificate does not depend on which of a host's addresses shows it.
 ADDRESS_FAILURES = frozenset({Reason.CONNECT_TIMEOUT, Reason.CONNECT_REFUSED, Reason.CONNECT_FAILED})
+# There is no such host, as far as can be seen: of one that never answered.
+NOT_THERE = ADDRESS_FAILURES | {Reason.DNS_NOT_FOUND, Reason.DNS_FAILED}
 # Nothing of the request can have reached a server: what must be sent only once may be sent again.
 UNSENT_FAILURES = PORT_FAILURES | {Reason.DNS_NOT_FOUND, Reason.DNS_FAILED, Reason.PACE_GUARD}
 

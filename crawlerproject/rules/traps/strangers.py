@@ -8,7 +8,7 @@ own pages, feeds or sitemaps name the URL it is the host's like any other.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 from xxhash import xxh3_64_intdigest
@@ -35,7 +35,7 @@ OTHERS = "…"
 EVERYONE = "*"
 """Stands for all of them together."""
 
-_FORMAT = 1
+_FORMAT, _WITHOUT_PORTS = 2, 1
 _HEAD = struct.Struct("<BI")
 
 
@@ -47,14 +47,31 @@ def stranger_key(key: bytes) -> bytes:
     return key[:8] + key[16:] + key[8:16]
 
 
+def share_of(shares: Mapping[str, object], domain: str) -> str:
+    """Whose share counts for a domain: its own, or that of all that came late."""
+    return domain if domain in shares or len(shares) < _MOST_DOMAINS else OTHERS
+
+
+def may_take(named: Mapping[str, int], domain: str, left: int) -> bool:
+    """Whether a domain may take up one more of the ``left`` places for strangers at a name or a domain.
+
+    So many must be left for the others as it has had itself: one alone can take half of them, the next half of the
+    rest. A place that turns out to be nothing is free again, but not for who had it.
+    """
+    return named.get(share_of(named, domain), 0) < left
+
+
 class Share(Yield):
     """What one domain named and what came of it."""
 
-    __slots__ = ("named",)
+    __slots__ = ("named", "ports")
 
-    def __init__(self, left: int, fetched: int = 0, new: int = 0, refused: int = 0, named: int = 0) -> None:
+    def __init__(
+        self, left: int, fetched: int = 0, new: int = 0, refused: int = 0, named: int = 0, ports: int = 0
+    ) -> None:
         super().__init__(left, fetched, new, refused)
         self.named = named  # URLs that were queued
+        self.ports = ports  # of the name, that it was the first to name
 
     def full(self, first: int) -> bool:
         """Whether nothing more may be queued, of ``first`` on trust and what was earned since."""
@@ -127,8 +144,8 @@ class Strangers:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Strangers:
-        """What ``pack`` wrote; ValueError for anything else."""
-        if len(packed) < _HEAD.size or packed[0] != _FORMAT:
+        """What ``pack`` wrote, of this version or the one before it; ValueError for anything else."""
+        if len(packed) < _HEAD.size or packed[0] not in (_FORMAT, _WITHOUT_PORTS):
             raise ValueError("not what other domains named, of this version")
         _, length = _HEAD.unpack_from(packed)
         everyone, shares = orjson.loads(packed[_HEAD.size : _HEAD.size + length])
@@ -138,8 +155,17 @@ class Strangers:
         strangers._marks = Marks.unpack(packed[_HEAD.size + length :])
         return strangers
 
+    def may_take_port(self, domain: str, left: int) -> bool:
+        """Whether the domain may take up one more of the ``left`` ports of the name that strangers may have."""
+        return may_take({name: share.ports for name, share in self._shares.items()}, domain, left)
+
+    def take_port(self, domain: str) -> None:
+        """It does."""
+        self._share(domain).ports += 1
+        self.everyone.ports += 1
+
     def _name(self, domain: str) -> str:
-        return domain if domain in self._shares or len(self._shares) < _MOST_DOMAINS else OTHERS
+        return share_of(self._shares, domain)
 
     def _share(self, domain: str) -> Share:
         name = self._name(domain)
@@ -149,8 +175,8 @@ class Strangers:
         return share
 
 
-def _numbers(share: Share) -> tuple[int, int, int, int, int]:
-    return share.left, share.fetched, share.new, share.refused, share.named
+def _numbers(share: Share) -> tuple[int, int, int, int, int, int]:
+    return share.left, share.fetched, share.new, share.refused, share.named, share.ports
 
 
 def _trapped(name: str, share: Share) -> Trapped:
