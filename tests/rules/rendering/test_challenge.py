@@ -2,7 +2,8 @@
 
 import pytest
 
-from crawlerproject.rules.rendering.challenge import HEADERS, Wall, looks_short, wall
+from crawlerproject.rules.rendering import challenge
+from crawlerproject.rules.rendering.challenge import HEADERS, Wall, looks_short, may_have_mark, wall
 
 CHALLENGE = b"<script>window._cf_chl_opt={};a.src='/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'</script>"
 
@@ -64,6 +65,14 @@ def test_a_body_is_looked_at_where_a_wall_may_be(
 ) -> None:
     """An ordinary page has too much to say, and no page of another status is one."""
     assert looks_short(status, body_bytes, words, links) is looked_at
+
+
+@pytest.mark.parametrize("part", challenge._IN_PAGES)
+def test_the_quick_look_overlooks_no_mark(part: bytes) -> None:
+    """Wherever it stands; a page without one is passed."""
+    text = b"<p>a_b.c _ . .com/ challenge</p>" * 9
+    assert may_have_mark(text + part + text)
+    assert not may_have_mark(text)
 
 
 def test_headers_are_in_lower_case() -> None:
