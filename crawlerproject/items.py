@@ -86,6 +86,7 @@ class FailedFetch:
     payload: ClassVar[bytes] = b""
     headers: ClassVar[AnswerHeaders] = AnswerHeaders()
     location: ClassVar[str] = ""
+    target: ClassVar[DiscoveredUrl | None] = None
     usable: ClassVar[bool] = True
     text: ClassVar[PageText | None] = None
     is_feed: ClassVar[bool] = False

@@ -69,6 +69,8 @@ class LeaseCompletion:
             self._robots_responses.answered(lease, outcome, body, now)
         if lease.stored and consequence.again and (next_address or not lease.is_robots):
             self._state.queue_again(lease.row, host, now)
+        elif lease.stored and outcome.respelled:
+            self._state.queue_respelled(lease.row, outcome.respelled, host, now)
         elif lease.stored and outcome.render:
             self._state.queue_to_render(lease.row, host, record, outcome.render, now)
         elif lease.stored:

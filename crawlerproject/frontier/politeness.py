@@ -66,7 +66,8 @@ class FetchOutcome:
     copy_serves: bool = False  # of which there is a good copy that may stand in for it
     stranger: bool = False  # only other domains led to it: its trouble closes the door for such requests, not the host
     apart: bool = False  # of a requisite: a document, which may still be named as a page
-    cut: bool = False  # the connection ended before the body did
+    cut: bool = False  # there is a page of which not all came, or nothing
+    respelled: str = ""  # a redirect to another URL of the same page, which goes back under it
     render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: plain_responses.py
 
     @property

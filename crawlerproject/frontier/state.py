@@ -20,6 +20,7 @@ from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.priority import of_redirect
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
@@ -92,6 +93,15 @@ class FrontierState:
         """A row goes back behind its equals, with one more try."""
         self.changes.removed.append(row)
         self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
+        host.unstored += 1
+        self.hosts.waits(host, 1)
+
+    def queue_respelled(self, row: QueuedPage, url: str, host: Host, now: float) -> None:
+        """A row was redirected to ``url``, which is the same page by its key: a session id or a tracking parameter."""
+        self.changes.removed.append(row)
+        place, arrival = of_redirect(row.priority), self.next_arrival(host, now)
+        moved = row._replace(url=url, via=row.url, hops=row.hops + "R", priority=place, arrival=arrival, tries=0)
+        self.changes.queued.append(moved)
         host.unstored += 1
         self.hosts.waits(host, 1)
 

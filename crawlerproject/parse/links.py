@@ -8,7 +8,7 @@ from typing import NamedTuple
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.rules.page.links import HOP_EMBED, MAX_EMBED_HOPS, Requisite
 from crawlerproject.rules.page.page import PageFacts
-from crawlerproject.rules.url.priority import of_requisite, priority
+from crawlerproject.rules.url.priority import of_redirect, of_requisite, priority
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.stores.protocols import (
     FLAG_FRAME,
@@ -45,7 +45,8 @@ def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
         flags |= more
         if not flags & FLAG_SITEMAP:
             note = domain
-    return DiscoveredUrl(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, note)
+    place = row.priority if flags & FLAG_REQUISITE else of_redirect(row.priority)
+    return DiscoveredUrl(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, place, flags, note)
 
 
 def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:

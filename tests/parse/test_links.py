@@ -73,10 +73,10 @@ def test_discovery_paths_have_an_end() -> None:
 
 
 def test_a_redirects_target_stands_for_the_page() -> None:
-    """As deep, as urgent, and a seed if the page was one."""
+    """As deep, one place more urgent, and a seed if the page was one."""
     target = redirected(row_of(flags=FLAG_SEED), address("http://b.test/there"))
 
-    assert (target.depth, target.priority, target.hops, target.via) == (2, 10, "LLR", URL)
+    assert (target.depth, target.priority, target.hops, target.via) == (2, 9, "LLR", URL)
     assert target.flags == FLAG_SEED  # the operator asked for it: no stranger did
 
 

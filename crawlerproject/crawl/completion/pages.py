@@ -17,7 +17,13 @@ from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_RECRAWL, FLAG_REQUISITE, PageRecord
+from crawlerproject.stores.protocols import (
+    FLAG_FRAME,
+    FLAG_RECRAWL,
+    FLAG_REQUISITE,
+    PageRecord,
+    QueuedPage,
+)
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.outage import Outage
@@ -141,12 +147,13 @@ class PageCompletion:
             stranger=lease.embed.strange if lease.embed else caused_by_stranger(lease.row),
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
-            cut=wire is not None and wire.truncated == "disconnect" and outcome.status == 200,
+            cut=_is_cut(lease, outcome),
+            respelled=_respelled(lease.row, outcome),
         )
         if lease.is_robots:
             verdict = robots_verdict(outcome.status if outcome.usable else None)
             self._run.stats.inc_value(f"robots/{verdict.value}")
-        visit = _visit(ending, outcome, written.digest if written else b"")
+        visit = _visit(ending, outcome, written.digest if written else b"", consequences.respelled)
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
@@ -202,13 +209,28 @@ class PageCompletion:
             host.pages += 1
 
 
+def _respelled(row: QueuedPage, outcome: Fetch) -> str:
+    """Where a page was redirected to that is known under its own key: it differs in a session id or the like."""
+    target = outcome.target
+    if target is None or target.address.key != row.page_key or target.address.url == row.url:
+        return ""
+    return target.address.url
+
+
+def _is_cut(lease: Lease, outcome: Fetch) -> bool:
+    """Whether there is a page of which not all came: its body broke off, or a cache left it out (304, never asked)."""
+    if outcome.status == 304:
+        return not lease.row.flags & FLAG_RECRAWL
+    return outcome.status == 200 and outcome.wire is not None and outcome.wire.truncated == "disconnect"
+
+
 def _is_document(lease: Lease, outcome: Fetch) -> bool:
     """Whether a requisite turned out to be HTML: a page that links lead to all the same, if any do."""
     first = lease.row.flags & (FLAG_REQUISITE | FLAG_RECRAWL) == FLAG_REQUISITE
     return first and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
 
 
-def _visit(ending: Ending, outcome: Fetch, digest: bytes) -> Visit:
+def _visit(ending: Ending, outcome: Fetch, digest: bytes, respelled: str) -> Visit:
     """The page as the learners see it; by position, for speed."""
     headers, compared = outcome.headers, ending.compared
     return Visit(
@@ -229,6 +251,7 @@ def _visit(ending: Ending, outcome: Fetch, digest: bytes) -> Visit:
         outcome.wire is not None and outcome.wire.truncated == "time",
         bool(ending.found),
         ending.new_links,
+        bool(respelled),
     )
 
 

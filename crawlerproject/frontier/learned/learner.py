@@ -36,6 +36,7 @@ class Visit(NamedTuple):
     cut: bool = False  # broken off, since it was too slow
     named: bool = False  # it names other URLs
     new_links: int = 0  # of these, those that were queued
+    respelled: bool = False  # it goes back for where it was redirected to, which is the same page by its key
     plain: tuple[int, int] = (0, 0)  # words and links without the browser
     rendered: tuple[int, int] | None = None  # with it; None: nothing was gained or lost that is typical of the page
 

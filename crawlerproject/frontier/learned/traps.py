@@ -12,7 +12,13 @@ from crawlerproject.frontier.learned.requisites import Requisites
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import URLS_DOING
 from crawlerproject.rules.traps.strangers import Strangers
-from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, LISTS, HostYields, Trapped
+from crawlerproject.rules.traps.template_yield import (
+    CUT_COSTS_PAGES,
+    LISTS,
+    SIMILAR_COSTS_PAGES,
+    HostYields,
+    Trapped,
+)
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
@@ -33,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 # Hosts kept at hand: 2 KB each as a rule and 30 KB at most.
 _KEPT = 20_000
+_REDIRECT = "R"  # last letter of the way to what a redirect led to
 # Answers about the host or the moment, not about the page.
 _SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
 
@@ -118,7 +125,7 @@ class TrapModel:
             if not visit.marks or row.flags & FLAG_STRANGER:
                 return bool(visit.marks) and self._learn_of_stranger(row, visit.marks, True)
             return self._learn_own(row, self.new_text(row.host, visit.marks))
-        if visit.shell or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
+        if visit.shell or visit.respelled or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
             return False
         if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in URLS_DOING):
             return False
@@ -132,21 +139,30 @@ class TrapModel:
             return self._list_fetched(visit)
         repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
         new = visit.reason is Reason.FETCHED and self.new_text(row.host, marks)
-        new = new and not (repeated and not self._strangers.of(row.host).named(repeated))
+        similar = new and bool(repeated) and not self._strangers.of(row.host).named(repeated)
+        new = new and not similar
         if visit.is_feed and not row.flags & FLAG_RECRAWL:
             lists = self._yields.changed(row.host).lists
             new = new and not lists.spent
             lists.fetched += 1
-        return self._learn_own(row, new, cut=visit.cut)
+        if visit.location and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
+            self._yields.changed(row.host).led_on(row.via, False)
+        return self._learn_own(row, new, cut=visit.cut, similar=similar)
 
     def new_text(self, host: str, marks: tuple[int, ...]) -> bool:
         """Whether the host shows this text for the first time."""
         return self._yields.of(host).new_text(marks)
 
-    def _learn_own(self, row: QueuedPage, new: bool, *, cut: bool = False) -> bool:
-        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""
+    def _learn_own(self, row: QueuedPage, new: bool, *, cut: bool = False, similar: bool = False) -> bool:
+        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness.
+
+        ``similar``: with a text of its own that is nearly another page's.
+        """
         yields = self._yields.changed(row.host)
-        _say(row.host, yields.learn(row.url, new and not cut, CUT_COSTS_PAGES if cut else 1))
+        cost = CUT_COSTS_PAGES if cut else SIMILAR_COSTS_PAGES if similar else 1
+        _say(row.host, yields.learn(row.url, new and not cut, cost))
+        if new and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
+            yields.led_on(row.via, True)
         if new and row.flags & FLAG_LISTED:
             yields.lists.new += 1
         return new

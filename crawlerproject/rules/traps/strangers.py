@@ -175,7 +175,7 @@ class Strangers:
         return share
 
 
-def _numbers(share: Share) -> tuple[int, int, int, int, int, int]:
+def _numbers(share: Share) -> tuple[float, int, int, int, int, int]:
     return share.left, share.fetched, share.new, share.refused, share.named, share.ports
 
 

@@ -28,6 +28,9 @@ MOST_PAGES = 200  # a budget never exceeds this, nor FIRST_PAGES plus the new te
 HOST_FIRST_PAGES = 250  # the whole host's budget
 HOST_MOST_PAGES = 500
 CUT_COSTS_PAGES = 10  # an answer that was cut for its slowness: a tarpit holds each request for half a minute
+# A text of its own that is nearly another page's: shops and handbooks show menus of a thousand words around thirty of
+# the page. So many of them cost what one repetition does, and a template needs one wholly new text in eighty.
+SIMILAR_COSTS_PAGES = 1 / 8
 # Sitemaps, their indexes and feeds that are fetched on trust, and for each page with new text that one of them named.
 FIRST_LISTS = 20
 EARNED_LISTS = 10
@@ -81,13 +84,13 @@ class Yield:
 
     __slots__ = ("fetched", "left", "new", "refused")
 
-    def __init__(self, left: int, fetched: int = 0, new: int = 0, refused: int = 0) -> None:
+    def __init__(self, left: float, fetched: int = 0, new: int = 0, refused: int = 0) -> None:
         self.left = left
         self.fetched = fetched
         self.new = new
         self.refused = refused
 
-    def take(self, new: bool, cost: int, first: int, most: int) -> None:
+    def take(self, new: bool, cost: float, first: int, most: int) -> None:
         """One more page: it earns, or it costs."""
         self.fetched += 1
         if new:
@@ -95,6 +98,14 @@ class Yield:
             self.left = min(max(self.left, 0) + EARNED_PAGES, first + self.new, most)
         else:
             self.left -= cost
+
+    def lead_on(self, new: bool) -> None:
+        """A page that cost, for it was a redirect, led on: what it cost comes back, and what its target is worth."""
+        if new:
+            self.fetched -= 1
+            self.take(True, 0, FIRST_PAGES, MOST_PAGES)
+        else:
+            self.left += 1
 
     @property
     def spent(self) -> bool:
@@ -152,7 +163,7 @@ class HostYields:
         """Whether the host has shown one of a text's marks before."""
         return any(mark in self._marks for mark in marks)
 
-    def learn(self, url: str, new: bool, cost: int = 1) -> Trapped | None:
+    def learn(self, url: str, new: bool, cost: float = 1) -> Trapped | None:
         """One page of ``url`` was answered; the template (or "*") that this answer has spent, if one."""
         table, name = self._place(url)
         found = table.get(name)
@@ -166,6 +177,18 @@ class HostYields:
         if self.host.spent and not host_spent:
             return _trapped("*", self.host)
         return _trapped(name, found) if found.spent and not found_spent else None
+
+    def led_on(self, url: str, new: bool) -> None:
+        """Where ``url`` redirected to was answered: with new text, which it is worth too, or by a redirect further on.
+
+        Then it costs nothing. So a site whose links all redirect within it is as good as one whose links do not.
+        """
+        table, name = self._place(url)
+        found = table.get(name)
+        if found is not None:
+            spent = found.spent
+            found.lead_on(new)
+            self._spent += found.spent - spent
 
     def spent(self, url: str) -> str:
         """The template that stands against asking for ``url``, "*" for the whole host; "" when none does."""
@@ -242,7 +265,7 @@ _HEAD = struct.Struct("<BI")
 _FORMAT, _WITHOUT_LISTS = 2, 1
 
 
-def _numbers(entry: Yield) -> tuple[int, int, int, int]:
+def _numbers(entry: Yield) -> tuple[float, int, int, int]:
     return entry.left, entry.fetched, entry.new, entry.refused
 
 

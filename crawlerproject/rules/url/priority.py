@@ -30,16 +30,24 @@ LAST_OF_STRANGERS = _STRANGERS + _STRANGERS // _DEPTH_STEP
 def priority(depth: int, hop: str, parent: int = SEED) -> int:
     """Priority of a URL ``depth`` links from a seed, found by ``hop`` (Heritrix letter) on a page of ``parent``.
 
-    A redirect waits as its origin did; everything else sorts by depth, then by hop.
+    Everything sorts by depth, then by hop, but for the target of a redirect.
     """
     if hop == "P":
         return ROBOTS
     if hop == "" or hop == "I" or depth < 0:
         return SEED
     if hop == "R":
-        return min(max(parent, SEED), LAST)
+        return of_redirect(parent)
     offset = _HOP_OFFSETS.get(hop, 2)
     return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
+
+
+def of_redirect(found: int) -> int:
+    """The priority of the target of a redirect whose URL had ``found``: before its equals, for it ends what was begun.
+
+    So a host whose every link redirects shows what they lead to before all of them were asked for (rules/traps).
+    """
+    return max(SEED, found - 1) if found < _LATER_LISTS else min(found, LAST)
 
 
 def of_stranger(found: int) -> int:

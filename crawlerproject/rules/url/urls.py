@@ -33,12 +33,17 @@ _PHP_VALUE = re.compile(r"[0-9A-Za-z,-]{22,256}")  # PHP's session.sid_length is
 _JAVA_VALUE = re.compile(r"[0-9A-Za-z_.!~-]{16,}")  # Tomcat 32 hex (+ .route), WebLogic and Jetty longer
 _HEX_VALUE = re.compile(r"(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{16,}")  # a letter: numbers this long are record ids
 _ASP_VALUE = re.compile(r"[A-Z]{24}")  # classic ASP: ASPSESSIONIDxxxxxxxx = 24 capitals
+_MD5_VALUE = re.compile(r"[0-9a-f]{32}")  # a search for 32 such digits is unlikely
+_ONE = re.compile("1")
 _ANY_VALUE = re.compile(r".*", re.DOTALL)
 _NO_VALUE = re.compile("")  # the piece between two "&&" (and a lone "=")
 SESSION_SHAPES = {
     "phpsessid": _PHP_VALUE,
     "oscsid": _PHP_VALUE,  # osCommerce and Zen Cart keep PHP's own ids under their names
     "zenid": _PHP_VALUE,
+    "xtcsid": _PHP_VALUE,  # xt:Commerce, of the same family
+    "s": _MD5_VALUE,  # vBulletin and Invision Power Board, to visitors without cookies
+    "aspxautodetectcookiesupport": _ONE,  # ASP.NET, before it turns to the ids in paths below
     "jsessionid": _JAVA_VALUE,
     "sid": _HEX_VALUE,
     "sessid": _HEX_VALUE,
@@ -47,7 +52,10 @@ SESSION_SHAPES = {
 }
 _COLDFUSION_NAMES = {"cfid": re.compile(r"[0-9]+"), "cftoken": re.compile(r"[0-9A-Fa-f-]{8,}")}
 _PATH_JAVA_SESSION = re.compile(r";jsessionid=[0-9A-Za-z_.!~-]{16,}(?=[;/?&]|$)", re.IGNORECASE)
-_PATH_ASP_SESSION = re.compile(r"/\(S\([0-9a-z]{24}\)\)(?=/)", re.IGNORECASE)  # ASP.NET "cookieless" sessions
+# ASP.NET's "cookieless" sessions: S the session, X(1) that cookies were tried, A and F who the visitor is.
+_PATH_ASP_SESSION = re.compile(
+    r"/\((?:X\(1\))?(?:[AF]\([0-9A-Za-z_-]+\))*(?:S\([0-9a-z]{24}\))(?:[AF]\([0-9A-Za-z_-]+\))*\)(?=/)", re.IGNORECASE
+)
 
 # The escapes that are not in normal form. Group 1: unreserved characters (RFC 3986 2.3), to be decoded, but not
 # after a stray "%" or "%4": that could make a new escape of the pair. Else: lower-case digits.

@@ -15,7 +15,7 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.traps.template_yield import FIRST_PAGES
+from crawlerproject.rules.traps.template_yield import FIRST_PAGES, SIMILAR_COSTS_PAGES
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
@@ -157,18 +157,44 @@ def test_what_a_page_says_about_its_template(ended: Visit, spends: bool) -> None
     ("more", "spends"),
     [
         ({}, False),
-        ({"repeats": Duplicate("near", "http://a.example/other", 3)}, True),
+        ({"repeats": Duplicate("near", "http://a.example/other", 3)}, False),
         ({"repeats": Duplicate("exact", "http://b.example/mirror")}, False),  # another host's
         ({"repeats": Duplicate("canonical", "http://a.example/other")}, False),
         ({"cut": True}, True),
     ],
 )
 def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
-    """Unless they are nearly another page's of the host, or dripped."""
+    """Unless they dripped; a thousand words around thirty of a page's own make none."""
     model = TrapModel(MemoryStore())
     for mark in range(1, FIRST_PAGES + 2):
         model.learn(visit(Reason.FETCHED, marks=(mark,), **more), 0.0)
     assert model.refuses(HOST, URL, 0.0) is spends
+
+
+@pytest.mark.parametrize(("apart", "spends"), [(0, True), (70, False)])
+def test_of_texts_that_are_nearly_another_pages_some_must_be_wholly_new(apart: int, spends: bool) -> None:
+    """Without any, so many end the template as they do that cost an eighth; with one in seventy it never ends."""
+    model = TrapModel(MemoryStore())
+    for mark in range(1, int(FIRST_PAGES / SIMILAR_COSTS_PAGES) + 2):
+        near = Duplicate("near", "http://a.example/other", 3)
+        model.learn(visit(Reason.FETCHED, marks=(mark,), repeats=None if apart and mark % apart == 0 else near), 0.0)
+    assert model.refuses(HOST, URL, 0.0) is spends
+
+
+@pytest.mark.parametrize(("new", "hops", "spends"), [(True, 1, False), (True, 2, False), (False, 1, True)])
+def test_a_redirect_within_the_host_is_worth_what_it_leads_to(new: bool, hops: int, spends: bool) -> None:
+    """By one redirect or two; where they all lead to one text the template is a trap."""
+    model = TrapModel(MemoryStore())
+    for number in range(1, 2 * FIRST_PAGES):
+        ways = [f"http://{HOST}/{place}/{number}" for place in "cde"][: hops + 1]
+        for place, url in enumerate(ways):
+            row = visit(Reason.FETCHED).row._replace(
+                url=url, hops="L" + "R" * place, via=ways[place - 1] if place else ""
+            )
+            last = place == hops
+            ended = visit(Reason.FETCHED if last else Reason.REDIRECT, marks=(number if new else 1,) if last else ())
+            model.learn(ended._replace(row=row, location="" if last else ways[place + 1]), 0.0)
+    assert model.refuses(HOST, f"http://{HOST}/c/999", 0.0) is spends
 
 
 def test_ports_of_a_name_share_its_budget() -> None:

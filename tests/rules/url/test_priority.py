@@ -43,10 +43,11 @@ def test_a_rank_moves_the_best_to_the_front() -> None:
     assert by_rank(SEED, 0.999) == SEED
 
 
-def test_a_redirect_waits_as_its_origin_did() -> None:
-    """A redirect is the same page at another place."""
-    assert priority(5, "R", parent=17) == 17
+def test_a_redirect_ends_what_its_origin_began() -> None:
+    """Its target comes before its origin's equals, and before nothing else; a stranger's stays a stranger's."""
+    assert priority(3, "M") < priority(5, "R", parent=priority(4, "L")) < priority(4, "L")
     assert priority(0, "R", parent=ROBOTS) == SEED
+    assert of_stranger(priority(1, "R", parent=of_stranger(SEED))) == of_stranger(SEED)
 
 
 @given(st.integers(-5, 10_000), st.sampled_from(["", "L", "R", "P", "E", "M", "I", "X"]), st.integers(0, 255))
