@@ -37,9 +37,9 @@ def sitemaps_of_robots(row: QueuedPage, rules: RobotsRules) -> Listed:
     return _sitemaps(named, row, row.note, _HOP)
 
 
-def entries_of_sitemap(row: QueuedPage, body: bytes) -> Listed:
+def entries_of_sitemap(row: QueuedPage, body: bytes, content_type: str | None = None) -> Listed:
     """The sitemaps or pages that a sitemap lists."""
-    sitemap = read_sitemap(body)
+    sitemap = read_sitemap(body, content_type, row.url)
     addresses = [(address, entry) for entry in sitemap.entries if (address := _absolute(entry.url)) is not None]
     if sitemap.index:
         if row.hops.count(_HOP) > MAX_INDEX_DEPTH:

@@ -162,11 +162,11 @@ def _documents() -> DocumentTexts:
 
 
 def _sitemap(job: Job, body: bytes) -> ReadPage:
-    return _listed(entries_of_sitemap(job.row, body))
+    return _listed(entries_of_sitemap(job.row, body, job.content_type))
 
 
 def _feed(job: Job, body: bytes) -> ReadPage:
-    feed = read_feed(body)
+    feed = read_feed(body, job.content_type, job.url)
     page = _listed(entries_of_feed(job.row, feed, hops_to(job.row, HOP_LINK)))
     page.feed = replace(feed, entries=[])
     return page

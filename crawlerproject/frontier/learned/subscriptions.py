@@ -209,7 +209,7 @@ class Subscriptions:
             return answer, [], []
         if not is_feed(sent.content_type, sent.body):
             return HubReply(415, refused=f"no feed ({sent.content_type[:80] or 'no type'})"), [], []
-        feed, base = read_feed(sent.body), Base(subscription.topic)
+        feed, base = read_feed(sent.body, sent.content_type, subscription.topic), Base(subscription.topic)
         hops = (subscription.hops + HOP_LINK)[-_MAX_HOPS:]
         found: list[DiscoveredUrl] = []
         changed: list[tuple[Address, float]] = []

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from crawlerproject.rules.feeds.xml_entries import MAX_TEXT, EntriesReader, Entry, entry_date
+from crawlerproject.rules.feeds.entry_dates import entry_date
+from crawlerproject.rules.feeds.xml_entries import MAX_TEXT, EntriesReader, Entry, root_of
+from crawlerproject.rules.feeds.xml_text import text_pieces
 
 MAX_ENTRIES = 1000
 """Of one feed: real ones have 10 to 50; a longer tail is old news."""
@@ -18,7 +20,7 @@ FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "applicat
 _XML_TYPES = frozenset({"text/xml", "application/xml", ""})
 _JSON_TYPES = frozenset({"application/json", "application/feed+json"})
 _JSON_MARK = b"https://jsonfeed.org/version/"
-_ROOTS = (b"<rss", b"<feed", b"<rdf:rdf", b"<atom:feed")
+_KINDS = frozenset({"rss", "feed", "RDF"})
 _SNIFF_BYTES = 1024
 _PIECE_BYTES = 65_536
 
@@ -41,23 +43,23 @@ def is_feed(content_type: str, body: bytes) -> bool:
     if media_type in _JSON_TYPES:
         return _JSON_MARK in start.replace(b"\\/", b"/")
     if media_type in FEED_TYPES or media_type in _XML_TYPES:
-        return any(root in start.lower() for root in _ROOTS)
+        return root_of(body[:_PIECE_BYTES], content_type) in _KINDS
     return False
 
 
-def read_feed(body: bytes) -> Feed:
-    """The entries of a feed. Never raises for what the body holds."""
+def read_feed(body: bytes, content_type: str | None = None, url: str = "") -> Feed:
+    """The entries of a feed at ``url``. Never raises for what the body holds."""
     if body[:_SNIFF_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _read_json(body)
-    reader = EntriesReader()
+    reader = EntriesReader(url)
     feed = Feed()
     pieces = (body[at : at + _PIECE_BYTES] for at in range(0, min(len(body), MAX_BYTES), _PIECE_BYTES))
-    for entry in reader.read(pieces):
+    for entry in reader.read(text_pieces(pieces, content_type)):
         if len(feed.entries) == MAX_ENTRIES:
             feed.flaw = f"more than {MAX_ENTRIES:,} entries"
             break
         feed.entries.append(entry)
-    if reader.kind not in ("rss", "feed", "RDF"):
+    if reader.kind not in _KINDS:
         return Feed(flaw=reader.flaw or f"not a feed but <{reader.kind[:40]}>")
     feed.kind, feed.hubs, feed.self_url = reader.kind, reader.hubs, reader.self_url
     feed.flaw = feed.flaw or reader.flaw
@@ -83,7 +85,7 @@ def link_header(values: Iterable[str]) -> tuple[list[str], str]:
 
 def _read_json(body: bytes) -> Feed:
     try:
-        document = json.loads(body[:MAX_BYTES])
+        document = json.loads(body[:MAX_BYTES].decode("utf-8-sig", "replace"), strict=False)
     except (ValueError, RecursionError) as error:
         return Feed(flaw=f"not well-formed JSON: {str(error)[:80]}")
     if not isinstance(document, dict) or not str(document.get("version", "")).startswith(_JSON_MARK.decode()):

@@ -7,11 +7,14 @@ and by the crawl the depth of indexes and the number of files.
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from crawlerproject.rules.feeds.xml_entries import MAX_TEXT, EntriesReader, Entry
+from crawlerproject.rules.feeds.xml_text import text_pieces
 
 MAX_ENTRIES = 50_000
 """Of one file, by the protocol."""
@@ -21,8 +24,10 @@ MAX_INDEX_DEPTH = 2
 """Indexes within an index: the protocol allows none; one more is seen in practice."""
 
 _PIECE_BYTES = 65_536
+_GZIP_BYTES = 8192  # of input at a time: what is left over is copied with each piece, and with each member
 _GZIP = b"\x1f\x8b"
 _FEEDS = frozenset({"rss", "feed", "RDF"})
+_LINE_END = re.compile(r"[\r\n]")
 
 
 @dataclass(slots=True)
@@ -39,14 +44,13 @@ class Sitemap:
         return self.kind == "sitemapindex"
 
 
-def read_sitemap(body: bytes) -> Sitemap:
-    """The entries of a sitemap as fetched (Content-Encoding undone). Never raises for what the body holds."""
+def read_sitemap(body: bytes, content_type: str | None = None, url: str = "") -> Sitemap:
+    """The entries of a sitemap at ``url``, its Content-Encoding undone. Never raises for what the body holds."""
     pieces = _Pieces(body)
-    first = pieces.peek()
-    if _is_text(first):
-        sitemap = _read_text(pieces)
-    else:
-        sitemap = _read_xml(pieces)
+    text = text_pieces(pieces, content_type)
+    first = next(text, "")
+    read = _read_text if _is_text(first) else _read_xml
+    sitemap = read(chain([first], text), url)
     sitemap.flaw = pieces.flaw or sitemap.flaw
     return sitemap
 
@@ -64,17 +68,10 @@ class _Pieces:
 
     def __init__(self, body: bytes) -> None:
         self.flaw = ""
-        self._source = self._inflated(body) if body.startswith(_GZIP) else self._plain(body)
-        self._ahead: list[bytes] = []
-
-    def peek(self) -> bytes:
-        piece = next(self._source, b"")
-        self._ahead = [piece] if piece else []
-        return piece
+        self._body = body
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._ahead
-        yield from self._source
+        yield from self._inflated(self._body) if self._body.startswith(_GZIP) else self._plain(self._body)
 
     def _plain(self, body: bytes) -> Iterator[bytes]:
         if len(body) > MAX_BYTES:
@@ -84,61 +81,67 @@ class _Pieces:
             yield bytes(view[at : at + _PIECE_BYTES])
 
     def _inflated(self, body: bytes) -> Iterator[bytes]:
+        """One member after the other (RFC 1952 2.2); what follows the last is padding."""
         inflater = zlib.decompressobj(31)
         total = at = 0
         waiting = b""
-        while not inflater.eof:
+        while True:
             if not waiting:  # a little at a time: what is not used yet is copied with each piece
-                waiting, at = body[at : at + _PIECE_BYTES], at + _PIECE_BYTES
+                waiting, at = body[at : at + _GZIP_BYTES], at + _GZIP_BYTES
             try:
                 piece = inflater.decompress(waiting, _PIECE_BYTES)
             except zlib.error as error:
                 self.flaw = f"broken gzip: {error}"
                 return
             waiting = inflater.unconsumed_tail
-            if not piece and not waiting and at >= len(body) and not inflater.eof:
-                self.flaw = "gzip that ends early"
-                return
             total += len(piece)
             if total > MAX_BYTES:
                 self.flaw = f"larger than {MAX_BYTES >> 20} MB once decompressed"
                 return
-            yield piece
+            if piece:
+                yield piece
+            if inflater.eof:
+                waiting = inflater.unused_data
+                if len(waiting) < len(_GZIP):
+                    waiting, at = waiting + body[at : at + _GZIP_BYTES], at + _GZIP_BYTES
+                if not waiting.startswith(_GZIP):
+                    return
+                inflater = zlib.decompressobj(31)
+            elif not piece and not waiting and at >= len(body):
+                self.flaw = "gzip that ends early"
+                return
 
 
-def _is_text(first: bytes) -> bool:
-    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return start[:8].lower().startswith((b"http://", b"https://"))
+def _is_text(first: str) -> bool:
+    return first.lstrip("\ufeff\t\n\r ")[:8].lower().startswith(("http://", "https://"))
 
 
-def _read_text(pieces: _Pieces) -> Sitemap:
+def _read_text(pieces: Iterable[str], _: str) -> Sitemap:
+    """A list with an address on each line (sitemaps.org, "Text file")."""
     sitemap = Sitemap("text")
-    rest = b""
+    rest = ""
     for piece in pieces:
-        *lines, rest = (rest + piece).splitlines(keepends=True) or [b""]
-        if rest.endswith((b"\n", b"\r")):
-            lines.append(rest)
-            rest = b""
+        *lines, rest = _LINE_END.split(rest + piece)
         if not _take_lines(sitemap, lines) or len(rest) > MAX_TEXT:
             return sitemap
     _take_lines(sitemap, [rest])
     return sitemap
 
 
-def _take_lines(sitemap: Sitemap, lines: list[bytes]) -> bool:
+def _take_lines(sitemap: Sitemap, lines: list[str]) -> bool:
     for line in lines:
-        text = line.decode("utf-8-sig", "replace").strip()
-        if not text.lower().startswith(("http://", "https://")) or len(text) > MAX_TEXT:
+        url = line.strip("\ufeff\t ")
+        if not url.lower().startswith(("http://", "https://")) or len(url) > MAX_TEXT:
             continue
         if len(sitemap.entries) == MAX_ENTRIES:
             sitemap.flaw = f"more than {MAX_ENTRIES:,} entries"
             return False
-        sitemap.entries.append(Entry(text))
+        sitemap.entries.append(Entry(url))
     return True
 
 
-def _read_xml(pieces: _Pieces) -> Sitemap:
-    reader = EntriesReader()
+def _read_xml(pieces: Iterable[str], url: str) -> Sitemap:
+    reader = EntriesReader(url)
     sitemap = Sitemap()
     for entry in reader.read(pieces):
         if len(sitemap.entries) == MAX_ENTRIES:

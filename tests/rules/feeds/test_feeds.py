@@ -63,6 +63,7 @@ def test_every_form_is_read(
         pytest.param("application/json", b'{"items": []}', id="other JSON"),
         pytest.param("text/html", RSS, id="RSS called HTML is read as a page"),
         pytest.param("application/xml", b"<urlset/>", id="other XML"),
+        pytest.param("application/xml", b"<opml><feed/></opml>", id="other XML that holds one"),
     ],
 )
 def test_what_is_no_feed(content_type: str, body: bytes) -> None:
@@ -73,11 +74,32 @@ def test_what_is_no_feed(content_type: str, body: bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [
+        pytest.param(b"\n\n" + RSS, id="blank lines before the declaration"),
+        pytest.param(b"\xef\xbb\xbf\r\n" + RSS, id="a mark and a blank line"),
+        pytest.param(b"<!--" + b"-" * 3000 + b"-->" + RSS, id="three thousand bytes of comment"),
+        pytest.param(b"<br />\n<b>Warning</b>: in <b>a.php</b><br />\n" + RSS, id="a program's warnings"),
+        pytest.param(RSS.decode().encode("utf-16"), id="UTF-16"),
+        pytest.param(RSS.decode().encode("utf-16-be"), id="UTF-16 without a mark"),
+        pytest.param(RSS.replace(b'"1.0"', b'"1.0" encoding="x-sjis"'), id="Shift_JIS"),
+    ],
+)
+def test_feeds_are_known_by_their_root(body: bytes) -> None:
+    """Whatever stands before it, and in whatever encoding."""
+    feed = read_feed(body, "text/xml")
+
+    assert is_feed("text/xml", body)
+    assert [entry.url for entry in feed.entries] == ["http://a.test/guid", "/two"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
         b"<html><body>a page</body></html>",
         b'{"version": "https://jsonfeed.org/version/1", "items": 5',
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b'<!DOCTYPE rss [<!ENTITY a "b">]><rss><channel><item><link>&a;</link></item></channel></rss>',
+        b"\x00\x00\x00",
     ],
 )
 def test_broken_ones_have_a_flaw_and_no_entries(body: bytes) -> None:
