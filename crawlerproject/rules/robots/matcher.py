@@ -38,9 +38,11 @@ _SHORT_NEEDLE = 16
 # are: an Allow is none, a Disallow ends at its first wildcard.
 MAX_WILDCARD_RULES = 5_000
 
-# RFC 3986 2.2 and 2.3: these octets mean the same escaped or not. "/" and "?" separate, a bare "%" is an escape's,
-# a bare "#" a fragment's.
-_BARE = "".join(chr(octet) for octet in range(0x21, 0x7F) if chr(octet) not in "%/?#")
+# RFC 9309 2.2.2: these octets mean the same escaped or not. Reserved ones (RFC 3986 2.2) do not, but for "*" and "$",
+# which a rule must escape (RFC 9309 2.2.3), and "'", which browsers escape in a query alone (URL 1.3). Those that are
+# neither reserved nor unreserved have one meaning however they are written: where browsers escape them differs.
+_RESERVED = ":/?#[]@!&()+,;="
+_BARE = "".join(chr(octet) for octet in range(0x21, 0x7F) if chr(octet) not in "%" + _RESERVED)
 _HEX = "0123456789ABCDEFabcdef"
 _ESCAPES = {first + second: "%" + (first + second).upper() for first in _HEX for second in _HEX}
 _ESCAPES |= {escape: chr(int(escape, 16)) for escape in _ESCAPES if chr(int(escape, 16)) in _BARE}

@@ -18,29 +18,44 @@ MAX_SITEMAPS = 1000
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _MINUTES_A_DAY = 1440
 
-# Field spellings: RFC 9309's, and the misspellings that Google's parser and Protego both accept.
-_FIELDS: dict[bytes, str] = {
+# Field spellings: RFC 9309's, and the misspellings that Google's parser and Protego both accept. As Google's parser
+# reads them, whatever more stands before the colon: "Disallowed:", "User-agents:", "Allow all:".
+_PREFIXES: dict[bytes, str] = {
     b"user-agent": "agent", b"useragent": "agent", b"user agent": "agent",
     b"allow": "allow",
     b"disallow": "disallow", b"dissallow": "disallow", b"dissalow": "disallow", b"disalow": "disallow",
     b"diasllow": "disallow", b"disallaw": "disallow",
+    b"sitemap": "sitemap", b"site-map": "sitemap",
+}  # fmt: skip
+# Extensions, spelled exactly so.
+_EXACT: dict[bytes, str] = {
     b"crawl-delay": "delay", b"crawl delay": "delay", b"crawldelay": "delay",
     b"request-rate": "rate", b"request rate": "rate",
     b"visit-time": "visit", b"visit time": "visit",
-    b"sitemap": "sitemap", b"sitemaps": "sitemap", b"site-map": "sitemap",
     b"content-signal": "signal", b"content-usage": "signal",
 }  # fmt: skip
+_FIELDS = _PREFIXES | _EXACT
 # As nearly all files write them: looked up without a change of case, and tried first.
 _USUAL: dict[bytes, str] = {
     b"Disallow": "disallow", b"Allow": "allow", b"User-agent": "agent", b"User-Agent": "agent", b"Sitemap": "sitemap",
 }  # fmt: skip
 _BLANK = b" \t\x0b\x0c\x00"
-_NAMES = b"|".join(map(re.escape, dict.fromkeys([*map(bytes.lower, _USUAL), *_FIELDS])))
-# All lines with a field that we know, at once: its name, and its value up to a comment. A colon ends the name; white
-# space does too, since owners forget the colon (Google's parser allows it). Possessive: nothing is read twice.
+# All lines with a field that we know, at once: its name, and its value up to a comment. A colon ends the name. So does
+# white space, since owners forget the colon: before what is the line's only other word, as Google's parser has it, and
+# (ours) before a path or an address with a colon of its own. Possessive: nothing is read twice but one word.
+_WORD = rb"(?:(?:[/*]|https?:)[^%(blank)s#\n]*+|[^%(blank)s#\n:]++)" % {b"blank": _BLANK}
 _KNOWN_LINES = re.compile(
-    rb"^[%(blank)s]*+(?=[%(first)s])(%(names)s)(?:[ \t]*+:|[ \t]++(?=[%(blank)s]*+[^%(blank)s#\n]))([^#\n]*+)"
-    % {b"blank": _BLANK, b"first": b"".join({name[:1] for name in _FIELDS}), b"names": _NAMES},
+    rb"^[%(blank)s]*+(?=[%(first)s])(?:"
+    rb"(%(prefixes)s)(?:[ \t]*+:|[^%(blank)s:#\n]*+[ \t]++(?=%(word)s[%(blank)s]*+(?:[#\n]|\Z))|[^:#\n]*+:)|"
+    rb"(%(exact)s)(?:[ \t]*+:|[ \t]++(?=[%(blank)s]*+[^%(blank)s#\n]))"
+    rb")([^#\n]*+)"
+    % {
+        b"blank": _BLANK,
+        b"word": _WORD,
+        b"first": b"".join({name[:1] for name in _FIELDS}),
+        b"prefixes": b"|".join(map(re.escape, dict.fromkeys([*map(bytes.lower, _USUAL), *_PREFIXES]))),
+        b"exact": b"|".join(map(re.escape, _EXACT)),
+    },
     re.IGNORECASE | re.MULTILINE,
 )
 # RFC 9309 2.2 asks for a UTF-8 file; a byte order mark, whole or cut, is skipped as Google's parser does.
@@ -114,7 +129,8 @@ def read_robots_text(body: bytes, token: str) -> RobotsText:
     current: list[_Group] = []  # the groups the present agent lines name
     naming = False  # the last rule-or-agent line was an agent line
     sitemaps: dict[str, None] = {}
-    for name, rest in _KNOWN_LINES.findall(_text(body)):
+    for prefix, exact, rest in _KNOWN_LINES.findall(_text(body)):
+        name = prefix or exact
         field = _USUAL.get(name) or _FIELDS[name.lower()]
         value = rest.strip(_BLANK)
         if field == "disallow" or field == "allow":
