@@ -22,6 +22,8 @@ from crawlerproject.stores.protocols import Changes, PageRecord
 
 _AT_A_TIME = 1000
 """Captures of one change of the store, and records of one WARC file."""
+# Of one record: far above what any crawler keeps of an answer (Common Crawl 5 MB), and what fits into memory.
+_MOST_RECORD_BYTES = 1 << 26
 
 
 class KnownPages(Protocol):
@@ -126,6 +128,10 @@ class Records:
         place = f"{capture.filename} at {capture.offset}"
         if not capture.length:
             return b"", f"the index does not say how long {place} is"
+        if capture.offset < 0 or not 0 < capture.length <= _MOST_RECORD_BYTES:
+            return b"", f"{capture.length} bytes of {place} are no record"
+        if leads_out(capture.filename):
+            return b"", f"{place} is not below the place of the others"
         try:
             data = self._distant.read(capture.filename, capture.offset, capture.length)
         except OperatorError as error:
@@ -136,6 +142,14 @@ class Records:
         if member.kind != "response" or member.url != capture.address.url:
             return b"", f"{place} is another record ({member.kind} of {member.field('warc-target-uri')[:100]})"
         return data, ""
+
+
+def leads_out(name: str) -> bool:
+    """Whether a file's name in an index leads anywhere but below the place that the operator named.
+
+    An index is a stranger's word: it could name files of this machine, or have us ask any server for ranges.
+    """
+    return "://" in name or name.startswith("/") or ".." in name.split("/") or not name.isprintable()
 
 
 def _original(member: Member) -> tuple[bytes, Original]:

@@ -159,7 +159,7 @@ def _capture(fields: dict[str, Any], fetched_at: float) -> ForeignCapture | None
             int(fields["offset"]),
             _number(fields.get("length")),
         )
-    except (KeyError, ValueError, TypeError, UrlRefused):
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError, UrlRefused):
         return None
 
 

@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.readable import counted
 from crawlerproject.stores.archive.warc_writer import OpenFile
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, refuse_links_out
 
 _MANIFEST = "backup.json"
 _FORMAT = 1
@@ -59,13 +59,15 @@ def read_backup(folder: Path) -> Backup:
         facts = orjson.loads((folder / _MANIFEST).read_bytes())
         if facts["format"] > _FORMAT:
             raise OperatorError(f"The backup in {folder} was made by a newer version of this crawler; use that.")
+        refuse_links_out(folder)
         missing = _missing(folder, facts["files"])
-        backup = Backup(CrawlDir(folder), facts["made_at"], facts["crawl"], tuple(map(_folder, facts["folders"])))
+        made_at, of = float(facts["made_at"]), str(facts["crawl"])
+        backup = Backup(CrawlDir(folder), made_at, of, tuple(map(_folder, facts["folders"])))
     except (FileNotFoundError, NotADirectoryError):
         raise OperatorError(
             f"{folder} holds no whole backup: there is no {_MANIFEST}, which is written last; name another."
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise OperatorError(f"{folder / _MANIFEST} cannot be read ({error}); name another backup.") from error
     if missing:
         raise OperatorError(
@@ -95,5 +97,12 @@ def _size(path: Path) -> int:
 
 
 def _folder(facts: dict[str, Any]) -> FolderThen:
-    open_file = OpenFile(*facts["open_file"]) if facts["open_file"] else None
-    return FolderThen(facts["name"], facts["has_frontier"], tuple(facts["closed"]), open_file)
+    """Names are those of files and folders of the crawl: a backup may be another's, and must not lead elsewhere."""
+    filename, length = facts["open_file"] or ("", 0)
+    open_file = OpenFile(filename, int(length)) if filename else None
+    then = FolderThen(facts["name"], bool(facts["has_frontier"]), tuple(facts["closed"]), open_file)
+    names = [*then.closed, *([open_file.filename] if open_file else []), *([then.name] if then.name else [])]
+    for name in names:
+        if name in ("", ".", "..") or "/" in name or not name.isprintable():
+            raise ValueError(f"{name[:100]!r} is no name of a file or folder in it")
+    return then
