@@ -13,6 +13,8 @@ from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.send_window import SendWindow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
 
     from crawlerproject.crawl.engine import Engine
@@ -34,6 +36,7 @@ class Fetches(NamedTuple):
 
     resolver: Resolver
     lines: tuple[LoopBudget, ...]  # in which answers wait to be read, and pages to be archived
+    behind_proxy: Callable[[str], bool]  # whether a proxy resolves this name or name:port
 
     def unread(self) -> int:
         """How many of both wait."""
@@ -62,7 +65,9 @@ class LeaseDispatch:
         self._fetches = fetches
         self._window = SendWindow()
         self._outage = session.pages.outage
-        self._lookups = DnsLookups(fetches.resolver, session.frontier, run, self._looked_up, self.wake)
+        self._lookups = DnsLookups(
+            fetches.resolver, session.frontier, run, self._looked_up, self.wake, fetches.behind_proxy
+        )
         self._addresses = session.member.reservations(run, self)
         if self._addresses is not None:
             under_way.rest_with(self._addresses.rest)

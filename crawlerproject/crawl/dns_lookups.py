@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import FetchError, StorageError
-from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
+from crawlerproject.fetch.resolver import MIN_TTL_SECONDS, OF_PROXIED_SECONDS, UNNAMED
+from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY, UNRESOLVED
 from crawlerproject.rules.url.hosts import host_name
 
 if TYPE_CHECKING:
@@ -32,13 +33,19 @@ class DnsLookups:
         run: Run,
         found: Callable[[Lease, FetchError | None], None],
         nothing: Callable[[], None],
+        behind_proxy: Callable[[str], bool] = lambda name: False,
     ) -> None:
-        """``found(lease, error)`` is called when a host gets a lease (``error``: without address), else ``nothing``."""
+        """``found(lease, error)`` is called when a host gets a lease (``error``: without address), else ``nothing``.
+
+        ``behind_proxy``: whether a proxy resolves this name. Our own look-up then only tells which hosts share an
+        address; it need not succeed.
+        """
         self._resolver = resolver
         self._frontier = frontier
         self._run = run
         self._found = found
         self._nothing = nothing
+        self._behind_proxy = behind_proxy
         self._tasks: set[asyncio.Task[None]] = set()
         # Hosts that had an address before go first: new hosts, however many, must not hold up those being crawled. Then
         # those that seeds or pages of their own domain name, then others, of each domain that names some one in turn.
@@ -111,7 +118,8 @@ class DnsLookups:
 
     async def _resolve(self, host: Host) -> None:
         try:
-            answer: Resolved | FetchError = await self._resolver.resolve(_name(host))
+            within = OF_PROXIED_SECONDS if self._behind_proxy(host.name) else None
+            answer: Resolved | FetchError = await self._resolver.resolve(_name(host), within)
         except FetchError as failed:
             answer = failed
         self._end(host, answer)
@@ -119,7 +127,9 @@ class DnsLookups:
     def _end(self, host: Host, answer: Resolved | FetchError) -> None:
         frontier, now = self._frontier, self._run.now()
         error = answer if isinstance(answer, FetchError) else None
-        if isinstance(answer, FetchError):  # the host keeps its turn: the failure is logged and judged like any other
+        if error is not None and error.reason in UNNAMED and self._behind_proxy(host.name):
+            address, until, error = BEHIND_PROXY + host.name, now + MIN_TTL_SECONDS, None
+        elif isinstance(answer, FetchError):  # the host keeps its turn: the failure is logged and judged like any other
             address, until = UNRESOLVED + host.name, 0.0
         else:
             address, until = frontier.address_for(host, answer.addresses, now), answer.expires_at

@@ -10,6 +10,7 @@ from scrapy import Request
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY
+from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
 
@@ -55,7 +56,7 @@ class LeaseRequests:
             error = FetchError(Reason.POISON, "the process died while it read the page")
         request.meta[META_KEY] = LeasedExchange(
             ref(request),
-            lease.address,
+            lease.address if error is None and not lease.address.startswith(BEHIND_PROXY) else "",
             ask_until=self._member.ask_until(host),
             pause_seconds=lease.delay_seconds,
             error=error,

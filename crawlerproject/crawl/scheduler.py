@@ -27,6 +27,7 @@ from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.handler import pool_for, unread_answers_of
+from crawlerproject.fetch.proxies import Proxies
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of
@@ -111,7 +112,9 @@ class FrontierScheduler:
         self.websub = WebSub(session.subscriptions, intake, run)
         embeds = SubrequestAnswers(self.pipeline)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
-        fetches = Fetches(resolver_for(self._crawler), (unread_answers_of(self._crawler), dedup.line))
+        fetches = Fetches(
+            resolver_for(self._crawler), (unread_answers_of(self._crawler), dedup.line), Proxies().may_serve
+        )
         longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS")
         reaches = pool_for(self._crawler).reaches
         self._outage = session.pages.outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)

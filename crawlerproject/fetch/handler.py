@@ -25,7 +25,7 @@ from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.pool import Pool
 from crawlerproject.fetch.proxies import Proxies, Proxy
 from crawlerproject.fetch.request_bytes import RequestWriter, Target, parse_target
-from crawlerproject.fetch.resolver import Resolver, Rules, address_rules, make_resolver, resolver_for
+from crawlerproject.fetch.resolver import UNNAMED, Resolver, Rules, address_rules, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.clock import since_boot
@@ -88,10 +88,10 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         """Scrapy: fetch one request."""
         meta, exchange = request.meta, exchange_of(request)
         exchange.wire = None  # of an earlier try
-        if exchange.error is not None:
-            raise exchange.error.with_traceback(None)
         target = parse_target(request.url)
         proxy = self._proxies.choose(meta, target.scheme, target.host, target.port)
+        if exchange.error is not None and not (proxy is not None and exchange.error.reason in UNNAMED):
+            raise exchange.error.with_traceback(None)
         if proxy is None:
             endpoint = await self._endpoint(exchange.address, target)
             sent = archived = self._writer.write(request, target)

@@ -44,6 +44,12 @@ class Proxies:
             return None
         return parse_proxy(url)
 
+    def may_serve(self, name: str) -> bool:
+        """Whether one of the environment's proxies is for this name or ``name:port``: it resolves the name itself."""
+        return any(self._environment.get(scheme) for scheme in ("http", "https")) and not proxy_bypass_environment(
+            name, self._environment
+        )
+
 
 @lru_cache(maxsize=1024)
 def parse_proxy(url: str) -> Proxy:

@@ -31,6 +31,12 @@ MAX_TTL_SECONDS = 86_400.0
 MAX_NAMES = 200_000
 """Cached names, oldest out first; about 60 MB when full."""
 
+OF_PROXIED_SECONDS = 1.0
+"""A name that a proxy resolves is looked up for so long: where there is no DNS each host would wait for a time-out."""
+
+UNNAMED = frozenset({Reason.DNS_NOT_FOUND, Reason.DNS_FAILED})
+"""A name that could not be looked up. A proxy may know it all the same."""
+
 _NEGATIVE_TTL_SECONDS = 60.0  # ours: a name that is being set up is found within a minute
 
 
@@ -101,10 +107,11 @@ class Resolver:
         """For how many more look-ups a question may be sent now; those of ``resolve`` wait for theirs."""
         return self._rate.room(self._clock())
 
-    async def resolve(self, name: str) -> Resolved:
+    async def resolve(self, name: str, within_seconds: float | None = None) -> Resolved:
         """The allowed addresses of a host name or IP literal.
 
-        Raises FetchError: DNS_NOT_FOUND, DNS_FAILED, or PRIVATE_ADDRESS when every address is refused.
+        Raises FetchError: DNS_NOT_FOUND, DNS_FAILED (also when nothing is known ``within_seconds``; the question goes
+        on), or PRIVATE_ADDRESS when every address is refused.
         """
         name = _plain(name)
         answer = self._answer_at_once(name)
@@ -112,7 +119,11 @@ class Resolver:
             task = self._asking.get(name)
             if task is None:
                 task = self._asking[name] = asyncio.get_running_loop().create_task(self._ask(name))
-            answer = await asyncio.shield(task)  # one asker's end is not the others'
+            try:
+                async with asyncio.timeout(within_seconds):
+                    answer = await asyncio.shield(task)  # one asker's end is not the others'
+            except TimeoutError:
+                raise FetchError(Reason.DNS_FAILED, f"no answer in {within_seconds:g} s") from None
         if isinstance(answer, _Failure):
             raise FetchError(answer.reason, answer.detail)
         return answer

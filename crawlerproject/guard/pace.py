@@ -18,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest
 from crawlerproject.config.pace import ip_seconds_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
-from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.fetch.resolver import OF_PROXIED_SECONDS, Resolved, resolver_for
 from crawlerproject.frontier.assembly import politeness_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
@@ -78,7 +78,7 @@ class PaceGuard:
         stats: StatsCollector | None,
         *,
         ip_seconds: float | None,  # None: IP addresses have no clock
-        resolve: Callable[[str], Awaitable[Resolved]] | None = None,
+        resolve: Callable[[str, float | None], Awaitable[Resolved]] | None = None,
         clock: Callable[[], float] = steady,
         stamps: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
@@ -111,7 +111,7 @@ class PaceGuard:
             politeness_of(settings, max_failures=_NEVER_PARKED),
             crawler.stats,
             ip_seconds=ip_seconds_of(settings),
-            resolve=lambda name: resolver_for(crawler).resolve(name),
+            resolve=lambda name, within: resolver_for(crawler).resolve(name, within),
             stamps=stamp,
             meet=lambda: Neighbours.at(shared_file()),
             closing=lambda: _is_closing(crawler),
@@ -272,7 +272,7 @@ class PaceGuard:
         """
         key = host_key(request.url)
         name = host_name(key)
-        found = await self._address(name)
+        found = await self._address(name, OF_PROXIED_SECONDS if request.meta.get("proxy") else None)
         stretch = self.politeness.jittered(1.0, self._rng)
         while True:
             clock = self.names[name]  # anew each time: the answer waited for may have changed it, or it was dropped
@@ -311,14 +311,14 @@ class PaceGuard:
             self.ips.tell(ticket.ip, freed)
         await freed
 
-    async def _address(self, name: str) -> str:
+    async def _address(self, name: str, within_seconds: float | None) -> str:
         """Where the host will be asked: names that share an address wait for each other from their first request on."""
         if self.resolve is None or self.ip_seconds is None:
             return ""
         try:
-            return (await self.resolve(name.strip("[]"))).addresses[0]
+            return (await self.resolve(name.strip("[]"), within_seconds)).addresses[0]
         except FetchError:
-            return ""  # the download fails in the same way, and says so
+            return ""  # the download fails in the same way, and says so, unless a proxy knows the name
 
     def _wait_seconds(self, ticket: _Ticket, now: float) -> float | None:
         """Seconds until both clocks are free; None while either has a request in flight."""

@@ -40,6 +40,9 @@ _KEPT_BYTES = 64 * 1024**2
 _NAMED_BYTES = 16_384
 # Up to this size reading takes a few milliseconds (500 KiB of hostile lines take some 100; measured).
 _READ_AT_ONCE_BYTES = 32_768
+# Header fields that a robots.txt has of the request for which it is asked for. Scrapy's HttpProxyMiddleware puts
+# a proxy's password into the second.
+_OF_ASKER = ("User-Agent", "Proxy-Authorization")
 _REDIRECTS = {301, 302, 303, 307, 308}
 
 Download = Callable[[Request], Awaitable["Response"]]
@@ -120,7 +123,7 @@ class RobotsGuard:
         if parts.path == "/robots.txt":
             return 0.0
         origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-        known = await self._known(origin, download, request.headers.get("User-Agent"))
+        known = await self._known(origin, download, request)
         if not known.usable:
             detail = f"{origin}/robots.txt: {known.answer.why or 'no answer'}"
             raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.answer.error
@@ -148,22 +151,22 @@ class RobotsGuard:
         line = refusing_line(RobotsRecord.unpack(packed).body, self.token, url) if packed and small else ""
         return f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
 
-    async def _known(self, origin: str, download: Download, agent: bytes | None) -> _Origin:
+    async def _known(self, origin: str, download: Download, asks: Request) -> _Origin:
         """What is known of the origin, asked for first if need be: once, however many requests wait.
 
-        ``agent`` is the request's own User-Agent, if it has one: robots.txt is asked for under it.
+        robots.txt is asked for as ``asks`` is: under its User-Agent, through its proxy.
         """
         known = self._origins.get(origin)
         if known is not None and self.clock() < known.until and not (known.usable and not self._copies.robots(origin)):
             return known
         under_way = self._under_way.get(origin)
         if under_way is None:
-            under_way = self._under_way[origin] = asyncio.ensure_future(self._ask(origin, download, agent))
+            under_way = self._under_way[origin] = asyncio.ensure_future(self._ask(origin, download, asks))
             under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
         return await asyncio.shield(under_way)
 
-    async def _ask(self, origin: str, download: Download, agent: bytes | None) -> _Origin:
-        answer = await self._fetch(origin, download, agent)
+    async def _ask(self, origin: str, download: Download, asks: Request) -> _Origin:
+        answer = await self._fetch(origin, download, asks)
         now = self.clock()
         outcome = self._cache.answered(origin, answer.status, answer.body, Reason.FETCHED, now)
         if outcome.record is not None:
@@ -173,12 +176,14 @@ class RobotsGuard:
         known = self._origins[origin] = _Origin(outcome.usable, until, answer._replace(body=b""))
         return known
 
-    async def _fetch(self, origin: str, download: Download, agent: bytes | None) -> _Answer:
+    async def _fetch(self, origin: str, download: Download, asks: Request) -> _Answer:
         """The answer at the end of the redirects; beyond five a robots.txt is unavailable (RFC 9309 2.3.1.2)."""
-        url, headers = f"{origin}/robots.txt", {"User-Agent": agent} if agent else None
+        url, given = f"{origin}/robots.txt", asks.headers
+        headers = {name: given[name] for name in _OF_ASKER if name in given}
+        meta = {"proxy": asks.meta["proxy"]} if "proxy" in asks.meta else None
         for _ in range(MAX_REDIRECTS + 1):
             try:
-                response = await download(Request(url, NO_CALLBACK, headers=headers))
+                response = await download(Request(url, NO_CALLBACK, headers=headers, meta=meta))
             except Exception as error:  # whatever failed, the rules are unknown, and unknown means no
                 return _Answer(None, why=str(error), error=error.with_traceback(None))
             location = response.headers.get("Location") if response.status in _REDIRECTS else None
@@ -187,7 +192,7 @@ class RobotsGuard:
             url = urljoin(url, location.decode("utf-8", "replace"))
             if not url.startswith(("http://", "https://")):
                 break
-            if not await self._may_follow(origin, url, download):
+            if not await self._may_follow(origin, url, download, asks):
                 return _Answer(None, why=f"it is redirected to {url}, where robots.txt does not let us ask")
         return _Answer(response.status)
 
@@ -200,7 +205,7 @@ class RobotsGuard:
         await self.read_aside(response)
         return _Answer(response.status, body)
 
-    async def _may_follow(self, origin: str, url: str, download: Download) -> bool:
+    async def _may_follow(self, origin: str, url: str, download: Download, asks: Request) -> bool:
         """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
         parts = urlsplit(url)
         other = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
@@ -208,5 +213,5 @@ class RobotsGuard:
             return True
         if other in self._under_way:  # it may be waiting for us
             return False
-        known = await self._known(other, download, None)
+        known = await self._known(other, download, asks)
         return known.usable and self._cache.rules(other).allowed(url)

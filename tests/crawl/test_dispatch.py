@@ -40,7 +40,7 @@ class Resolver:
         """Any number of questions."""
         return 10
 
-    async def resolve(self, name: str) -> Resolved:
+    async def resolve(self, name: str, within_seconds: float | None = None) -> Resolved:
         """Its address."""
         self.asked.append(name)
         if name in self.dead:
@@ -81,7 +81,7 @@ class Out(Bench):
 
     def made(self) -> LeaseDispatch:
         """A dispatch of this session."""
-        parts: Any = (self.engine, Fetches(*cast("Any", (self.resolver, (self.unread,)))))
+        parts: Any = (self.engine, Fetches(*cast("Any", (self.resolver, (self.unread,), lambda name: False))))
         dispatch = LeaseDispatch(self.session, self.run, requests_of(self), self.under_way, *parts)
         dispatch._budget = LoopBudget(most_seconds=60.0)  # by the clock: a busy machine must not end a turn
         return dispatch

@@ -34,7 +34,7 @@ class Resolver:
         """How many questions may be asked now."""
         return self.rooms.pop(0) if len(self.rooms) > 1 else self.rooms[0]
 
-    async def resolve(self, name: str) -> Resolved:
+    async def resolve(self, name: str, within_seconds: float | None = None) -> Resolved:
         """Its address."""
         self.asked.append(name)
         if self.error is not None:
@@ -81,7 +81,8 @@ class Looking:
         self.nothing = 0
         resolver: Any = self.resolver
         frontier: Any = self.frontier
-        self.lookups = DnsLookups(resolver, frontier, self.run, self._found, self._none)
+        self.proxied: set[str] = set()
+        self.lookups = DnsLookups(resolver, frontier, self.run, self._found, self._none, self.proxied.__contains__)
 
     def _found(self, lease: Any, error: FetchError | None) -> None:
         self.leases.append((lease, error))
@@ -216,3 +217,19 @@ def test_at_the_end_nothing_is_asked_any_more(looking: Looking) -> None:
 
     asyncio.run(run())
     assert looking.leases == []
+
+
+@pytest.mark.parametrize("reason", [Reason.DNS_FAILED, Reason.DNS_NOT_FOUND, Reason.PRIVATE_ADDRESS])
+def test_a_name_that_a_proxy_resolves_need_not_be_found_here(looking: Looking, reason: Reason) -> None:
+    """Its host goes without an address; one that is refused here is refused all the same."""
+    looking.proxied.add("a.test")
+    looking.resolver.error = FetchError(reason)
+
+    looking.look_up(host("a.test"))
+
+    [(lease, error)] = looking.leases
+    assert lease == "lease of a.test"
+    refused = reason is Reason.PRIVATE_ADDRESS
+    assert (error is not None) == refused
+    [(_, address, until)] = looking.frontier.found
+    assert (address, until) == (("unresolved:a.test", 0.0) if refused else ("behind-proxy:a.test", 1060.0))

@@ -14,6 +14,9 @@ IN_LINE = inf
 UNRESOLVED = "unresolved:"
 """Begins what stands for the address of a host that has none. It has no clock: the failure must not wait in a line,
 from which the host would come back as if it had been found."""
+BEHIND_PROXY = "behind-proxy:"
+"""The same of a host whose name a proxy resolves, and we cannot: what its address is we do not know."""
+_WITHOUT_CLOCK = (UNRESOLVED, BEHIND_PROXY)
 # How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
 _LEAST_PAUSE_SECONDS = 0.01
 
@@ -68,7 +71,7 @@ class IpClocks(Generic[H]):
 
         Any other moment: the line is full, the host comes back then.
         """
-        if self.pause_seconds is None or host.address.startswith(UNRESOLVED):
+        if self.pause_seconds is None or host.address.startswith(_WITHOUT_CLOCK):
             return None
         ip = self._clocks.get(host.address)
         if ip is None:
