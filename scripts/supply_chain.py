@@ -28,7 +28,7 @@ _INDIRECT = "# What those need"
 WITHOUT_IMPORT = {
     "Protego": "robots.txt, in Scrapy; in tests the second opinion on our own matching",
     "uvloop": "the event loop, named in the settings",
-    "warcio": "in tests and benchmarks reads what we write, as its users do",
+    "warcio": "finds the records in archives of other programs; in tests it reads what we write",
 }
 
 # What packages write where an SPDX identifier belongs.

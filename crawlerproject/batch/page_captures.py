@@ -12,6 +12,7 @@ from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.extract import PageText, read_page
 from crawlerproject.rules.page.page import is_html
+from crawlerproject.stores.archive.warc_reader import notes_of
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _OK = 200
@@ -50,11 +51,11 @@ class PageCapture:
             self.head = Head(b"")
             self.status, self.content_type, self.body = _OK, member.field("content-type"), member.block
         else:
-            self.head = head = Head(member.block)
+            self.head = head = Head(member.head)
             self.status, self.content_type = head.status, head.content_type
             coding = head.encoding.encode("latin-1")
             # That of another answer is not read.
-            self.body = decode(member.payload, coding, _MAX_BODY_BYTES).body if head.status == _OK else b""
+            self.body = decode(member.body, coding, _MAX_BODY_BYTES).body if head.status == _OK else b""
         self.mime = self.content_type.partition(";")[0].strip().lower()
 
     def read_html(self, *, structured: bool = False) -> PageText | None:
@@ -78,8 +79,7 @@ class PageCaptures:
             return waiting
         if member.kind != "metadata" or waiting is None or waiting.record_id not in _named(member):
             return None
-        lines = (line.partition(": ") for line in member.block.decode("utf-8", "replace").splitlines())
-        waiting.notes = {name: value for name, colon, value in lines if colon}
+        waiting.notes = notes_of(member)
         self._waiting = None
         return waiting
 

@@ -19,7 +19,7 @@ from crawlerproject.documents.texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.atomic_files import sync_file
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX
+from crawlerproject.stores.crawl_dir import stem_of
 
 
 class Outcome(NamedTuple):
@@ -37,7 +37,7 @@ PAGES, LINKS, WET, WAT = "pages", "links", "wet", "wat"
 
 def outputs(warc: Path, out: Path, wanted: Wanted) -> list[Path]:
     """The files that stand for this WARC once it is done."""
-    stem = warc.name.removesuffix(WARC_SUFFIX)
+    stem = stem_of(warc.name)
     files = [out / PAGES / f"{stem}.parquet", out / LINKS / f"{stem}.parquet"]
     if wanted.wet:
         files.append(out / WET / f"{stem}.warc.wet.gz")

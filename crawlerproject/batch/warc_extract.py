@@ -16,6 +16,7 @@ from crawlerproject.batch.page_captures import PageCapture, PageCaptures
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.documents.texts import DocumentTexts
+from crawlerproject.rules.archive.cdxj import digest_of
 from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
@@ -170,8 +171,7 @@ class Writers:
 
 def _digest(capture: PageCapture) -> str:
     """Of a render that of the DOM, as in the request log; its record names none."""
-    stated = capture.member.field("warc-payload-digest")
-    return stated.removeprefix("sha1:") if not capture.rendered else digest_text(payload_digest(capture.body))
+    return digest_text(payload_digest(capture.body)) if capture.rendered else digest_of(capture.member)
 
 
 class _Rows:

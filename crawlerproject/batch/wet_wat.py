@@ -113,7 +113,8 @@ class WatWriter(_Records):
             "WARC-Header-Metadata": {_titled(name): value for name, value in source.fields},
             "Payload-Metadata": self._payload(source, page),
         }
-        container = {"Filename": self._warc_name, "Compressed": True, "Offset": str(source.offset)}
+        compressed = self._warc_name.endswith(".gz")
+        container = {"Filename": self._warc_name, "Compressed": compressed, "Offset": str(source.offset)}
         container_length = {"Gzip-Metadata": {"Deflate-Length": str(source.length)}}
         return {"Container": container | container_length, "Envelope": envelope}
 
@@ -129,7 +130,7 @@ class WatWriter(_Records):
                 "Metadata-Records": [{"Name": name, "Value": value} for name, _, value in lines if name]
             }
             return facts
-        start, _, rest = source.block.partition(b"\r\n\r\n")[0].decode("latin-1").partition("\r\n")
+        start, _, rest = source.head.decode("latin-1").rstrip("\r\n").partition("\r\n")
         headers = dict(line.split(": ", 1) for line in rest.split("\r\n") if ": " in line)
         if source.kind == "request":
             method, _, path = start.partition(" ")

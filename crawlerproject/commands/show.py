@@ -24,8 +24,8 @@ class Command(OperatorCommand):
     summary = "Print the stored headers and body of a URL"
     details = (
         "Print the stored headers and body of a URL's latest capture, or of the one nearest to a time, also while "
-        "the crawl runs. A body that was sent compressed is unpacked; --raw prints the bytes as they are stored. "
-        "Example: scrapy show https://example.org/ --time 2026-11-21 -s CRAWL_DIR=crawls/web"
+        "the crawl runs. A body that was sent compressed, or in chunks, is unpacked; --raw prints the bytes as they "
+        "are stored. Example: scrapy show https://example.org/ --time 2026-11-21 -s CRAWL_DIR=crawls/web"
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -44,18 +44,18 @@ class Command(OperatorCommand):
             self.exitcode = 1
             return
         member = captures.record(nearest(found, opts.time) if opts.time else found[-1])
-        head, separator, body = member.block.partition(b"\r\n\r\n")
-        coded_by = head
+        holder = member  # of the body
         if member.kind == "revisit":
             original = captures.original(member)
             if original is None:
                 raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
             say(f"The body is that of {original.row.url} at {original.row.timestamp}.", error=True)
-            coded_by, _, body = captures.record(original).block.partition(b"\r\n\r\n")
+            holder = captures.record(original)
+        body = holder.payload
         if not opts.raw:
-            decoded = decode(body, content_encoding(coded_by), _MAX_BODY_BYTES)
+            decoded = decode(holder.body, content_encoding(holder.head), _MAX_BODY_BYTES)
             if decoded.flag:
                 say(f"The body is not what its Content-Encoding says ({decoded.flag}).", error=True)
             body = decoded.body
-        sys.stdout.buffer.write(head + separator + body)
+        sys.stdout.buffer.write(member.head + body)
         sys.stdout.buffer.flush()

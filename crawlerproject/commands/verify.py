@@ -8,7 +8,8 @@ from pathlib import Path
 from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification, not_ours
-from crawlerproject.reports.warc_check import check_file, is_ours
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.terminal import say
 
@@ -19,12 +20,12 @@ _SHOWN = 50
 class Command(OperatorCommand):
     """Reads everything, changes nothing; works while the crawl runs."""
 
-    arguments = "[FOLDER | FILE.warc.gz ...]"
+    arguments = "[FOLDER | FILE ...]"
     summary = "Check WARC files strictly, and against the index and the frontier"
     details = (
         "Read every record of a crawl folder (default: CRAWL_DIR): gzip members, lengths, digests, whether "
         "request, response and metadata belong together; compare with the CDXJ and Parquet index and with the "
-        "frontier. Or read single WARC files. Nothing is changed, and a crawl may run meanwhile. Exit status 0 "
+        "frontier. Or read single files, WARC or ARC. Nothing is changed, and a crawl may run meanwhile. Exit status 0 "
         "when all is well, 1 when it is not. Example: scrapy verify crawls/web"
     )
 

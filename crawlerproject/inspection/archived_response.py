@@ -24,7 +24,6 @@ from crawlerproject.wire import Wire
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-_END = b"\r\n\r\n"
 _EDITED = EDITED_PREFIX.lower()
 _CODING = b"content-encoding"
 # What a capture may become when it is unpacked: more than any crawl keeps of a body.
@@ -47,14 +46,12 @@ def archived_at(member: Member) -> float:
 
 def archived_wire(member: Member, original: Member | None = None) -> Wire:
     """What crossed the wire, as far as a response or revisit tells; the body is that of its ``original``, if any."""
-    head, end, body = member.block.partition(_END)
-    if original is not None:
-        body = original.payload
+    head = member.head
     code = head.split(None, 2)[1:2]
     started_at = archived_at(member)
     return Wire(
-        head_bytes=head + end,
-        body=body,
+        head_bytes=head,
+        body=(original or member).body,
         status=int(code[0]) if code and code[0].isdigit() else 0,
         ip=member.field("warc-ip-address"),
         protocols=tuple(member.all("warc-protocol")) or ("http/1.1",),
@@ -70,7 +67,7 @@ def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | N
     pairs = _received(read_headers(wire.head_bytes))
     if original is not None:
         pairs = [pair for pair in pairs if pair[0] != _CODING]
-        pairs += [pair for pair in read_headers(original.block.partition(_END)[0] + _END) if pair[0] == _CODING]
+        pairs += [pair for pair in read_headers(original.head) if pair[0] == _CODING]
     return response_of(url, wire, pairs, max_bytes)
 
 

@@ -17,7 +17,14 @@ from pathlib import Path
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.stores.archive.captures import CDXJ_SUFFIX
 from crawlerproject.stores.atomic_files import write_whole
-from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import (
+    ARCHIVE_SUFFIXES,
+    OPEN_SUFFIX,
+    WARC_SUFFIX,
+    CrawlDir,
+    archive_of_stem,
+    stem_of,
+)
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 
 _FILE_MODE = 0o644  # as files have by default
@@ -81,7 +88,7 @@ class ReplayIndex:
         indexes = [path for path in elsewhere if path.name.endswith(CDXJ_SUFFIX)]
         closed = {_stem(path, CDXJ_SUFFIX): path for path in (*indexes, *_all(folders, CDXJ_SUFFIX))}
         warcs = [path for folder in folders for path in (*folder.closed_warcs(), *folder.open_warcs())]
-        warcs += [path for path in elsewhere if path.name.endswith(WARC_SUFFIX)]
+        warcs += [path for path in elsewhere if path.name.endswith(ARCHIVE_SUFFIXES)]
         self._list_paths(warcs)
         for stem, index in closed.items():
             if self._linked.get(stem) != index:
@@ -92,8 +99,8 @@ class ReplayIndex:
         for stem in [stem for stem in (*self._linked, *self._journals) if stem not in closed | journals]:
             self._forget(stem)
         self._mark()
-        stems = {_stem(path, WARC_SUFFIX) for path in warcs if path.name.endswith(WARC_SUFFIX)}
-        return tuple(sorted(f"{stem}{WARC_SUFFIX}" for stem in stems - closed.keys() - journals.keys()))
+        stems = {stem_of(path.name) for path in warcs if path.name.endswith(ARCHIVE_SUFFIXES)}
+        return tuple(sorted(map(archive_of_stem, stems - closed.keys() - journals.keys())))
 
     def _mark(self) -> None:
         """Make changes seen: pywb lists a folder again when its time differs by whole seconds (2.10, aggregator.py)."""

@@ -13,21 +13,21 @@ from xxhash import xxh3_64_intdigest
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import LocalView, frontier_in
-from crawlerproject.reports.warc_check import FileReport, check_file, is_ours
+from crawlerproject.reports.warc_check import FileReport, check_file
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import digest_text
+from crawlerproject.rules.archive.warc_members import Member, is_ours
+from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
-from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, OPEN_SUFFIX, CrawlDir, archive_of_stem, stem_of
 from crawlerproject.stores.crawl_folders import folders_of, removed_from
 from crawlerproject.stores.fleet_plan import ALONE
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
+from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, without_places
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.rocks.fleet_view import FleetView
 
@@ -144,14 +144,18 @@ class Verification:
     def _one(self, path: Path, view: LocalView | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
         """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
         rows: list[CdxjEntry] = []
+        shared: list[CdxjEntry] = []  # that an index cannot name
         ours = is_ours(first_member(path))
         keys: dict[bytes, str] = {}  # to be known
         decided: dict[bytes, str] = {}  # to have a record
 
         def seen(member: Member) -> None:
             if member.kind in cdxj.INDEXED:
-                rows.append(cdxj.row_of_member(member))
-                self.captured.add(rows[-1])
+                row = cdxj.row_of_member(member)
+                self.captured.add(row)
+                if not ours:  # others may digest a body in its chunks, or not at all
+                    self.captured.add(row._replace(digest=digest_text(payload_digest(member.body))))
+                (shared if member.shared else rows).append(row)
             elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
                 hops = _HOPS.search(member.block)
                 if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
@@ -168,7 +172,8 @@ class Verification:
         found.problems += [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]
         found.files += 1
         found.records += report.records.total()
-        found.captures += len(rows)
+        found.captures += len(rows) + len(shared)
+        found.notes += filter(None, [without_places(path.name, len(shared))])
         return report, rows
 
     def _ask(self, view: LocalView, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
@@ -184,7 +189,7 @@ class Verification:
         decided.clear()
 
     def _cdxj(self, warc: Path, rows: list[CdxjEntry]) -> None:
-        stem = warc.name.removesuffix(WARC_SUFFIX)
+        stem = stem_of(warc.name)
         index = _folder_of(warc).index / f"{stem}.cdxj"
         if not index.exists():
             if index.with_name(f"{stem}{JOURNAL_SUFFIX}").exists():
@@ -204,7 +209,7 @@ class Verification:
         from crawlerproject.stores.index.parquet_tables import read_part  # Arrow: not before it is needed
 
         folder = _folder_of(warc)
-        if not (folder.index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
+        if not (folder.index / f"{stem_of(warc.name)}.cdxj").exists():
             return  # it is written before that file: said already
         parquet = parquet_of(folder)
         due = parquet.build(warc.name, first_member(warc), rows)
@@ -239,7 +244,7 @@ class Verification:
     def _left_over(self, folder: CrawlDir, closed: list[Path]) -> None:
         """Indexes without a file, and what earlier recoveries kept."""
         index = folder.index
-        named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in index.glob("*.cdxj")}
+        named = {archive_of_stem(path.name.removesuffix(".cdxj")) for path in index.glob("*.cdxj")}
         for name in sorted((named | set(parquet_of(folder).filenames())) - {path.name for path in closed}):
             if not (folder.warc / name).exists():
                 self.found.problems.append(f"The index names {name}, which is missing")
@@ -250,7 +255,7 @@ class Verification:
 
 def _removed_warcs(folder: CrawlDir) -> list[Path]:
     """Those that another place has confirmed, as they lie there."""
-    return [path for path in removed_from(folder) if path.name.endswith(WARC_SUFFIX)]
+    return [path for path in removed_from(folder) if path.name.endswith(ARCHIVE_SUFFIXES)]
 
 
 def _folder_of(warc: Path) -> CrawlDir:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.inspection.archived_response import archived_at
-from crawlerproject.reports.warc_check import is_ours
-from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.rules.archive.warc_members import Flaw, Member, is_ours
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members, notes_of
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import removed_from

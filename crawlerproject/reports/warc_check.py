@@ -12,9 +12,6 @@ from crawlerproject.stores.archive.warc_reader import Progress, members, next_me
 
 walk_file = members
 
-OUR_SOFTWARE = b"software: crawlerproject/"
-"""In the warcinfo of a file that this project wrote."""
-
 
 @dataclass(slots=True)
 class FileReport:
@@ -31,11 +28,6 @@ class FileReport:
     def clean(self) -> bool:
         """Whether every byte of the file belongs to a good record."""
         return not self.flaws and self.good_bytes == self.file_bytes
-
-
-def is_ours(first: Member | None) -> bool:
-    """Whether a file that begins with this record was written by this project."""
-    return first is not None and first.kind == "warcinfo" and OUR_SOFTWARE in first.block
 
 
 def check_file(

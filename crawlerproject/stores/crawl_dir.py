@@ -21,6 +21,9 @@ from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, repla
 from crawlerproject.stores.formats.table import FORMATS
 
 WARC_SUFFIX = ".warc.gz"
+_OTHERS_SUFFIXES = (".warc", ".arc.gz", ".arc")
+ARCHIVE_SUFFIXES = (WARC_SUFFIX, *_OTHERS_SUFFIXES)
+"""Of archive files that may lie in a crawl's folder; those we write end with the first."""
 OPEN_SUFFIX = ".open"
 """Behind WARC_SUFFIX while a file is being written."""
 # RocksDB's own: names the manifest that counts. A folder without it is no database.
@@ -28,6 +31,21 @@ _CURRENT = "CURRENT"
 _OTHERS = 0o077
 # A reader holds the lock for an instant, a process that writes for as long as it lives.
 _LOCK_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.05
+
+
+def stem_of(filename: str) -> str:
+    """What all is named by that is made of an archive file."""
+    return filename.removesuffix(WARC_SUFFIX)
+
+
+def archive_of_stem(stem: str) -> str:
+    """The name of the archive file."""
+    return stem if stem.endswith(_OTHERS_SUFFIXES) else f"{stem}{WARC_SUFFIX}"
+
+
+def closed_archives(folder: Path) -> list[Path]:
+    """The archive files in a folder that are not written any more, in the order of writing."""
+    return sorted(path for path in folder.glob("*") if path.name.endswith(ARCHIVE_SUFFIXES))
 
 
 class _Part:
@@ -126,7 +144,7 @@ class CrawlDir(PosixPath):
 
     def has_archive(self) -> bool:
         """Whether something was ever archived; it may be at another place alone."""
-        return any(self.warc.glob(f"*{WARC_SUFFIX}*")) or self.has_removed()
+        return bool(self.closed_warcs() or self.open_warcs()) or self.has_removed()
 
     def has_removed(self) -> bool:
         """Whether files that another place has were removed here (stores/uploads/journal.py writes so)."""
@@ -136,8 +154,8 @@ class CrawlDir(PosixPath):
             return False
 
     def closed_warcs(self) -> list[Path]:
-        """The WARC files that are not written any more, in the order of writing."""
-        return sorted(self.warc.glob(f"*{WARC_SUFFIX}"))
+        """The archive files that are not written any more, in the order of writing."""
+        return closed_archives(self.warc)
 
     def open_warcs(self) -> list[Path]:
         """Those that are being written, or that a process left open when it died."""

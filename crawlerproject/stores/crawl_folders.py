@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir
 from crawlerproject.stores.fleet_plan import ALONE, read_plan
 
 
@@ -36,7 +36,7 @@ class Archives(NamedTuple):
 
     def closed_warcs(self) -> list[Path]:
         """The WARC files that are not written any more, by folder and in the order of writing; then those elsewhere."""
-        there = [path for path in self.elsewhere if path.name.endswith(WARC_SUFFIX)]
+        there = [path for path in self.elsewhere if path.name.endswith(ARCHIVE_SUFFIXES)]
         return [*(warc for folder in self.folders for warc in folder.closed_warcs()), *there]
 
     def open_warcs(self) -> list[Path]:

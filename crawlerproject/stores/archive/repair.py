@@ -58,9 +58,11 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
 
 
 def _records(path: Path, progress: Progress | None) -> Iterator[Span]:
+    before = None
     for member in _good(path, progress):
-        if member is not None:
-            yield member.offset, member.end
+        if member is not None and (span := (member.offset, member.end)) != before:  # several may share it
+            yield span
+            before = span
 
 
 def _captures(path: Path, progress: Progress | None) -> Iterator[Span]:

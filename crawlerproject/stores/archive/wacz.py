@@ -25,7 +25,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import new_file, sync_folder, write_whole
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.cdxj_lines import merged_lines
 
 VERSION = "1.1.1"
@@ -238,7 +238,9 @@ def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:
     Raises OperatorError when the target exists or a file has no index. A crash leaves no half file under that name.
     """
     _refuse_existing(target)
-    indexes = [CrawlDir(warc.parent.parent).index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj" for warc in warcs]
+    indexes = [CrawlDir(warc.parent.parent).index / f"{stem_of(warc.name)}.cdxj" for warc in warcs]
+    if arcs := [warc.name for warc in warcs if not warc.name.endswith((".warc", ".warc.gz"))]:
+        raise OperatorError(f"{arcs[0]} is no WARC, and a WACZ holds nothing else; warcio recompress makes one of it.")
     missing = [index for index in indexes if not index.exists()]
     if missing:
         raise OperatorError(f"{missing[0].name} is missing in {missing[0].parent}; scrapy index makes it.")

@@ -1,4 +1,8 @@
-"""Reading WARC files that are there: record by record, or one record at its place."""
+"""Reading archive files that are there, ours and those of others: record by record, or one record at its place.
+
+All commands read so. Ours, and all that have their shape, are read strictly; of other shapes warcio finds the records
+(``rules/archive/foreign_records.py``), but never in a file of ours, where they are damage.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk
+from crawlerproject.rules.archive.foreign_records import plain_records, records_in
+from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, is_ours, walk
 
 _NOTE = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 _RECORDS_AFTER = 2  # a response's metadata follows it, that of a render perhaps its screenshot
@@ -23,10 +30,24 @@ Progress = Callable[[int], None]
 
 
 def members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:
-    """Every good member from byte ``start`` on; a Flaw, if any, comes last."""
+    """Every good record from byte ``start`` on; a Flaw, if any, comes last."""
+
+    @cache
+    def ours() -> bool:
+        with path.open("rb") as file:
+            return is_ours(next(walk(_chunks(file, None)), None))
+
+    def cut(data: bytes, offset: int, length: int) -> Iterator[Member | Flaw] | None:
+        return None if ours() else records_in(data, offset, length)
+
     with path.open("rb") as file:
         file.seek(start)
-        yield from walk(_chunks(file, progress), start)
+        for found in walk(_chunks(file, progress), start, cut=cut):
+            if isinstance(found, Flaw) and found.plain and not _begins_as_gzip(file):
+                file.seek(found.offset)
+                yield from plain_records(_Counted(file, progress))
+                return
+            yield found
 
 
 def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
@@ -34,6 +55,26 @@ def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
         yield chunk
         if progress is not None:
             progress(len(chunk))
+
+
+def _begins_as_gzip(file: BinaryIO) -> bool:
+    file.seek(0)
+    return file.read(len(_GZIP_MARK)) == _GZIP_MARK
+
+
+class _Counted:
+    """A file, of which is said how much is read."""
+
+    def __init__(self, file: BinaryIO, progress: Progress | None) -> None:
+        self.tell = file.tell
+        self._read = file.read
+        self._progress = progress
+
+    def read(self, size: int, /) -> bytes:
+        chunk = self._read(size)
+        if self._progress is not None:
+            self._progress(len(chunk))
+        return chunk
 
 
 def next_member(path: Path, start: int) -> int | None:
@@ -74,8 +115,16 @@ def member_at(path: Path, offset: int, length: int) -> Member | Flaw:
     """The one record of a span of the file, as an index names it."""
     with path.open("rb") as file:
         file.seek(offset)
-        data = file.read(length)
-    found = next(walk([data], offset), None)
+        return member_of(file.read(length), offset, length)
+
+
+def member_of(data: bytes, offset: int, length: int) -> Member | Flaw:
+    """The one record of a span that holds ``data``, whoever wrote it."""
+    found = next(walk([data], offset, cut=records_in), None)
+    if isinstance(found, Flaw) and found.plain:
+        found = next(plain_records(BytesIO(data)), found)
+        if isinstance(found, Member):
+            found = found._replace(offset=offset, length=found.length)
     if isinstance(found, Member) and found.length != length:
         return Flaw(offset, f"a record of {found.length} bytes where the index says {length}")
     return found or Flaw(offset, "the file ends before")

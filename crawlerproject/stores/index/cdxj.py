@@ -24,7 +24,7 @@ from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
 from crawlerproject.stores.index.parquet import ParquetFiles
 
 JOURNAL_SUFFIX = ".cdxj.open"
@@ -126,7 +126,7 @@ class CdxjFiles:
     def catch_up(self, warc_folder: Path) -> list[str]:
         """At start: index closed WARCs that have no index, drop journals whose WARC is gone; as sentences."""
         messages = []
-        for warc in sorted(warc_folder.glob(f"*{WARC_SUFFIX}")):
+        for warc in closed_archives(warc_folder):
             if not self.path(warc.name).exists():
                 messages += [f"{warc.name} had no index; it has one now", *self.finish(warc)]
         for journal in self.folder.glob(f"*{JOURNAL_SUFFIX}"):
@@ -143,17 +143,17 @@ class CdxjFiles:
 
     def orphans(self, warc_folder: Path) -> list[str]:
         """WARC files that an index names and that are not there."""
-        named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in self.folder.glob("*.cdxj")}
+        named = {archive_of_stem(path.name.removesuffix(".cdxj")) for path in self.folder.glob("*.cdxj")}
         if self._parquet is not None:
             named |= set(self._parquet.filenames())
         return sorted(name for name in named if not (warc_folder / name).exists())
 
     def path(self, filename: str) -> Path:
         """Where the index of WARC ``filename`` is or will be."""
-        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}.cdxj"
+        return self.folder / f"{stem_of(filename)}.cdxj"
 
     def _journal(self, filename: str) -> Path:
-        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}{JOURNAL_SUFFIX}"
+        return self.folder / f"{stem_of(filename)}{JOURNAL_SUFFIX}"
 
     def _write_journal(self, filename: str) -> None:
         journal = self._journal(filename)
@@ -210,6 +210,12 @@ def finish_apart(warc: Path, folder: Path, parquet: tuple[Path, str] | None) -> 
     return printed
 
 
+def without_places(filename: str, captures: int) -> str:
+    """What is to be said of captures that no index can name; "" of none."""
+    what = f"{filename}: {captures:,} captures share gzip members, and no index can name them"
+    return f"{what}; warcio recompress {filename} NEW.warc.gz gives each its own" if captures else ""
+
+
 def _journal_rows(journal: Path) -> list[CdxjEntry]:
     with journal.open("rb") as file:
         return [row for line in file if (row := cdxj.unpack(line)) is not None]
@@ -233,11 +239,13 @@ def _chain(rows: Iterable[CdxjEntry], warc: Path) -> list[CdxjEntry] | None:
 
 
 def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[CdxjEntry], list[str]]:
-    """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence."""
-    rows, messages = [], []
+    """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence; so is what has no place."""
+    rows, messages, shared = [], [], 0
     for member in members(warc, progress=progress):
         if isinstance(member, Flaw):
             messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
+        elif member.kind in cdxj.INDEXED and member.shared:
+            shared += 1
         elif member.kind in cdxj.INDEXED:
             rows.append(cdxj.row_of_member(member))
-    return rows, messages
+    return rows, [*messages, *filter(None, [without_places(warc.name, shared)])]

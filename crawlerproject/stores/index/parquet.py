@@ -13,7 +13,7 @@ from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.parquet_columns import crawl_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX
+from crawlerproject.stores.crawl_dir import archive_of_stem, stem_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,15 +49,11 @@ class ParquetFiles:
 
     def parts_of(self, filename: str) -> list[Path]:
         """Every part there is of one WARC."""
-        return sorted(self.folder.glob(f"crawl=*/subset=*/{_stem(filename)}.parquet"))
+        return sorted(self.folder.glob(f"crawl=*/subset=*/{stem_of(filename)}.parquet"))
 
     def filenames(self) -> Iterator[str]:
         """The WARC files that any part is of."""
-        yield from sorted({f"{path.stem}{WARC_SUFFIX}" for path in self.folder.glob("crawl=*/subset=*/*.parquet")})
+        yield from sorted({archive_of_stem(path.stem) for path in self.folder.glob("crawl=*/subset=*/*.parquet")})
 
     def _path(self, crawl: str, subset: str, filename: str) -> Path:
-        return self.folder / f"crawl={crawl}" / f"subset={subset}" / f"{_stem(filename)}.parquet"
-
-
-def _stem(filename: str) -> str:
-    return filename.removesuffix(WARC_SUFFIX)
+        return self.folder / f"crawl={crawl}" / f"subset={subset}" / f"{stem_of(filename)}.parquet"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from crawlerproject.rules.archive.uploads import Here
 from crawlerproject.stores.atomic_files import new_file
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import compress_into, day_of
 from crawlerproject.stores.uploads.measuring import here
@@ -55,7 +55,7 @@ def groups(folder: CrawlDir, *, ended: bool) -> Iterator[Group]:
     """What may be sent now; with ``ended`` also what a running crawl still writes to."""
     parquet = ParquetFiles(folder.parquet, "")
     for warc in folder.closed_warcs():
-        index = folder.index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj"
+        index = folder.index / f"{stem_of(warc.name)}.cdxj"
         if index.exists():
             yield Group(_sources(folder, [*parquet.parts_of(warc.name), warc, index]), removable=True)
     yield Group(list(_log(folder, ended=ended)))

@@ -24,7 +24,7 @@ from crawlerproject.rules.archive.uploads import (
     next_step,
 )
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir
 from crawlerproject.stores.uploads.far_side import FarSide, FarSideError, Sending, read_sha256
 from crawlerproject.stores.uploads.journal import Journal
 from crawlerproject.stores.uploads.measuring import here, measured
@@ -237,7 +237,7 @@ class Uploader:
         for source, known in there:
             if known.stage is not Stage.REMOVED:
                 self._journal.set(source.name, known._replace(stage=Stage.REMOVED))
-        for source, _ in sorted(there, key=lambda found: not found[0].name.endswith(WARC_SUFFIX)):
+        for source, _ in sorted(there, key=lambda found: not found[0].name.endswith(ARCHIVE_SUFFIXES)):
             with storage_errors(source.path):
                 source.path.unlink(missing_ok=True)
                 sync_folder(source.path.parent)
