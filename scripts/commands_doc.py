@@ -73,6 +73,7 @@ seconds (`_seconds`), and what is not known is `null` or left out. Of a URL:
 | `last_attempt_at`, `_reason`, `_status`, `_error` | the same |
 | `last_of_host_at`, `_url`, `_reason`, `_status`, `_error` | the host's last attempt, where the URL waits for that |
 | `warc`, `offset`, `length` | its latest capture: file, first byte and bytes of the gzip member |
+| `challenge`, `wall_marks` | whose anti-bot wall that is, and what marks of walls its metadata record has |
 | `wanted_by` | the page that wanted it in the browser |
 
 Of a host: `host`, `state` (as `scrapy hosts` has it), its clock as above, `queued`, `fetched`, `known`, `max_urls`,
