@@ -176,7 +176,7 @@ def false_span(folder: Path) -> Refused:
     ]
     (folder / "warc").mkdir()
     taken, problems = Records(Distant(str(folder), "test", 0.0), folder / "warc", lambda path: None)(captures)
-    return Refused("; ".join(problems), [original.url for _, original in taken])
+    return Refused("; ".join(problems), [capture.address.url for capture in taken])
 
 
 def forged_push(_: Path) -> Refused:

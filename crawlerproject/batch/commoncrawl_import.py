@@ -14,14 +14,23 @@ from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.warc_members import Member, walk
-from crawlerproject.rules.archive.warc_records import Original, make_member, warc_date, warcinfo
+from crawlerproject.rules.archive.warc_records import (
+    Original,
+    make_member,
+    one_line,
+    payload_digest,
+    warc_date,
+    warcinfo,
+)
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import http_date_text
+from crawlerproject.stores.archive.warc_reader import member_of, members
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord
 
+_TAKEN = ("response", "revisit")  # WARC-Types: of a capture, of one whose payload is another's
 _AT_A_TIME = 1000
-"""Captures of one change of the store, and records of one WARC file."""
+"""Captures of one change of the store, and about as many records of one WARC file."""
 # Of one record: far above what any crawler keeps of an answer (Common Crawl 5 MB), and what fits into memory.
 _MOST_RECORD_BYTES = 1 << 26
 
@@ -31,9 +40,17 @@ class KnownPages(Protocol):
 
     def page(self, key: bytes, host: str) -> PageRecord | None: ...
 
+    def original(self, digest: bytes) -> Original | None: ...
+
     def apply(self, changes: Changes) -> None: ...
 
     def sync(self) -> None: ...
+
+
+Payloads = dict[ForeignCapture, tuple[bytes, Original] | None]
+"""Captures whose records are in the archive now, each with its payload's digest and itself; None for a revisit."""
+Fetch = Callable[[list[ForeignCapture]], tuple[Payloads, list[str]]]
+"""Brings records into the archive; what was refused, and why."""
 
 
 class Imported(NamedTuple):
@@ -45,39 +62,112 @@ class Imported(NamedTuple):
     refused: tuple[str, ...]  # records that are not what the index says, and why
 
 
-def import_captures(
-    captures: Iterable[ForeignCapture],
-    store: KnownPages,
-    records: Callable[[list[ForeignCapture]], tuple[list[tuple[bytes, Original]], list[str]]] | None,
-) -> Imported:
-    """Make captures known, the latest of each page; ``records`` brings their records into the archive."""
-    pages = known = brought = 0
-    refused: list[str] = []
+def import_captures(captures: Iterable[ForeignCapture], store: KnownPages, fetch: Fetch | None) -> Imported:
+    """Make captures known, the latest of each page; ``fetch`` brings their records into the archive."""
+    work = _Import(store, fetch)
     source = iter(captures)
     while some := list(islice(source, _AT_A_TIME)):
+        work.take(some)
+    return work.finish()
+
+
+class _Import:
+    """An import under way. A page whose record is refused is known all the same; a later run tries it again."""
+
+    def __init__(self, store: KnownPages, fetch: Fetch | None) -> None:
+        self._store = store
+        self._fetch = fetch
+        self._pages = self._known = self._records = 0
+        self._refused: list[str] = []
+        self._waiting: dict[bytes, list[ForeignCapture]] = {}  # revisits whose body no line has named yet, by digest
+        self._bodies_by_theirs: dict[bytes, tuple[bytes, Original]] = {}  # where their digest is another than ours
+
+    def take(self, some: list[ForeignCapture]) -> None:
+        """The next captures of the index."""
         latest: dict[bytes, ForeignCapture] = {}
         for capture in some:
             before = latest.get(capture.address.key)
             if before is None or before.fetched_at < capture.fetched_at:
                 latest[capture.address.key] = capture
-        new = [capture for capture in latest.values() if _is_news(store, capture)]
-        known += len(some) - len(new)
-        payloads: dict[bytes, tuple[bytes, Original]] = {}
-        if records is not None and new:
-            made, problems = records(new)
-            refused += problems
-            payloads = {original.url.encode(): (digest, original) for digest, original in made}
-            brought += len(made)
-        rows = [(capture.address.key, _record(capture, payloads.get(capture.address.url.encode()))) for capture in new]
-        store.apply(Changes(pages=rows, payloads=list(payloads.values())))
-        pages += len(new)
-    store.sync()
-    return Imported(pages, known, brought, tuple(refused))
+        new = [capture for capture in latest.values() if self._is_news(capture)]
+        bodies = self._bodies(new, some) if self._fetch is not None else {}
+        payloads = self._fetched([*bodies.values(), *self._awaited(some, bodies)])
+        self._fetched(self._answered(payloads))
+        rows = [_record(capture, payloads.get(bodies.get(capture, capture)) or self._body(capture)) for capture in new]
+        keys = [capture.address.key for capture in new]
+        self._store.apply(Changes(pages=list(zip(keys, rows, strict=True))))
+        self._known += len(some) - len(new)
+        self._pages += len(new)
+
+    def finish(self) -> Imported:
+        """There are no more."""
+        for capture in (capture for waiting in self._waiting.values() for capture in waiting):
+            self._refused.append(f"{capture.address.url}: its last capture repeats one that the index does not name")
+        self._store.sync()
+        return Imported(self._pages, self._known, self._records, tuple(self._refused))
+
+    def _is_news(self, capture: ForeignCapture) -> bool:
+        """Whether it is later than what is known; or is that, and its record is wanted and is not here."""
+        record = self._store.page(capture.address.key, capture.address.host)
+        if record is None or record.fetched_at != capture.fetched_at or self._fetch is None:
+            return record is None or record.fetched_at < capture.fetched_at
+        return self._store.original(record.digest) is None
+
+    def _bodies(self, new: list[ForeignCapture], some: list[ForeignCapture]) -> dict[ForeignCapture, ForeignCapture]:
+        """For each the capture that has its body: itself, or of a revisit the latest of its page with this body.
+
+        A revisit of another page's is taken itself where that body is here already. Else it waits for it.
+        """
+        by_body = {(each.address.url, each.digest): each for each in sorted(some, key=_moment) if not each.revisit}
+        bodies = {}
+        for capture in new:
+            body = by_body.get((capture.address.url, capture.digest)) if capture.revisit else capture
+            if body is not None:
+                bodies[capture] = body
+            elif (there := self._body(capture)) is None:
+                self._waiting.setdefault(capture.digest, []).append(capture)
+            elif there[1].url != capture.address.url:
+                bodies[capture] = capture
+        return bodies
+
+    def _body(self, capture: ForeignCapture) -> tuple[bytes, Original] | None:
+        """Our digest of a body that is in the archive, and its capture."""
+        original = self._store.original(capture.digest) if capture.digest else None
+        return self._bodies_by_theirs.get(capture.digest) if original is None else (capture.digest, original)
+
+    def _awaited(
+        self, some: list[ForeignCapture], bodies: dict[ForeignCapture, ForeignCapture]
+    ) -> list[ForeignCapture]:
+        """One capture of each body that revisits wait for."""
+        taken = {body.digest for body in bodies.values() if not body.revisit}
+        found = {each.digest: each for each in some if each.digest in self._waiting and not each.revisit}
+        return [each for digest, each in found.items() if digest not in taken]
+
+    def _answered(self, payloads: Payloads) -> list[ForeignCapture]:
+        """Revisits that have waited for these bodies, of other pages: those of their own say no more than the body."""
+        there = {capture.digest: capture.address.url for capture in payloads}
+        return [
+            capture
+            for digest, url in there.items()
+            for capture in self._waiting.pop(digest, [])
+            if capture.address.url != url
+        ]
+
+    def _fetched(self, captures: list[ForeignCapture]) -> Payloads:
+        if self._fetch is None or not captures:
+            return {}
+        payloads, refused = self._fetch(captures)
+        self._refused += refused
+        self._records += len(payloads)
+        made = {capture: payload for capture, payload in payloads.items() if payload is not None}
+        self._store.apply(Changes(payloads=list(made.values())))
+        theirs = {capture.digest: payload for capture, payload in made.items() if payload[0] != capture.digest}
+        self._bodies_by_theirs |= theirs  # of chunks as they were sent, say
+        return payloads
 
 
-def _is_news(store: KnownPages, capture: ForeignCapture) -> bool:
-    record = store.page(capture.address.key, capture.address.host)
-    return record is None or record.fetched_at < capture.fetched_at
+def _moment(capture: ForeignCapture) -> float:
+    return capture.fetched_at
 
 
 def _record(capture: ForeignCapture, payload: tuple[bytes, Original] | None) -> PageRecord:
@@ -97,31 +187,40 @@ class Records:
         self._folder = warc_folder
         self._index = index
 
-    def __call__(self, captures: list[ForeignCapture]) -> tuple[list[tuple[bytes, Original]], list[str]]:
-        """Payload digests with the captures that hold them; and what was refused."""
+    def __call__(self, captures: list[ForeignCapture]) -> tuple[Payloads, list[str]]:
+        """``Fetch``."""
         name = f"import-{_name(captures)}.warc.gz"
         path = self._folder / name
+        problems = [] if path.exists() else self._written(path, name, captures)  # else an earlier run got so far
         if not path.exists():
-            problems = self._written(path, name, captures)
-        else:  # an earlier run got so far
-            problems = []
+            return {}, problems
         self._index(path)
-        with path.open("rb") as file:
-            good = [member for member in walk(iter(lambda: file.read(1 << 20), b"")) if isinstance(member, Member)]
-        return [_original(member) for member in good if member.kind == "response"], problems
+        asked = {_origin_block(self._distant.base, capture): capture for capture in captures}
+        taken: Payloads = {}
+        before: Member | None = None
+        for member in members(path):
+            if isinstance(member, Member) and (capture := asked.get(member.block)) is not None and before is not None:
+                taken[capture] = _original(before) if before.kind == "response" else None
+            before = member if isinstance(member, Member) else None
+        if not problems:
+            gone = (capture for capture in captures if capture not in taken)
+            problems = [f"{capture.address.url}: an earlier run refused its record" for capture in gone]
+        return taken, problems
 
     def _written(self, path: Path, name: str, captures: list[ForeignCapture]) -> list[str]:
+        """Take the records into a file, if there are any; what was refused."""
         problems: list[str] = []
         first = min(capture.fetched_at for capture in captures)
         fields = [("software", "crawlerproject"), ("description", f"records taken from {self._distant.base}")]
-        members = [warcinfo(fields, filename=name, record_id=_record_id(name), now=first)]
+        made = [warcinfo(fields, filename=name, record_id=_record_id(name), now=first)]
         for capture in captures:
             data, problem = self._taken(capture)
             if problem:
                 problems.append(f"{capture.address.url}: {problem}")
             else:
-                members += [data, _origin(self._distant.base, capture)]
-        replace_file(path, b"".join(members))
+                made += [data, _origin(self._distant.base, capture)]
+        if len(made) > 1:
+            replace_file(path, b"".join(made))
         return problems
 
     def _taken(self, capture: ForeignCapture) -> tuple[bytes, str]:
@@ -136,12 +235,20 @@ class Records:
             data = self._distant.read(capture.filename, capture.offset, capture.length)
         except OperatorError as error:
             return b"", str(error)
-        member = next(walk([data]), None)
-        if not isinstance(member, Member) or member.length != len(data):
-            return b"", f"{place} is not one whole record"
-        if member.kind != "response" or member.url != capture.address.url:
-            return b"", f"{place} is another record ({member.kind} of {member.field('warc-target-uri')[:100]})"
-        return data, ""
+        member = member_of(data, 0, len(data))
+        if not isinstance(member, Member):
+            return b"", f"{place} is not one whole record ({member.what})"
+        if member.kind != _TAKEN[capture.revisit] or member.url != capture.address.url:
+            return b"", f"{place} is another record ({member.kind} of {member.url[:100]})"
+        ours = isinstance(next(walk([data])), Member)
+        return data if ours else _in_our_shape(member), ""
+
+
+def _in_our_shape(member: Member) -> bytes:
+    """A record of another shape as a gzip member of its own, its block as it is."""
+    made_here = ("content-length", "warc-block-digest")
+    fields = "".join(f"{name}: {one_line(value)}\r\n" for name, value in member.fields if name not in made_here)
+    return make_member(f"WARC/1.0\r\n{fields}", member.block)
 
 
 def leads_out(name: str) -> bool:
@@ -153,21 +260,28 @@ def leads_out(name: str) -> bool:
 
 
 def _original(member: Member) -> tuple[bytes, Original]:
-    digest = sha1(member.payload, usedforsecurity=False).digest()
-    url = member.url
-    return digest, Original(member.field("warc-record-id"), url, member.field("warc-date"))
+    digest = payload_digest(member.body)
+    return digest, Original(member.field("warc-record-id"), member.url, member.field("warc-date"))
+
+
+def _place(base: str, capture: ForeignCapture) -> str:
+    return f"{base.rstrip('/')}/{capture.filename}" if base else capture.filename
+
+
+def _origin_block(base: str, capture: ForeignCapture) -> bytes:
+    place = _place(base, capture)
+    return f"origin: {place}\r\noriginOffset: {capture.offset}\r\noriginLength: {capture.length}\r\n".encode()
 
 
 def _origin(base: str, capture: ForeignCapture) -> bytes:
     """A metadata record that says where the record before it came from."""
-    place = f"{base.rstrip('/')}/{capture.filename}" if base else capture.filename
-    block = f"origin: {place}\r\noriginOffset: {capture.offset}\r\noriginLength: {capture.length}\r\n".encode()
     head = (
-        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_record_id(f'{place} {capture.offset}')}\r\n"
+        "WARC/1.1\r\nWARC-Type: metadata\r\n"
+        f"WARC-Record-ID: {_record_id(f'{_place(base, capture)} {capture.offset}')}\r\n"
         f"WARC-Date: {warc_date(capture.fetched_at)}\r\nWARC-Target-URI: {capture.address.url}\r\n"
         "Content-Type: application/warc-fields\r\n"
     )
-    return make_member(head, block)
+    return make_member(head, _origin_block(base, capture))
 
 
 def _name(captures: list[ForeignCapture]) -> str:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from crawlerproject.batch.remote_files import Distant, buffered
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.cdxj import REVISIT_MIME
 from crawlerproject.rules.archive.digests import sha1_of
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
@@ -48,6 +49,7 @@ class ForeignCapture(NamedTuple):
     filename: str
     offset: int
     length: int  # 0: not given
+    revisit: bool = False  # its record has no body, that of another capture stands for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +112,15 @@ def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Foreign
     names = set(file.schema_arrow.names)
     if missing := sorted(set(_COLUMNS) - names):
         raise OperatorError(f"{source} is of an unknown schema: it has no column {', '.join(missing)}.")
-    columns = [*_COLUMNS, *(["content_languages"] if "content_languages" in names else [])]
+    columns = [*_COLUMNS, *(name for name in ("content_languages", "content_mime_type") if name in names)]
     for batch in file.iter_batches(columns=columns):
         if wanted.status is not None:  # before rows become objects
             batch = batch.filter(pc.equal(batch["fetch_status"], wanted.status))
         for row in batch.to_pylist():
             moment = row["fetch_time"]
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            made = _capture({new: row[old] for old, new in _COLUMNS.items()}, moment.timestamp())
+            fields = {new: row[old] for old, new in _COLUMNS.items()} | {"mime": row.get("content_mime_type")}
+            made = _capture(fields, moment.timestamp())
             if made is not None and wanted.takes(made, row.get("content_languages") or ""):
                 yield made
 
@@ -158,6 +161,7 @@ def _capture(fields: dict[str, Any], fetched_at: float) -> ForeignCapture | None
             str(fields["filename"]),
             int(fields["offset"]),
             _number(fields.get("length")),
+            fields.get("mime") == REVISIT_MIME,
         )
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError, UrlRefused):
         return None

@@ -27,9 +27,13 @@ from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.surt_keys import surt_key
+from crawlerproject.rules.archive.warc_records import Context, Original
+from crawlerproject.stores.archive.captures import Captures
 from crawlerproject.stores.archive.warc_reader import member_at
-from tests.commands.running import archive, scrapy
+from tests.commands.running import archive, archive_of, scrapy
 from tests.crawls.archive.pywb_server import TOOLS
+from tests.foreign_archives import DATE, SHAPES, Page
+from tests.warc_samples import STARTED_AT, exchange
 from tests.web import zygote
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
@@ -286,3 +290,85 @@ def test_digests_that_are_none_of_ours(tmp_path: Path) -> None:
     assert [capture.digest for capture in captures] == [b""] * 6 + [bytes.fromhex("ab" * 20)] + [b""] * 3
     assert [capture.status for capture in captures[-2:]] == [0, 0]
     assert len(read(tmp_path / "odd.cdxj")) == 8
+
+
+def with_revisits(folder: Path) -> Path:
+    """A crawl that found one body at two addresses, one page unchanged later, and one that repeats what is lost."""
+    moments = iter(STARTED_AT + 60 * minute for minute in range(100))
+    made = archive_of(folder / "theirs")
+
+    def captured(name: str, body: bytes, original: Original | None = None) -> Original:
+        at, url = next(moments), f"http://a.test/{name}"
+        what = exchange(body, started_at=at, ended_at=at)
+        written = made.write(what, Context(url, sample=body), original=original)
+        return original or Original(written.record_id, url, written.date)
+
+    both = captured("z-original", b"<p>found twice")
+    captured("a-copy", b"<p>found twice", both)
+    same = captured("unchanged", b"<p>the same next time")
+    captured("unchanged", b"<p>the same next time", same)
+    captured("changed", b"<p>at first")
+    captured("changed", b"<p>and then")
+    captured("zz-lost", b"<p>gone", Original("<urn:uuid:00000000-0000-4000-8000-000000000001>", "http://b.test/", DATE))
+    made.close()
+    return folder / "theirs"
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 1000])
+def test_a_revisit_is_followed_to_its_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+    """In whatever order and pieces the lines come. What cannot be had is refused in each run; the rest is whole."""
+    monkeypatch.setattr("crawlerproject.batch.commoncrawl_import._AT_A_TIME", at_a_time)
+    theirs, ours = with_revisits(tmp_path), tmp_path / "ours"
+    (index,) = (theirs / "index").glob("*.cdxj")
+    lost = [line for line in index.read_text().splitlines(keepends=True) if "zz-lost" in line]
+    part = tmp_path / "part.cdxj"
+    part.write_text("".join(line for line in index.read_text().splitlines(keepends=True) if line not in lost))
+    more = ["--fetch-records", "--base", str(theirs / "warc"), "-s", f"CRAWL_DIR={ours}"]
+
+    first = scrapy("commoncrawl", str(part), *more)
+    verified = scrapy("verify", str(ours))
+    again = scrapy("commoncrawl", str(part), *more)
+    failed = [scrapy("commoncrawl", str(index), *more) for _ in range(2)]
+
+    assert (first.returncode, first.stderr) == (0, "")
+    assert verified.returncode == 0, verified.stderr
+    assert " 4 answered pages of the frontier: all is well" in verified.stdout
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "0 pages are newly known, 6 were known before, 0 records taken" in again.stdout
+    captures = Captures([ours])
+    bodies = {}
+    for name in ("a-copy", "z-original", "unchanged", "changed"):
+        member = captures.record(captures.of_url(f"http://a.test/{name}")[-1])
+        original = captures.original(member) if member.kind == "revisit" else None
+        bodies[name] = (captures.record(original) if original is not None else member).body
+    assert bodies == {
+        "a-copy": b"<p>found twice", "z-original": b"<p>found twice", "unchanged": b"<p>the same next time",
+        "changed": b"<p>and then",
+    }  # fmt: skip
+    assert [done.returncode for done in failed] == [1, 1]
+    for done in failed:
+        assert (
+            done.stderr == "Refused: http://a.test/zz-lost: its last capture repeats one that the index does not name\n"
+        )
+
+
+@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if shape.placed])
+def test_records_of_every_shape_are_taken(tmp_path: Path, name: str) -> None:
+    """As gzip members of their own; verify finds nothing, and the body is what it was."""
+    theirs = tmp_path / "theirs"
+    (theirs / "warc").mkdir(parents=True)
+    wanted = [Page(f"http://a.test/{number}", b"<title>%d</title>" % number) for number in range(3)]
+    (theirs / "warc" / f"x{SHAPES[name].suffix}").write_bytes(SHAPES[name].make(wanted))
+    assert scrapy("index", str(theirs)).returncode == 0
+    more = ["--fetch-records", "--base", str(theirs / "warc"), "-s", f"CRAWL_DIR={tmp_path / 'ours'}"]
+    (index,) = (theirs / "index").glob("*.cdxj")
+
+    done = [scrapy("commoncrawl", str(index), *more) for _ in range(2)]
+    verified = scrapy("verify", str(tmp_path / "ours"))
+
+    assert [(each.returncode, each.stderr) for each in done] == [(0, ""), (0, "")]
+    assert "3 pages are newly known, 0 were known before, 3 records taken" in done[0].stdout
+    assert "0 records taken" in done[1].stdout
+    assert verified.returncode == 0, verified.stderr
+    captures = Captures([tmp_path / "ours"])
+    assert [captures.record(captures.of_url(page.url)[0]).body for page in wanted] == [page.body for page in wanted]

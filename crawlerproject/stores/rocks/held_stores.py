@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan
@@ -28,6 +29,11 @@ class HeldStores:
     def page(self, key: bytes, host: str) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
         return self._stores[self._plan.holder(host)].page(key)
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1, in any worker's archive."""
+        found = (store.original(digest) for store in self._stores.values())
+        return next((original for original in found if original is not None), None)
 
     def apply(self, changes: Changes) -> None:
         """Apply pages, payloads and facts, in each frontier atomically; again without harm. StorageError."""
