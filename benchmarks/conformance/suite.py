@@ -72,7 +72,9 @@ def report(outcomes: Iterable[Outcome]) -> Iterable[str]:
     for outcome in outcomes:
         name, by_choice, faults = outcome.suite.name, outcome.by_choice, outcome.faults
         rows.append((name, *(f"{n:,}" for n in (outcome.cases, outcome.same, sum(by_choice.values()), len(faults)))))
-        details += [f"{name}: {count:,} by choice, {outcome.suite.known[at]}" for at, count in by_choice.items()]
+        for reason in dict.fromkeys(outcome.suite.known.values()):
+            count = sum(by_choice.get(at, 0) for at, why in outcome.suite.known.items() if why == reason)
+            details.append(f"{name}: {count:,} by choice, {reason}")
         details += [f"{name}: FAULT {fault}" for fault in faults[:SHOWN_FAULTS]]
         if len(faults) > SHOWN_FAULTS:
             details.append(f"{name}: {len(faults) - SHOWN_FAULTS:,} more faults")

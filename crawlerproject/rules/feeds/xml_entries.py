@@ -5,7 +5,8 @@ elements that are open only the entry, the child of it and its address are known
 five, HTML's and numbers, each a character; nothing external is loaded.
 
 What breaks XML's rules does not end the reading, as in feed readers: what is no tag is text, an end tag closes what
-is open by its name, an entry ends where the next begins, and a child that was never closed holds nothing back.
+is open by its name, an entry ends where the next begins, and a child that was never closed holds nothing back. (Why
+not lxml's recovering parser: with entities off, it drops "&amp;" from every address after the first error.)
 """
 
 from __future__ import annotations
@@ -294,9 +295,11 @@ class EntriesReader:
 
     def _open_child(self, item: _Open, name: str, body: str | None) -> None:
         if self._leaf:
-            if body:
-                self._add(body)  # letters of an address in another type
-        elif body is None:
+            if not "".join(self._text).strip():
+                self._add(body or "")  # the address stands in an element of its own
+                return
+            self._close_leaf()  # no address holds elements: its end tag is missing
+        if body is None:
             if not item.child:
                 item.child, item.same_name = name, 1
             elif name == item.child:

@@ -35,6 +35,8 @@ def rss(*items: str) -> str:
         f"<link>{ONE}<pubDate>Wed, 01 May 2024</pubDate>",
         f"<link>{ONE}</LINK><title>x</title>",
         f"<LINK>{ONE}</LINK>",
+        f"<link>{ONE}<description>never closed</description>",
+        f"<link><b>{ONE}</b></link>",
         f"<link>{ONE}</link<title>x</title>",
         f"<link><![CDATA[{ONE}]]></link>",
         f"<link><![CDATA[{ONE}]]</link>",
