@@ -120,6 +120,8 @@ class LeaseIssuer:
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
             self._state.workbench.release(host, now, host.pace_free, work=True)
             return None
+        if host.at_door:
+            host.at_door, host.held_until = False, 0.0
         if host.embeds and (lease := self._embed(host, address, now, strange=False)) is not None:
             return lease
         down = Refusals(self._state, host)
@@ -254,9 +256,10 @@ class LeaseIssuer:
     def _at_door(self, host: Host, now: float) -> None:
         """What is left here is strangers', and waits until the host's door opens or a row of its own comes."""
         until = max(host.door.until, now)
+        host.at_door = until > now
         if host.unstored:
             until = min(until, now + UNSTORED_WAIT_SECONDS)
-        elif until > now:
+        elif host.at_door:
             host.held_until = until
         self._release(host, now, until)
 

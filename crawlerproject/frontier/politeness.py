@@ -229,7 +229,8 @@ class HostPoliteness:
             tries = 1 if outcome.walled else _REST_TRIES if rests else _SERVER_ERROR_TRIES
         if (wait := self._stretch * self._trouble_seconds(outcome)) > 0:
             most = self._stretch * self.rests.max_seconds
-            host.door = door_after_trouble(door, str(outcome.reason), now, wait, most, rng)
+            base = max(wait, min(self._stretch * self.rests.start_seconds, most))  # of a short Retry-After, too
+            host.door = door_after_trouble(door, str(outcome.reason), now, base, most, rng)
             if rests and not door.rested:
                 host.door = host.door._replace(rested=True)
                 host.rest_until = max(host.rest_until, now + wait)

@@ -33,7 +33,7 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
 def stand_at_door(host: Host, first: QueuedPage | None, now: float) -> None:
     """Show a copy of a stored host as what it is: at its door, when the ``first`` row of its queue waits for that."""
     if first is not None and host.door.until > now and caused_by_stranger(first):
-        host.held_until = host.door.until
+        host.at_door = True
 
 
 def pace_source(host: Host) -> Said:

@@ -298,6 +298,19 @@ def test_a_closed_door_lets_the_hosts_own_through(bench: Bench, again: Callable[
     assert not later.frontier.state.refused.counts
 
 
+def test_an_own_row_does_not_wait_for_a_commit(bench: Bench) -> None:
+    """What failed for a stranger comes back with the next commit: until then, too, a row of the host's own goes on."""
+    strange(bench, "/broken")
+    bench.through_robots()
+    bench.answer(next_of(bench), 500, reason=Reason.HTTP_ERROR)
+    bench.now = bench.frontier.workbench.hosts["a.org"].next_free
+    assert bench.next() is None
+    own(bench, "/own")
+    lease = bench.next()
+    assert lease is not None
+    assert lease.row.url == SITE + "/own"
+
+
 def test_an_own_row_calls_a_host_from_disk(again: Callable[..., Bench]) -> None:
     """It waits there for its door: a row of its own gives it the place that its pace has."""
     store = MemoryStore()

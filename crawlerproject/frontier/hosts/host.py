@@ -46,7 +46,7 @@ class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
-        "absent", "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until",
+        "absent", "answered_at", "arrival", "asked_until", "at_door", "breaker_opened", "busy_seconds", "closed_until",
         "dead_addresses", "door", "escalation", "failures", "fetched", "floor_seconds", "given_up", "held",
         "held_until", "kept", "known", "last_trouble", "listed", "name_free", "named_by", "on_disk", "other_ports",
         "pace_free", "pages", "promised_seconds", "received_bytes", "rest_until", "rests_on_disk", "robots_unstored",
@@ -65,6 +65,7 @@ class Host(HostClock):
         self.named_by: str | None = None  # NamesToResolve.namer, once it is known; not stored
         self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
         self.door = OPEN_DOOR  # for strangers
+        self.at_door = False  # all that waits is strangers', until it opens or a row of the host's own comes
         # Another host answers for its robots.txt, or all that waits does so for its door. Not stored: a new start asks
         # again, or looks again.
         self.held_until = 0.0
@@ -127,11 +128,6 @@ class Host(HostClock):
     def last_rest(self) -> float:
         """As ``rests_until``, be it past."""
         return max(self.rest_until, self.closed_until, self.door.until if self.at_door else 0.0)
-
-    @property
-    def at_door(self) -> bool:
-        """Whether all that waits is strangers', for the moment when its door opens; a row of its own ends that."""
-        return 0.0 < self.held_until == self.door.until
 
     def robots_until(self, scheme: str) -> float:
         """Until when the host's robots.txt for ``scheme`` is good; 0 when it was never fetched.
@@ -284,6 +280,7 @@ class Host(HostClock):
             place += _DOOR.size + length
             reason = packed[place - length : place].decode()
             self.door = Door(escalation, _bounded(until), _bounded(last_trouble), bool(rested), reason)
+            self.at_door = 0.0 < self.held_until == self.door.until
         self.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
 
 

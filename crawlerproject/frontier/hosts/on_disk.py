@@ -119,7 +119,8 @@ class HostsOnDisk:
                 rows = (row for row in changes.queued if row.host == host.name) if host.at_door else ()
                 if not all(map(caused_by_stranger, rows)):
                     before = place_of(host).at
-                    host.held_until, host.next_free = 0.0, max(host.pace_free, host.rest_until)
+                    host.held_until, host.at_door = 0.0, False
+                    host.next_free = max(host.pace_free, host.rest_until)
                     host.rests_on_disk = host.rest_until >= host.next_free
                     changes.due.append((host.name, before, place_of(host).at))
                 changes.hosts.append((host.name, host.pack()))
