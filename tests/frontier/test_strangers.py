@@ -300,7 +300,7 @@ def test_a_closed_door_lets_the_hosts_own_through(bench: Bench, again: Callable[
 
 def test_an_own_row_does_not_wait_for_a_commit(bench: Bench) -> None:
     """What failed for a stranger comes back with the next commit: until then, too, a row of the host's own goes on."""
-    strange(bench, "/broken")
+    strange(bench, "/broken", "/other")
     bench.through_robots()
     bench.answer(next_of(bench), 500, reason=Reason.HTTP_ERROR)
     bench.now = bench.frontier.workbench.hosts["a.org"].next_free

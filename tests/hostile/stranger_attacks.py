@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from tests.stores.redis_servers import redis_server
 from tests.web.running import crawl_command, one_pace, start
 from tests.web.waiting import wait_until
 
-ARTICLES = 60
 PACE_SECONDS = 0.08
 #: The late sites' own lists are read so slowly that what strangers want is asked first, and meets its trouble.
 LIST_SECONDS = 2
@@ -33,6 +33,8 @@ ATTACKED = {
     "BACKOFF_MAX_SECONDS": "3600",  # as by default: one that escalates lasts longer than the crawl
     "FETCH_TIMEOUT_SECONDS": "2",
     "SCOPE_MAX_HOSTS_PER_DOMAIN": "40",
+    "FETCH_DNS_SERVERS": '["127.0.0.1:9"]',  # where none answers: names of no site do not resolve
+    "FETCH_DNS_TIMEOUT_SECONDS": "1",
 }
 #: What victims answer to what strangers want of them.
 TROUBLES = {
@@ -41,20 +43,22 @@ TROUBLES = {
     "busy": answer("busy", "503 Service Unavailable"),
     "hanging": None,
 }
+LATE, PROMPT, NAMED, HIDDEN = "late.com", "control.com", "named.com", "front.com"
 #: Name of a victim -> name of the site that nobody attacks and that is crawled as it is.
 CONTROLS = {
-    "links-limited.test": "late.test",
-    "links-busy.test": "late.test",
-    "links-hanging.test": "late.test",
-    "robots-limited.test": "late.test",
-    "robots-hanging.test": "late.test",
-    "links-hour.test": "control.test",
-    "robots-hour.test": "control.test",
-    "front.test": "named.test",
+    "links-limited.com": LATE,
+    "links-busy.com": LATE,
+    "links-hanging.com": LATE,
+    "robots-limited.com": LATE,
+    "robots-hanging.com": LATE,
+    "links-hour.com": PROMPT,
+    "robots-hour.com": PROMPT,
+    HIDDEN: NAMED,
 }
-REAL_HOSTS = [f"real{number}.town.test" for number in range(8)]
+REAL_HOSTS = [f"real{number}.town.com" for number in range(8)]
 _HANGS_SECONDS = 3.0  # longer than is waited for
 _LETTERS = "abcdefghij"
+_MOVED = 5  # sites whose robots.txt leads to each victim
 _WANTED = 60  # links of the stranger to each victim
 _DEAD = 400  # to the one that it hides
 
@@ -82,104 +86,102 @@ async def _site(asked: Asked, writer: asyncio.StreamWriter, *, articles: range) 
         writer.write(answer("gone", "404 Not Found"))
 
 
-def _list_of(web: Arena, name: str) -> str:
-    """A slow host of a late site's, whose second page names the site's articles."""
-    links = [web.url(name, f"/article/{number}") for number in range(ARTICLES)]
-    rules = answer(f"User-agent: *\nCrawl-delay: {LIST_SECONDS}\n", mime="text/plain")
-    pages = {"/robots.txt": rules, "/": page("/all", text="lists"), "/all": page(*links, text="all")}
-    return web.site(f"list.{name}", lambda asked: pages.get(asked.path))
-
-
-def _moved_robots(web: Arena, name: str, target: str) -> str:
-    moved = answer(status="302 Found", Location=target)
-    return web.site(name, lambda asked: moved if asked.path == "/robots.txt" else page(text=name))
-
-
-def attacked(web: Arena) -> list[str]:
-    """All sites; the seeds."""
-    seeds: list[str] = []
-    wanted: list[str] = []  # by the stranger
-    for name in [*CONTROLS, *dict.fromkeys(CONTROLS.values())]:
-        late = "late.test" in (name, CONTROLS.get(name))
-        url = web.raw_site(name, partial(_site, articles=range(0 if late else ARTICLES)))
-        how, _, trouble = name.removesuffix(".test").partition("-")
-        if name not in ("front.test", "named.test"):
-            seeds += [url, _list_of(web, name)] if late else [url]
-        if how == "links":
-            wanted += [web.url(name, f"/{trouble}/{number}") for number in range(_WANTED)]
-        elif how == "robots":
-            seeds += [
-                _moved_robots(web, f"{trouble}{number}.test", web.url(name, f"/{trouble}/{number}"))
-                for number in range(5)
-            ]
-    wanted += [web.url("front.test", f"/dead/{number}") for number in range(_DEAD)] + [web.url("front.test")]
-    seeds += [web.site(f"evil{n}.test", partial(_page_of, links=wanted[n::2])) for n in range(2)]
-    seeds.append(web.site("friend.test", partial(_page_of, links=[web.url("named.test")])))
-    return seeds + _places(web)
-
-
 def _page_of(asked: Asked, links: list[str]) -> bytes | None:
     return page(*links, text=asked.host) if asked.path == "/" else None
 
 
-def _places(web: Arena) -> list[str]:
-    """A domain and a name whose places one stranger takes up with what is not there, before another names the rest."""
-    for name in [*REAL_HOSTS, "dock.test"]:
-        web.raw_site(name, partial(_site, articles=range(3)))
-    dead = [f"http://dead{number}.town.test:{web.port}/" for number in range(30)]
-    dead += [f"http://dock.test:{port}/" for port in range(web.port + MORE_PORTS + 1, web.port + MORE_PORTS + 9)]
-    live = [web.url(name) for name in REAL_HOSTS]
-    live += [f"http://dock.test:{web.port + 1 + number}/" for number in range(MORE_PORTS)]
-    pages = {
-        "/robots.txt": answer(f"User-agent: *\nCrawl-delay: {LIST_SECONDS}\n", mime="text/plain"),
-        "/": page("/all", text="a guide"),
-        "/all": page(*live, text="all"),
-    }
-    taker = web.site("taker.test", partial(_page_of, links=dead))
-    return [taker, web.site("guide.test", lambda asked: pages.get(asked.path))]
+@dataclass(slots=True)
+class Attacks:
+    """All of them at once, in one arena; each site that counts has so many articles."""
 
+    web: Arena
+    articles: int = 60
 
-def done(web: Arena) -> bool:
-    """Whether the sites that nobody attacks have been asked for all that they have, and the others had as long."""
-    controls = set(CONTROLS.values())
-    if not all(len(articles(web, name)) >= ARTICLES for name in controls):
-        return False
-    lasted = max(articles(web, name)[-1] - _named_at(web, name) for name in controls)
-    began = [_named_at(web, name) for name in CONTROLS if articles(web, name)]
-    return time.time() > max(began, default=0.0) + lasted + PACE_SECONDS
+    def seeds(self) -> list[str]:
+        """Make all sites; what the crawl begins with."""
+        web = self.web
+        seeds: list[str] = []
+        wanted: list[str] = []  # by the stranger
+        for name in [*CONTROLS, *dict.fromkeys(CONTROLS.values())]:
+            late = LATE in (name, CONTROLS.get(name))
+            url = web.raw_site(name, partial(_site, articles=range(0 if late else self.articles)))
+            how, _, trouble = name.removesuffix(".com").partition("-")
+            if name not in (HIDDEN, NAMED):
+                seeds += [url, self._list_of(name)] if late else [url]
+            if how == "links":
+                wanted += [web.url(name, f"/{trouble}/{number}") for number in range(_WANTED)]
+            elif how == "robots":
+                seeds += [self._moved_robots(name, trouble, number) for number in range(_MOVED)]
+        wanted += [web.url(HIDDEN, f"/dead/{number}") for number in range(_DEAD)] + [web.url(HIDDEN)]
+        seeds += [web.site(f"evil{n}.com", partial(_page_of, links=wanted[n::2])) for n in range(2)]
+        seeds.append(web.site("friend.com", partial(_page_of, links=[web.url(NAMED)])))
+        return seeds + self._places()
 
+    def _list_of(self, name: str) -> str:
+        """A slow host of a late site's, whose second page names the site's articles."""
+        links = [self.web.url(name, f"/article/{number}") for number in range(self.articles)]
+        return self._slow(f"list.{name}", links)
 
-def articles(web: Arena, name: str) -> list[float]:
-    """When each article of a site was asked for first."""
-    first: dict[str, float] = {}
-    for visit in web.of(name):
-        if visit.path.startswith("/article/"):
-            first.setdefault(visit.path, visit.start)
-    return sorted(first.values())
+    def _slow(self, name: str, links: list[str]) -> str:
+        rules = answer(f"User-agent: *\nCrawl-delay: {LIST_SECONDS}\n", mime="text/plain")
+        pages = {"/robots.txt": rules, "/": page("/all", text=name), "/all": page(*links, text="all")}
+        return self.web.site(name, lambda asked: pages.get(asked.path))
 
+    def _moved_robots(self, name: str, trouble: str, number: int) -> str:
+        moved = answer(status="302 Found", Location=self.web.url(name, f"/{trouble}/{number}"))
+        there = f"{trouble}{number}.com"
+        return self.web.site(there, lambda asked: moved if asked.path == "/robots.txt" else page(text=there))
 
-def _named_at(web: Arena, name: str) -> float:
-    """When the page that names a site's articles, or its front page, was answered."""
-    by = {"front.test": ("evil0.test", "/"), "named.test": ("friend.test", "/")}
-    late = "late.test" in (name, CONTROLS.get(name))
-    host, path = by.get(name, (f"list.{name}", "/all") if late else (name, "/"))
-    return min(visit.end for visit in web.of(host) if visit.path == path)
+    def _places(self) -> list[str]:
+        """A domain and a name whose places one stranger takes with what is not there, before another names the rest."""
+        web = self.web
+        for name in [*REAL_HOSTS, "dock.com"]:
+            web.raw_site(name, partial(_site, articles=range(3)))
+        dead = [f"http://dead{number}.town.com:{web.port}/" for number in range(30)]
+        dead += [f"http://dock.com:{port}/" for port in range(web.port + MORE_PORTS + 1, web.port + MORE_PORTS + 9)]
+        live = [web.url(name) for name in REAL_HOSTS]
+        live += [f"http://dock.com:{web.port + 1 + number}/" for number in range(MORE_PORTS)]
+        return [web.site("taker.com", partial(_page_of, links=dead)), self._slow("guide.com", live)]
 
+    # --- what came of it ----------------------------------------------------------------------------
 
-def shares(web: Arena) -> dict[str, float]:
-    """What each victim got in the time in which its control got all: the share of that."""
-    found = {}
-    for victim, control in CONTROLS.items():
-        lasted = articles(web, control)[-1] - _named_at(web, control) + PACE_SECONDS
-        until = _named_at(web, victim) + lasted
-        found[victim] = sum(at <= until for at in articles(web, victim)) / ARTICLES
-    return found
+    def done(self) -> bool:
+        """Whether the sites that nobody attacks have been asked for all, and the others have had as long."""
+        controls = set(CONTROLS.values())
+        if not all(len(self.asked(name)) >= self.articles for name in controls):
+            return False
+        lasted = max(self.asked(name)[-1] - self._named_at(name) for name in controls)
+        began = [self._named_at(name) for name in CONTROLS if self.asked(name)]
+        return time.time() > max(began, default=0.0) + lasted + PACE_SECONDS
 
+    def asked(self, name: str) -> list[float]:
+        """When each article of a site was asked for first."""
+        first: dict[str, float] = {}
+        for visit in self.web.of(name):
+            if visit.path.startswith("/article/"):
+                first.setdefault(visit.path, visit.start)
+        return sorted(first.values())
 
-def real_places(web: Arena) -> tuple[int, int]:
-    """Hosts of the domain, and ports of the name, that are there and were asked for a page."""
-    ports = {visit.port for visit in web.of("dock.test")} - {web.port}
-    return sum(bool(web.of(name)) for name in REAL_HOSTS), len(ports)
+    def _named_at(self, name: str) -> float:
+        """When the page that names a site's articles, or its front page, was answered."""
+        by = {HIDDEN: ("evil0.com", "/"), NAMED: ("friend.com", "/")}
+        late = LATE in (name, CONTROLS.get(name))
+        host, path = by.get(name, (f"list.{name}", "/all") if late else (name, "/"))
+        return min(visit.end for visit in self.web.of(host) if visit.path == path)
+
+    def shares(self) -> dict[str, float]:
+        """What each victim got in the time in which its control got all: the share of that."""
+        found = {}
+        for victim, control in CONTROLS.items():
+            lasted = self.asked(control)[-1] - self._named_at(control) + PACE_SECONDS
+            until = self._named_at(victim) + lasted
+            found[victim] = sum(at <= until for at in self.asked(victim)) / self.articles
+        return found
+
+    def real_places(self) -> tuple[int, int]:
+        """Hosts of the domain, and ports of the name, that are there and were asked for a page."""
+        ports = {visit.port for visit in self.web.of("dock.com")} - {self.web.port}
+        return sum(bool(self.web.of(name)) for name in REAL_HOSTS), len(ports)
 
 
 # --- in a fleet -----------------------------------------------------------------------------------
@@ -221,14 +223,13 @@ def main() -> int:
     """Run the attacks in a fleet and print what the victims got."""
     kind, folder = sys.argv[1], Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
     with arena(folder, more_ports=MORE_PORTS) as web:
-        seeds = attacked(web)
-        with fleet(web, kind, seeds) as check:
-            wait_until(lambda: (check(), done(web))[1], "done", seconds=90)
-            wait_until(lambda: real_places(web) == (len(REAL_HOSTS), MORE_PORTS), "places", seconds=20)
-        found = shares(web)
+        attacks = Attacks(web, articles=200)  # links of another worker may come a second later than a worker's own
+        with fleet(web, kind, attacks.seeds()) as check:
+            wait_until(lambda: (check(), attacks.done())[1], "done", seconds=90)
+            wait_until(lambda: attacks.real_places() == (len(REAL_HOSTS), MORE_PORTS), "places", seconds=20)
+        found = attacks.shares()
     for victim, share in found.items():
         print(f"{victim:22} {share:6.1%} of what {CONTROLS[victim]} got")
-    print(f"real hosts and ports   {real_places(web)}")
     return 0 if min(found.values()) >= LEAST_SHARE else 1
 
 
