@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tests.hostile.ledger import pays
 from tests.web.ports import free_port
-from tests.web.running import HASTE, Spent, crawl_command, finish, one_pace, start
+from tests.web.running import HASTE, PROJECT, Spent, crawl_command, finish, one_pace, start
 from tests.web.threads import listening
 from tests.web.waiting import busyness, wait_until
 
@@ -166,8 +166,11 @@ class Arena:
         name: str = "crawl",
         scope: str = "any",
         seconds: float = 60.0,
+        **environs: str,
     ) -> Crawled:
         """Crawl to the end, or ``until`` something is seen; the same ``name`` again continues.
+
+        ``environs`` are variables of its environment.
 
         Fails when it takes longer than ``seconds``, or when the exit status is not 0.
         """
@@ -177,7 +180,7 @@ class Arena:
         command = crawl_command(listed, folder, self.folder / "hosts", {**SETTINGS, **(settings or {})}, scope)
         began = time.monotonic()
         with log.open("wb") as output:
-            process = start(command, output)
+            process = start(command, output, PROJECT, **environs)
             try:
                 if until is not None:
                     wait_until(until, "seen", seconds=seconds, process=process, log=log)
@@ -256,17 +259,21 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def arena(folder: Path, *, more_ports: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Arena]:
+def arena(
+    folder: Path, *, more_ports: int = 0, tls: ssl.SSLContext | None = None, ipv6: bool = False
+) -> Iterator[Arena]:
     """Listen on every loopback address in a thread of this process, until left.
 
-    ``more_ports`` is how many further ports of the same sites are opened: those that follow the first.
+    ``more_ports`` is how many further ports of the same sites are opened: those that follow the first. ``ipv6``: at ::1
+    as well, which is for the test to write into the hosts file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     web = Arena(folder, free_port(ports=1 + more_ports))
 
     async def listen() -> None:
         for port in range(web.port, web.port + 1 + more_ports):
-            await asyncio.start_server(web.serve, "0.0.0.0", port, ssl=tls, limit=1 << 20, backlog=1024)
+            for address in ("0.0.0.0", *(["::1"] if ipv6 else [])):
+                await asyncio.start_server(web.serve, address, port, ssl=tls, limit=1 << 20, backlog=1024)
 
     with listening(listen):
         yield web

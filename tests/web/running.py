@@ -100,9 +100,12 @@ def small_settings(web: RunningWeb, preset: str = "mirror") -> dict[str, str]:
     }
 
 
-def start(command: list[str], output: IO[bytes] | None, cwd: Path = PROJECT) -> Process:
-    """Start a process in the project's folder, without proxies, its modules compiled as an installed program's are."""
-    environment = direct()
+def start(command: list[str], output: IO[bytes] | None, cwd: Path = PROJECT, **environs: str) -> Process:
+    """Start a process in the project's folder, without proxies, its modules compiled as an installed program's are.
+
+    ``environs``: variables of its environment beside.
+    """
+    environment = direct(**environs)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return Process(command, output, cwd=cwd, env=environment)
 
