@@ -11,8 +11,8 @@ NEVER = {
     Reason.RENDERED, Reason.SUBSCRIBED, Reason.INVALID_URL, Reason.SCHEME, Reason.DEPTH, Reason.URL_LENGTH,
     Reason.BUDGET, Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET,
     Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT, Reason.NOFOLLOW, Reason.RENDER_PACE, Reason.HOST_PARKED,
-    Reason.FOREIGN_ENTRY, Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.POISON,
-    Reason.HUB_UNPROVEN, Reason.PAUSED,
+    Reason.FOREIGN_ENTRY, Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES,
+    Reason.POISON, Reason.HUB_UNPROVEN, Reason.PAUSED,
     Reason.HOST_LIMIT, Reason.CRAWL_LIMIT, Reason.RENDER_TIMEOUT, Reason.RENDER_FAILED, Reason.LOST,
 }  # fmt: skip
 
