@@ -133,6 +133,7 @@ def hosts_of(
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if began.clean is None else began.at + ip_pause,
         domain_of=bounded_domain,
+        places=settings.getint("FRONTIER_MAX_IN_FLIGHT"),
     )
     bounds = HostBounds(
         delay_seconds(preset_of(settings), ()),

@@ -45,7 +45,7 @@ from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 
 # Stages of hosts that are about to be asked.
-_ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND)
+_ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND, Stage.ASIDE)
 
 
 def _not_learned(pages: Iterable[tuple[Address, float]], now: float) -> int:

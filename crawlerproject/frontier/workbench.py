@@ -2,7 +2,8 @@
 
 Pure: no clock, no network, no store. A host with work is always in exactly one place: waiting for its
 own moment (in the heap), waiting for another port of its name (in that name's line), waiting at its address
-(in that address's line), being looked up or waiting for that (``domains``), or in flight. An address serves one
+(in that address's line), being looked up or waiting for that (``domains``), aside while places in flight are short and
+its domain has its share of them, or in flight. An address serves one
 request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench, WWW 2014: an address is ready when
 it and its first host are). The ports of one name are hosts of their own with one clock: one of them has the turn.
 """
@@ -15,7 +16,8 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from crawlerproject.frontier.hosts.domain_turns import DomainTurns
-from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
+from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, LONG_SECONDS, IpClocks
+from crawlerproject.frontier.hosts.places import SLOW, Places
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
@@ -31,14 +33,15 @@ class Stage(IntEnum):
     IN_LINE = 3  # its own clock is free, its address's is not
     IN_FLIGHT = 4
     BEHIND = 5  # its name is to be looked up, after others of its domain
+    ASIDE = 6  # free, but its domain has as many requests in flight as places are left
 
 
 class HostClock:
     """One host's place in time. Epoch seconds throughout."""
 
     __slots__ = (
-        "address", "address_until", "delay_seconds", "domain", "embeds", "name", "next_free", "ports", "rendering",
-        "serial", "stage", "work",
+        "address", "address_until", "asked_at", "delay_seconds", "domain", "embeds", "name", "next_free", "payer",
+        "ports", "rendering", "serial", "stage", "took_seconds", "wants_address_since", "work",
     )  # fmt: skip
 
     def __init__(self, name: str, next_free: float = 0.0, delay_seconds: float = 0.0) -> None:
@@ -51,7 +54,11 @@ class HostClock:
         self.serial = 0  # of its entry in the heap; any other entry is stale
         self.address = ""
         self.address_until = 0.0
+        self.wants_address_since = 0.0  # in vain so far
         self.domain = ""  # the registered one, known from the first look-up on
+        self.payer = ""  # of its last turn: the domain that has the place in flight
+        self.asked_at = 0.0  # when that began
+        self.took_seconds = 0.0  # how long its turns take: what is quick is believed by and by
         self.embeds = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
         self.rendering = False  # a page of its is in the browser: not to be forgotten meanwhile
 
@@ -129,6 +136,10 @@ class PortsClock(Generic[H]):
                 self.waiting.push(other, other.next_free)
 
 
+def _own_domain(host: HostClock) -> str:
+    return host.domain or host.name
+
+
 class Turn(NamedTuple, Generic[H]):
     """A host that may act now: fetch from ``address``, or look its name up when that is empty."""
 
@@ -146,16 +157,22 @@ class Workbench(Generic[H]):
         ip_pause_seconds: float = 0.5,
         ips_free_from: float = 0.0,
         domain_of: Callable[[str], str] | None = None,
+        places: int = 0,
     ) -> None:
-        """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free."""
+        """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free.
+
+        ``places`` in flight are shared by domains; 0: there is no end of them.
+        """
         self.hosts: dict[str, H] = {}
         self.names: dict[str, PortsClock[H]] = {}  # by host name: those of which other ports are known
         self.in_flight = 0
         self.waiting: TimerHeap[H] = TimerHeap()  # for their own moments
         # Addresses wait in a heap of their own: behind hosts that are long overdue they would neither be served nor
         # forgotten. What an earlier process asked of one is unknown: after a start every address rests once.
-        self.ips: IpClocks[H] = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from)
+        self.ips: IpClocks[H] = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from, domain_of)
         self._domains: DomainTurns[H] | None = DomainTurns(domain_of) if domain_of is not None else None
+        self.places: Places[H] = Places(places)
+        self.payer_of: Callable[[H], str] = _own_domain
         self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
 
     def add(self, host: H) -> None:
@@ -176,9 +193,9 @@ class Workbench(Generic[H]):
         for _ in range(_LOOKED_THROUGH):
             turn = None
             if ips.waiting.due(now):
-                if (host := ips.serve()) is not None:
+                if (host := ips.serve(now)) is not None:
                     self._step_on(host)
-                    turn = self._start(host)
+                    turn = self._start(host, now)
             elif not waiting.due(now):
                 return None
             elif (host := waiting.pop()) is not None:
@@ -234,7 +251,11 @@ class Workbench(Generic[H]):
     def release(self, host: H, now: float, next_free: float, *, work: bool, ip_free: float | None = None) -> None:
         """A turn is over. ``ip_free``: when its address may be asked again; None: nothing was sent, so at once."""
         self.in_flight -= 1
+        host.took_seconds = max(now - host.asked_at, host.took_seconds / 2)
         self.ips.ended(host.address, ip_free, now)
+        for other in self.places.leave(host.payer, self.in_flight):
+            other.stage = Stage.WAITING
+            self.waiting.push(other, other.next_free)
         self.wait(host, next_free, work=work)
 
     def drop(self, host: H) -> None:
@@ -248,6 +269,8 @@ class Workbench(Generic[H]):
             self._step_on(host)
         elif host.stage == Stage.BEHIND and self._domains is not None:
             self._domains.forget(host)
+        elif host.stage == Stage.ASIDE:
+            self.places.forget(host.payer, host)
         host.stage = Stage.IDLE
         self._leave(host)
 
@@ -265,6 +288,12 @@ class Workbench(Generic[H]):
                 del self.hosts[host.name]
                 self._leave(host)
             return None
+        if self.places.short(self.in_flight):
+            host.payer = self._payer(host)
+            if not self.places.room(host.payer, self.in_flight):
+                host.stage = Stage.ASIDE
+                self.places.wait(host.payer, host)
+                return None
         if host.ports is not None and not host.ports.takes_turn(host, now):
             return None
         if not host.address or host.address_until <= now:
@@ -322,15 +351,25 @@ class Workbench(Generic[H]):
 
     def _line_up(self, host: H, now: float) -> Turn[H] | None:
         place = self.ips.line_up(host, now)
+        while self.ips.displaced:
+            other, back_at = self.ips.displaced.pop()
+            self._step_on(other)
+            self._come_back(other, back_at)
         if place is None:
-            return self._start(host)
+            return self._start(host, now)
         if place == IN_LINE:
             host.stage = Stage.IN_LINE
         else:
             self._come_back(host, place)
         return None
 
-    def _start(self, host: H) -> Turn[H]:
+    def _payer(self, host: H) -> str:
+        return SLOW if host.took_seconds > LONG_SECONDS else self.payer_of(host)
+
+    def _start(self, host: H, now: float) -> Turn[H]:
         host.stage = Stage.IN_FLIGHT
+        host.asked_at = now
         self.in_flight += 1
+        payer = host.payer = self._payer(host)
+        self.places.take(payer)
         return Turn(host, host.address)

@@ -19,6 +19,7 @@ from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime import send_window
 from crawlerproject.runtime.loop_budget import LoopBudget
+from crawlerproject.stores.protocols import FLAG_SEED
 from tests.crawl.sessions import HOST, Bench, requests_of
 
 HOSTS = [f"http://h{number}.test/" for number in range(4)]
@@ -76,7 +77,7 @@ class Out(Bench):
         super().__init__(folder, FRONTIER_MAX_IN_FLIGHT=3)
         self.engine, self.resolver, self.under_way = Engine(), Resolver(), UnderWay()
         self.unread = SimpleNamespace(waiting=0)
-        self.add(*HOSTS)
+        self.add(*HOSTS, flags=FLAG_SEED)
         self.dispatch = self.made()
 
     def made(self) -> LeaseDispatch:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
 from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.ip_clocks import LONGEST_APART_SECONDS
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
@@ -319,9 +320,12 @@ class Schedule:
                 assert wake <= host.next_free + ROUNDING
                 self.reason_to_wait(host)
             elif host.stage == Stage.IN_LINE and host.address not in busy:
-                # Its address rests, at most its pause; after a start all addresses rest as long.
+                # Its address rests, at most its pause; after a start all addresses rest as long. Or its own requests
+                # kept others waiting there, to which it gives way.
                 assert wake is not None
-                assert wake <= now + IP_PAUSE + 0.01
+                gives_way_until = self.bench.frontier.workbench.ips.gives_way_until(host)
+                assert gives_way_until <= now + LONGEST_APART_SECONDS + 0.01
+                assert wake <= max(now + IP_PAUSE, gives_way_until) + 0.01
 
     def nothing_is_miscounted(self) -> None:
         """What waits is what the frontier says, and what is on disk is due at its moment and nowhere else."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ABOUT_TO = {
     Stage.LOOKED_UP: "looked_up",
     Stage.BEHIND: "looked_up",
+    Stage.ASIDE: "in_line",
     Stage.IN_LINE: "in_line",
     Stage.IN_FLIGHT: "in_flight",
 }

@@ -1,9 +1,14 @@
-"""IP addresses: each serves one request at a time and rests between two; hosts stand in line at theirs."""
+"""IP addresses: each serves one request at a time and rests between two; hosts stand in line at theirs.
+
+In a line the registered domains take turns, however many hosts each has. Those whose requests hold the address for long
+(slow sites) hold it for a sixteenth of the time together, as long as they keep others waiting. A host that is alone at
+its address meets nothing of this.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
@@ -19,25 +24,98 @@ BEHIND_PROXY = "behind-proxy:"
 _WITHOUT_CLOCK = (UNRESOLVED, BEHIND_PROXY)
 # How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
 _LEAST_PAUSE_SECONDS = 0.01
+# A request that took longer is long (ours: at the default pace of five seconds one that waits for it gets 90 %).
+LONG_SECONDS = 1.0
+# After a long one that kept a quick domain waiting no other begins for so many times as long: a sixteenth of
+# the time is theirs, so that a site that would be asked all the time gets 90 % of that (ours).
+_LONG_APART = 15
+LONGEST_APART_SECONDS = 600.0
+"""No longer than this: a request that hangs until FETCH_TIMEOUT_SECONDS, twice over."""
+# Of the places in a line those of domains with long requests.
+_LONG_PLACES = LINE // 4
 
 
 class Placed(Protocol):
     """What matters of a host here."""
 
+    name: str
     address: str
+    wants_address_since: float  # 0: it has its turn there, or none yet
 
 
 H = TypeVar("H", bound=Placed)
 
 
+class _Line(Generic[H]):
+    """Hosts that wait for one address, by domain, and what is known of the domains there."""
+
+    __slots__ = ("domains", "long_back_at", "long_from", "standing", "used")
+
+    def __init__(self) -> None:
+        self.domains: OrderedDict[str, deque[H]] = OrderedDict()  # of which hosts wait, the next to be served first
+        self.standing = 0  # hosts in all of them
+        self.used: dict[str, float] = {}  # seconds, by domains whose requests take long
+        self.long_from = 0.0  # none of theirs begins before
+        self.long_back_at = 0.0  # when the last of them comes back that found no place
+
+    def add(self, domain: str, host: H) -> None:
+        self.domains.setdefault(domain, deque()).append(host)
+        self.standing += 1
+
+    def next(self, now: float) -> str | None:
+        """The domain whose turn it is: a quick one, unless it is the turn of a slow one; None for none."""
+        used, late = self.used, self.long_from <= now
+        if not used:
+            return next(iter(self.domains), None)
+        slow = [domain for domain in self.domains if domain in used]
+        if slow and late:
+            return min(slow, key=used.__getitem__)
+        return next((domain for domain in self.domains if domain not in used), None)
+
+    def pop(self, domain: str, *, last: bool = False) -> H:
+        """The first (or last) host of the domain, which goes behind the others."""
+        hosts = self.domains.pop(domain)
+        host = hosts.pop() if last else hosts.popleft()
+        if hosts:
+            self.domains[domain] = hosts
+        self.standing -= 1
+        return host
+
+    def held(self, domain: str, seconds: float, now: float) -> None:
+        """A request of the domain has ended that took so long."""
+        used = self.used
+        if seconds <= LONG_SECONDS:
+            if domain in used:  # believed by and by: one quick answer does not make up for a long one
+                used[domain] /= 2
+                if used[domain] < LONG_SECONDS:
+                    del used[domain]
+            return
+        used[domain] = used.get(domain, max(used.values(), default=0.0)) + seconds
+        if any(other not in used for other in self.domains):
+            self.long_from = now + min(_LONG_APART * seconds, LONGEST_APART_SECONDS)
+
+    def least_entitled(self, among: Iterable[str], host: H, domain: str) -> str | None:
+        """The domain whose last host gives its place to ``host``; None: each is more entitled to it.
+
+        That is a host of the domain with the most, else the one that has waited for the shortest time.
+        """
+        hosts = self.domains
+        most = max(among, key=lambda each: (len(hosts[each]), hosts[each][-1].wants_address_since))
+        own = len(hosts.get(domain, ())) + 1
+        later = hosts[most][-1].wants_address_since > host.wants_address_since
+        return most if len(hosts[most]) > own or (len(hosts[most]) == own and later) else None
+
+
 class _IpClock(Generic[H]):
-    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial")
+    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial", "since", "turn")
 
     def __init__(self, name: str, next_free: float) -> None:
         self.name = name
         self.next_free = next_free
         self.busy = False
-        self.line: deque[H] | None = None  # nearly always: 600 bytes less, and a thing less for the collector to walk
+        self.turn: H | None = None  # the last that had one, ...
+        self.since = 0.0  # ... from this moment on
+        self.line: _Line[H] | None = None  # nearly always: less memory, and a thing less for the collector to walk
         self.serial = 0
         self.back_at = 0.0  # when the last of those comes back that found no place in the line
 
@@ -45,15 +123,20 @@ class _IpClock(Generic[H]):
 class IpClocks(Generic[H]):
     """Only of addresses that are busy, rest or have a line. Moments are epoch seconds."""
 
-    def __init__(self, pause_seconds: float | None, free_from: float) -> None:
+    def __init__(
+        self, pause_seconds: float | None, free_from: float, domain_of: Callable[[str], str] | None = None
+    ) -> None:
         """``pause_seconds`` between two requests to an address; None: addresses have no clock.
 
-        What an earlier process asked of an address is unknown: each is free from ``free_from`` on.
+        What an earlier process asked of an address is unknown: each is free from ``free_from`` on. ``domain_of`` gives
+        the registered domain of a host key; None: every host is one of its own.
         """
         self.pause_seconds = pause_seconds
         self._free_from = free_from
+        self._domain_of = domain_of or str
         self._clocks: dict[str, _IpClock[H]] = {}
         self.waiting: TimerHeap[_IpClock[H]] = TimerHeap()
+        self.displaced: list[tuple[H, float]] = []  # hosts that lost their place in a line, and when they come back
 
     def least_busy(self, addresses: Sequence[str], current: str, now: float) -> str:
         """The address with the fewest hosts in its line, then the one that is free first; ``current`` when equal."""
@@ -62,46 +145,88 @@ class IpClocks(Generic[H]):
             ip = self._clocks.get(address)
             if ip is None:
                 return 0, now, address != current
-            return len(ip.line or ()) + ip.busy, max(ip.next_free, now), address != current
+            standing = 0 if ip.line is None else ip.line.standing
+            return standing + ip.busy, max(ip.next_free, now), address != current
 
         return min(addresses, key=load) if len(addresses) > 1 else addresses[0]
 
     def line_up(self, host: H, now: float) -> float | None:
         """None: the host's address is free, and busy from now on. ``IN_LINE``: the host stands there.
 
-        Any other moment: the line is full, the host comes back then.
+        Any other moment: there is no place in the line, the host comes back then.
         """
         if self.pause_seconds is None or host.address.startswith(_WITHOUT_CLOCK):
             return None
         ip = self._clocks.get(host.address)
         if ip is None:
             ip = self._clocks[host.address] = _IpClock(host.address, self._free_from)
-        if ip.line is not None and len(ip.line) >= LINE:
-            # No sooner than the address could serve them, and before its line is empty.
-            pause = max(self.pause_seconds, _LEAST_PAUSE_SECONDS)
-            ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
-            return ip.back_at
-        if ip.busy or ip.next_free > now or ip.line:
-            if ip.line is None:
-                ip.line = deque()
-            ip.line.append(host)
-            if not ip.busy and not ip.serial:
-                self.waiting.push(ip, ip.next_free)
-            return IN_LINE
-        ip.busy = True
-        ip.serial = 0
+        if ip.busy or ip.next_free > now or ip.line is not None:
+            return self._wait(ip, host, now)
+        self._begin(ip, host, now)
         return None
 
-    def serve(self) -> H | None:
-        """The first host in the line of the first address that is due; its address is busy from now on."""
+    def _wait(self, ip: _IpClock[H], host: H, now: float) -> float | None:
+        """As ``line_up``, where another host is or was."""
+        line = ip.line
+        if line is None:
+            line = ip.line = _Line()
+        domain = self._domain_of(host.name)
+        slow = domain in line.used
+        if not (ip.busy or ip.next_free > now or line.next(now)) and not (slow and line.long_from > now):
+            self._begin(ip, host, now)
+            return None
+        host.wants_address_since = host.wants_address_since or now
+        among = [each for each in line.domains if each in line.used] if slow else list(line.domains)
+        if (slow and sum(len(line.domains[each]) for each in among) >= _LONG_PLACES) or line.standing >= LINE:
+            other = line.least_entitled(among, host, domain) if among else None
+            if other is None:
+                return self._back(ip, slow, now)
+            self.displaced.append((line.pop(other, last=True), self._back(ip, slow, now)))
+        line.add(domain, host)
+        if not ip.busy and (not ip.serial or (line.used and not slow)):
+            self._wake(ip, now)
+        return IN_LINE
+
+    def _back(self, ip: _IpClock[H], slow: bool, now: float) -> float:
+        """When a host comes back that has no place: no sooner than it could be served, before the line is empty."""
+        if slow and (line := ip.line) is not None:
+            line.long_back_at = max(line.long_back_at, line.long_from, now + BACK_AFTER_SECONDS) + LONG_SECONDS
+            return line.long_back_at
+        pause = max(self.pause_seconds or 0.0, _LEAST_PAUSE_SECONDS)
+        ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
+        return ip.back_at
+
+    def _begin(self, ip: _IpClock[H], host: H, now: float) -> None:
+        ip.busy = True
+        ip.serial = 0
+        ip.turn, ip.since = host, now
+        host.wants_address_since = 0.0
+
+    def _wake(self, ip: _IpClock[H], now: float) -> None:
+        """Look at an address again when its line may be served, or to forget it."""
+        line, at = ip.line, max(ip.next_free, now)
+        if line is not None and line.used and not line.next(at):
+            at = max(at, line.long_from)
+        self.waiting.push(ip, at)
+
+    def serve(self, now: float) -> H | None:
+        """The host whose turn it is at the first address that is due; its address is busy from now on."""
         ip = self.waiting.pop()
         if ip is None:
             return None
-        if not ip.line:
+        line = ip.line
+        if line is None:
             del self._clocks[ip.name]
             return None
-        ip.busy = True
-        return ip.line.popleft()
+        if (domain := line.next(now)) is None:
+            if line.domains or line.long_from > now:
+                self._wake(ip, now)
+            else:
+                del self._clocks[ip.name]
+            return None
+        host = line.pop(domain)
+        self._begin(ip, host, now)
+        return host
 
     def ended(self, address: str, next_free: float | None, now: float) -> None:
         """A turn at the address is over; None: nothing was sent, so it is as free as it was before."""
@@ -109,10 +234,26 @@ class IpClocks(Generic[H]):
             ip.busy = False
             if next_free is not None:
                 ip.next_free = next_free
-            self.waiting.push(ip, ip.next_free if next_free is not None else max(now, ip.next_free))
+            if ip.line is None:
+                self.waiting.push(ip, next_free if next_free is not None else max(now, ip.next_free))
+                return
+            if next_free is not None and ip.turn is not None:
+                ip.line.held(self._domain_of(ip.turn.name), now - ip.since, now)
+            self._wake(ip, now)
+
+    def gives_way_until(self, host: H) -> float:
+        """From when on the host may be asked though its domain's requests kept others waiting at its address."""
+        ip = self._clocks.get(host.address)
+        line = ip.line if ip is not None else None
+        return line.long_from if line is not None and self._domain_of(host.name) in line.used else 0.0
 
     def leave(self, host: H) -> None:
         """A host that stands in line does so no more."""
         line = self._clocks[host.address].line
         assert line is not None
-        line.remove(host)
+        domain = self._domain_of(host.name)
+        hosts = line.domains[domain]
+        hosts.remove(host)
+        line.standing -= 1
+        if not hosts:
+            del line.domains[domain]

@@ -13,6 +13,7 @@ from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.traps.named_hosts import NamedHosts
+from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FrontierStore
 
@@ -78,12 +79,19 @@ class NamesToResolve(HostFacts[NamedHosts]):
 
     def namer(self, host: Host) -> str:
         """The domain that named a host of which nothing is known yet; "" for any other, and for its own domain."""
-        if host.fetched or host.address:
-            return ""
+        return "" if host.fetched or host.address else self._first_named_by(host)
+
+    def _first_named_by(self, host: Host) -> str:
         if host.named_by is None:
             row = next(iter(self._hosts.head(host.name, 1)), None)
             host.named_by = "" if row is None else row_named_by(row)
         return host.named_by
+
+    def payer(self, host: Host) -> str:
+        """The domain that pays for a request: its own, or, until it has answered, that which named it."""
+        if host.fetched:
+            return host.domain or bounded_domain(host.name)
+        return self._first_named_by(host) or host.domain or bounded_domain(host.name)
 
     def looked_up(self, host: Host, *, found: bool) -> None:
         """A host that ``namer`` was asked about has an address, or has none."""

@@ -60,6 +60,7 @@ class HostTable:
         self.dirty, self.copies = self.known.dirty, self.known.copies
         self.ports = PortsOfNames(self.known, bounds.max_ports)
         self.names = NamesToResolve(store, ownership)
+        workbench.payer_of = self.names.payer
         self.holds = Holds() if holds is None else holds
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
