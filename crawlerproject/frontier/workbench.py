@@ -219,6 +219,8 @@ class Workbench(Generic[H]):
     def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
         pause = self.ips.pause_seconds
+        host.took_seconds = max(now - host.asked_at, host.took_seconds / 2)
+        self.ips.took(host, now - host.asked_at, now)
         self.release(host, now, next_free, work=work, ip_free=None if pause is None else now + pause)
 
     def wait(self, host: H, next_free: float, *, work: bool) -> None:
@@ -251,7 +253,6 @@ class Workbench(Generic[H]):
     def release(self, host: H, now: float, next_free: float, *, work: bool, ip_free: float | None = None) -> None:
         """A turn is over. ``ip_free``: when its address may be asked again; None: nothing was sent, so at once."""
         self.in_flight -= 1
-        host.took_seconds = max(now - host.asked_at, host.took_seconds / 2)
         self.ips.ended(host.address, ip_free, now)
         for other in self.places.leave(host.payer, self.in_flight):
             other.stage = Stage.WAITING

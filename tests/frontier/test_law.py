@@ -535,7 +535,7 @@ def test_the_law_can_be_broken(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr("crawlerproject.frontier.hosts.name_ports.PortsOfNames.share", lambda self, host: None)
     else:
         monkeypatch.setattr(
-            "crawlerproject.frontier.workbench.Workbench._line_up", lambda self, host, now: self._start(host)
+            "crawlerproject.frontier.workbench.Workbench._line_up", lambda self, host, now: self._start(host, now)
         )
 
     with pytest.raises(AssertionError, match=r"too soon|in flight"):

@@ -107,14 +107,12 @@ class _Line(Generic[H]):
 
 
 class _IpClock(Generic[H]):
-    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial", "since", "turn")
+    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial")
 
     def __init__(self, name: str, next_free: float) -> None:
         self.name = name
         self.next_free = next_free
         self.busy = False
-        self.turn: H | None = None  # the last that had one, ...
-        self.since = 0.0  # ... from this moment on
         self.line: _Line[H] | None = None  # nearly always: less memory, and a thing less for the collector to walk
         self.serial = 0
         self.back_at = 0.0  # when the last of those comes back that found no place in the line
@@ -162,7 +160,7 @@ class IpClocks(Generic[H]):
             ip = self._clocks[host.address] = _IpClock(host.address, self._free_from)
         if ip.busy or ip.next_free > now or ip.line is not None:
             return self._wait(ip, host, now)
-        self._begin(ip, host, now)
+        self._begin(ip, host)
         return None
 
     def _wait(self, ip: _IpClock[H], host: H, now: float) -> float | None:
@@ -173,7 +171,7 @@ class IpClocks(Generic[H]):
         domain = self._domain_of(host.name)
         slow = domain in line.used
         if not (ip.busy or ip.next_free > now or line.next(now)) and not (slow and line.long_from > now):
-            self._begin(ip, host, now)
+            self._begin(ip, host)
             return None
         host.wants_address_since = host.wants_address_since or now
         among = [each for each in line.domains if each in line.used] if slow else list(line.domains)
@@ -196,10 +194,9 @@ class IpClocks(Generic[H]):
         ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
         return ip.back_at
 
-    def _begin(self, ip: _IpClock[H], host: H, now: float) -> None:
+    def _begin(self, ip: _IpClock[H], host: H) -> None:
         ip.busy = True
         ip.serial = 0
-        ip.turn, ip.since = host, now
         host.wants_address_since = 0.0
 
     def _wake(self, ip: _IpClock[H], now: float) -> None:
@@ -225,7 +222,7 @@ class IpClocks(Generic[H]):
                 del self._clocks[ip.name]
             return None
         host = line.pop(domain)
-        self._begin(ip, host, now)
+        self._begin(ip, host)
         return host
 
     def ended(self, address: str, next_free: float | None, now: float) -> None:
@@ -237,9 +234,12 @@ class IpClocks(Generic[H]):
             if ip.line is None:
                 self.waiting.push(ip, next_free if next_free is not None else max(now, ip.next_free))
                 return
-            if next_free is not None and ip.turn is not None:
-                ip.line.held(self._domain_of(ip.turn.name), now - ip.since, now)
             self._wake(ip, now)
+
+    def took(self, host: H, seconds: float, now: float) -> None:
+        """A request of the host has ended that took so long: what is known where others wait, or did of late."""
+        if (ip := self._clocks.get(host.address)) is not None and ip.line is not None:
+            ip.line.held(self._domain_of(host.name), seconds, now)
 
     def gives_way_until(self, host: H) -> float:
         """From when on the host may be asked though its domain's requests kept others waiting at its address."""

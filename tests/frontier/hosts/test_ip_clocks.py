@@ -98,13 +98,19 @@ def _domain(name: str) -> str:
     return name.partition(".")[2]
 
 
+def ends(clocks: IpClocks[HostClock], name: str, now: float, seconds: float) -> None:
+    """A host's request ends that took so long."""
+    clocks.took(host(name), seconds, now)
+    clocks.ended(IP, now + 0.5, now)
+
+
 def clocks_with(*waiting: str, holder: str, seconds: float) -> IpClocks[HostClock]:
     """An address whose holder's request took so long while these waited; its next turn is at 100.5."""
     clocks: IpClocks[HostClock] = IpClocks(0.5, 0.0, _domain)
     assert clocks.line_up(host(holder), 100.0 - seconds) is None
     for name in waiting:
         assert clocks.line_up(host(name), 100.0 - seconds) == IN_LINE
-    clocks.ended(IP, 100.5, 100.0)
+    ends(clocks, holder, 100.0, seconds)
     return clocks
 
 
@@ -114,7 +120,7 @@ def served(clocks: IpClocks[HostClock], now: float) -> str:
     while found is None and clocks.waiting.due(now):
         found = clocks.serve(now)
     assert found is not None
-    clocks.ended(IP, now + 0.5, now)
+    ends(clocks, found.name, now, 0.0)
     return found.name
 
 
@@ -130,7 +136,7 @@ def test_who_held_the_address_for_long_gives_way_for_many_times_as_long() -> Non
     clocks = clocks_with("h1.slow", "www.shop", holder="h0.slow", seconds=10.0)
     assert served(clocks, 100.5) == "www.shop"
     assert clocks.line_up(host("www.shop"), 106.0) is None, "nothing of a slow domain is under way"
-    clocks.ended(IP, 106.6, 106.1)
+    ends(clocks, "www.shop", 106.1, 0.1)
     assert clocks.waiting.wake_at() == 100.0 + 15 * 10.0
     assert clocks.line_up(host("h2.slow"), 110.0) == IN_LINE
     assert served(clocks, 250.0) == "h1.slow"
@@ -145,7 +151,7 @@ def test_a_slow_site_that_is_alone_or_among_slow_ones_waits_for_none() -> None:
     late = clocks.serve(100.5)
     assert late is not None
     clocks.line_up(host("www.slow"), 260.0)
-    clocks.ended(IP, 261.0, 260.5)
+    ends(clocks, "www.late", 260.5, 160.0)
     assert served(clocks, 261.0) == "www.slow", "it kept a slow one waiting, that is all"
 
 
@@ -157,7 +163,7 @@ def test_quick_answers_make_up_for_a_long_one_by_and_by() -> None:
         assert clocks.gives_way_until(host("www.slow")) == 250.0
         assert clocks.line_up(host("www.slow"), 300.0 + 2 * turn) is None
         clocks.line_up(host("www.shop"), 300.0 + 2 * turn)
-        clocks.ended(IP, 300.6 + 2 * turn, 300.1 + 2 * turn)
+        ends(clocks, "www.slow", 300.1 + 2 * turn, 0.1)
         assert served(clocks, 300.6 + 2 * turn) == "www.shop"
     assert clocks.gives_way_until(host("www.slow")) == 0.0
 
