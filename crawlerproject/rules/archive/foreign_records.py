@@ -51,7 +51,7 @@ def plain_records(file: Readable) -> Iterator[Member | Flaw]:
     from warcio.archiveiterator import ArchiveIterator  # few archives are of such shapes
 
     class Records(ArchiveIterator):  # type: ignore[misc]  # warcio has no types
-        INC_RECORD = ""  # it would print what stands there; we count ``err_count``
+        INC_RECORD = ""  # it would print what stands between records, and goes on behind it
 
     start, found = file.tell(), None
     source = Records(file, no_record_parse=True)
@@ -82,10 +82,7 @@ def _member(source: ArchiveIterator, record: Any) -> Member | Flaw:
     block = b"".join(parts)
     if len(block) != record.length:
         return Flaw(offset, f"torn record: {len(block)} bytes of {record.length}")
-    length = source.get_record_length()
-    if source.err_count:
-        return Flaw(offset, f"record of {record.length} bytes that is not followed by a line break")
-    return Member(offset, length, fields, block)
+    return Member(offset, source.get_record_length(), fields, block)
 
 
 def _of_warc(record: Any) -> Fields | None:
