@@ -19,6 +19,7 @@ from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.priority import by_rank, of_later_list, of_stranger
+from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.stores.protocols import (
     APART,
     FLAG_HUB,
@@ -314,6 +315,7 @@ class Admission:
     def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
         scope, seeds = self._gates.scope, [item for item in new if item.flags & FLAG_SEED]
+        seeds = [item for item in seeds if not (item.via and comes_back(item.via, item.address.url))]
         if not seeds:
             return []
         ruled = [item for item in seeds if item.via and scope.governs(host_key(item.via))]

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -243,3 +244,27 @@ def test_a_connection_that_is_gone_loses_no_page(crawled: tuple[Arena, dict[str,
 def test_the_innocent_host_is_undisturbed(crawled: tuple[Arena, dict[str, Site]]) -> None:
     """At its pace."""
     crawled[0].assert_undisturbed(pace_seconds=PACE_SECONDS, least=60, during="fifteen ordinary sites")
+
+
+def test_the_login_of_a_seed_is_no_part_of_the_crawl(tmp_path: Path) -> None:
+    """With ``scope=domain`` its site is not taken in; that of a seed that has moved is."""
+    with arena(tmp_path) as web:
+        own = Site(web)
+
+        def closed(asked: Asked) -> bytes | None:
+            here = web.url("closed.test").replace("/", "%2F").replace(":", "%3A")
+            return None if _is_robots(asked) else moved(web.url("sso.example", f"/?next={here}"))
+
+        def sso(asked: Asked) -> bytes | None:
+            return None if _is_robots(asked) else own.show(asked.path.partition("?")[0])
+
+        seeds = [web.site("closed.test", closed)]
+        seeds += [web.site("old.test", lambda asked: None if _is_robots(asked) else moved(web.url("new.example")))]
+        web.site("sso.example", sso)
+        web.site("new.example", lambda asked: None if _is_robots(asked) else Site(web).show(asked.path))
+
+        web.crawl(*seeds, settings=SETTINGS, scope="domain")
+
+        assert len(web.paths("new.example")) == 1 + ITEMS
+        asked = len(web.paths("sso.example"))
+        pays("a seed behind a login elsewhere", "the login's site", asked, "requests", at_most=1)

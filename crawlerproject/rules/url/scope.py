@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol, get_args
+from urllib.parse import unquote
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.globs import Glob, first_match
@@ -21,6 +23,11 @@ DEFAULT_MAX_URL_LENGTH = 2000
 _KEPT = 65_536
 # Seeds whose patterns keep a URL out that ``why`` names.
 _NAMED = 3
+
+
+# Hosts of addresses within a query, and SAML's request, which says in its own way where the visitor came from.
+_NAMED_HOST = re.compile(r"://([^/?#&:\s]{1,253})")
+_SAML = "samlrequest="
 
 
 class ScopedUrl(Protocol):
@@ -43,6 +50,18 @@ def registered_domain(host: str) -> str:
     if name.startswith("["):
         return name
     return domain_of(name, private=True).registered or name
+
+
+def comes_back(url: str, target: str) -> bool:
+    """Whether a redirect from ``url`` is no move: it goes to a login, a consent or the like that is to send us back.
+
+    Such a target names in its query an address of the domain that it was reached from, or carries a SAML request.
+    """
+    query = unquote(unquote(target.partition("?")[2])).lower()
+    if query.startswith(_SAML) or f"&{_SAML}" in query:
+        return True
+    home = registered_domain(host_key(url))
+    return any(registered_domain(name) == home for name in _NAMED_HOST.findall(query))
 
 
 def is_public_suffix(name: str) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.scope import Scope, registered_domain
+from crawlerproject.rules.url.scope import Scope, comes_back, registered_domain
 from crawlerproject.rules.url.urls import parse
 
 
@@ -83,3 +83,21 @@ def test_a_seeds_new_home_widens_the_scope() -> None:
     assert not domains.widen("www.example.com")
     assert domains.widen("example.org")
     assert not Scope("any").widen("example.org")
+
+
+@pytest.mark.parametrize(
+    ("target", "back"),
+    [
+        ("https://login.sso.example/authorize?client_id=7&redirect_uri=https%3A%2F%2Fwww.home.example%2Fback", True),
+        ("https://consent.example/?continue=http://news.home.example:8080/a?b=c", True),
+        ("https://consent.example/?u=https%253A%252F%252Fhome.example", True),  # escaped twice
+        ("https://idp.example/sso?SAMLRequest=fZJNT8MwDIbv&RelayState=x", True),
+        ("https://www.home.example/", False),
+        ("https://new.example/?utm_source=home.example", False),  # a new name, and whence
+        ("https://new.example/home.example?from=https://other.example/", False),
+        ("https://new.example/", False),
+    ],
+)
+def test_a_login_that_sends_back_is_no_move(target: str, back: bool) -> None:
+    """It names an address of the domain that it was reached from; a site that has moved does not."""
+    assert comes_back("https://home.example/page", target) is back
