@@ -189,7 +189,7 @@ class Admission:
 
     def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         recent = self._recent
-        found = [item.as_own() if item.flags & FLAG_STRANGER and item.is_own_front else item for item in found]
+        found = [item.owned() if item.flags & FLAG_STRANGER else item for item in found]
         if self._hosts.names.later:
             self._bring_forward(found, now)
         fresh = [item for item in found if item.address.key not in recent]

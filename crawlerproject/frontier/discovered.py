@@ -55,13 +55,10 @@ class DiscoveredUrl(NamedTuple):
             return inventor(address.host, via, self.flags, self.note)
         return _domain_of(via) if via and address.is_front and strangers(host_key(via), address.host) else ""
 
-    @property
-    def is_own_front(self) -> bool:
-        """Whether it is its host's front page: the host's own, whichever page names it."""
-        return self.address.is_front and not self.flags & (FLAG_REQUISITE | FLAG_SITEMAP)
-
-    def as_own(self) -> DiscoveredUrl:
-        """The same as the host's own, not charged to who named it."""
+    def owned(self) -> DiscoveredUrl:
+        """The same; a host's front page is the host's own, whichever page names it."""
+        if self.flags & (FLAG_STRANGER | FLAG_REQUISITE | FLAG_SITEMAP) != FLAG_STRANGER or not self.address.is_front:
+            return self
         return self._replace(flags=self.flags & ~FLAG_STRANGER, note="")
 
     def behind(self) -> DiscoveredUrl:

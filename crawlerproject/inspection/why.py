@@ -459,9 +459,8 @@ def _found(address: Address, depth: int, via: Via | None) -> DiscoveredUrl:
     """The URL as it would be found on a page."""
     if via is None:
         return DiscoveredUrl(address, depth, "L", "", 0)
-    return DiscoveredUrl(
-        address, depth, "L", via.url, 0, FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0
-    )
+    flags = FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0
+    return DiscoveredUrl(address, depth, "L", via.url, 0, flags).owned()
 
 
 _SYNTAX: dict[Reason, str] = {

@@ -305,7 +305,7 @@ class Replay:
             return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
         flags = FLAG_STRANGER if via and strangers(address.host, host_key(via)) else 0
         flags |= FLAG_REQUISITE if embedded else 0
-        return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags), [])
+        return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags).owned(), [])
 
     def _queued(self, found: DiscoveredUrl, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
         """Queue a page past the gates, which admitted it the first time."""

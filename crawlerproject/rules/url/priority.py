@@ -19,6 +19,7 @@ _DUPLICATE_STEP = 4 * _DEPTH_STEP
 # Page requisites, with REQUISITES_PRIORITY=among: before the links of all pages, so that a page is whole before its
 # host's next one is asked for; with "after": behind all of them. No page has these numbers, which are odd.
 REQUISITES_AMONG, REQUISITES_AFTER = 3, 241
+_STRANGERS_REQUISITES_AFTER = 243
 _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 # What the host itself names comes first: within 20 links of a seed, on duplicates too, it stays below these (ours).
 _LATER_LISTS = 198  # sitemaps that the host has not earned yet
@@ -55,15 +56,14 @@ def of_stranger(found: int) -> int:
     return found if found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
 
 
-REQUISITE_PLACES = (REQUISITES_AMONG, _STRANGERS + 1, REQUISITES_AFTER)
+REQUISITE_PLACES = (REQUISITES_AMONG, _STRANGERS + 1, REQUISITES_AFTER, _STRANGERS_REQUISITES_AFTER)
 """All priorities that requisites have."""
 
 
 def of_requisite(*, among: bool, is_strangers: bool) -> int:
-    """The priority of a page requisite; of one that another registered domain names, behind the host's own pages."""
-    if among:
-        return REQUISITE_PLACES[is_strangers]
-    return REQUISITES_AFTER
+    """The priority of a page requisite; of one that another registered domain names, behind the host's own."""
+    among_places, after_places = REQUISITE_PLACES[:2], REQUISITE_PLACES[2:]
+    return (among_places if among else after_places)[is_strangers]
 
 
 def of_later_list(found: int) -> int:

@@ -66,7 +66,7 @@ PARTS = (
         ),
     ),
     Part(
-        "host", 5, "a host's state, a row of the frontier", ("frontier",), "frontier.hosts.host:_VERSION",
+        "host", 6, "a host's state, a row of the frontier", ("frontier",), "frontier.hosts.host:_VERSION",
         changes=(
             Change("1.1.0", "no last arrival", How.READ, _HOST,
                    "frontier/hosts/test_host.py::test_a_state_of_before_arrivals_were_kept"),
@@ -76,6 +76,8 @@ PARTS = (
                    "frontier/hosts/test_host.py::test_a_state_of_before_pages_were_counted"),
             Change("1.1.0", "a pause that never ends, of a Crawl-delay", How.READ, _HOST,
                    "frontier/hosts/test_host.py::test_a_pause_of_an_earlier_release_that_never_ends"),
+            Change("1.8.0", "no door for strangers, no host that is not there", How.READ, _HOST,
+                   "frontier/hosts/test_host.py::test_a_state_of_before_doors_were_kept"),
         ),
     ),
     Part(
@@ -88,7 +90,13 @@ PARTS = (
                    "frontier/learned/test_traps.py::test_a_port_that_an_older_version_knew_is_remembered"),
         ),
     ),
-    Part("strangers", 1, "links of strangers, a fact of the frontier", ("frontier",), "rules.traps.strangers:_FORMAT"),
+    Part(
+        "strangers", 2, "links of strangers, a fact of the frontier", ("frontier",), "rules.traps.strangers:_FORMAT",
+        changes=(
+            Change("1.8.0", "shares without ports", How.READ, "rules.traps.strangers:Strangers.unpack",
+                   "rules/traps/test_strangers.py::test_what_the_version_before_kept_is_read"),
+        ),
+    ),
     Part("requisites", 1, "what requisites a host names, a fact of the frontier", ("frontier",),
          "rules.traps.requisite_budgets:_FORMAT"),
     Part(

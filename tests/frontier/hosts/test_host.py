@@ -10,6 +10,8 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_state import host_state, pace_source
 from crawlerproject.inspection.host_table import host_row, outlook
+from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
+from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
 from crawlerproject.rules.readable import human_seconds, moment
 
@@ -65,6 +67,30 @@ def test_a_state_of_before_pages_were_counted() -> None:
 
     assert (now.pages, now.received_bytes, now.other_ports) == (7, 700, (81,))
     assert (before.pages, before.received_bytes, before.other_ports) == (9, 0, (81,))
+
+
+def test_a_state_of_before_doors_were_kept() -> None:
+    """Version 5 ends as one whose door is open."""
+    host = Host("a.example", 5.0)
+    host.other_ports = (81, 8080)
+    packed = host.pack()
+    host.door, host.absent = Door(3, 5_000.0, 4_000.0, True, "rate-limited"), True
+
+    now, before = Host.unpack("a.example", host.pack()), Host.unpack("a.example", b"\x05" + packed[1:])
+
+    assert (now.door, now.absent, now.other_ports) == (host.door, True, (81, 8080))
+    assert (before.door, before.absent, before.other_ports) == (OPEN_DOOR, False, (81, 8080))
+
+
+def test_a_door_is_closed_no_longer_than_a_rest_lasts() -> None:
+    """Its moments were stored under a clock that was set back since."""
+    host = Host("a.example", 5.0)
+    host.door = Door(3, 900_000.0, 890_000.0, True, "rate-limited")
+
+    assert host.bring_back(1_000.0, Longest(rest_seconds=3_600.0))
+
+    assert host.door == Door(3, 4_600.0, 1_000.0, True, "rate-limited")
+    assert not host.bring_back(1_000.0, Longest(rest_seconds=3_600.0))
 
 
 def test_an_uncommitted_robots_answer_is_not_stored() -> None:

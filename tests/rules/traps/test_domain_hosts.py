@@ -20,6 +20,18 @@ def test_round_trip() -> None:
     assert (back.hosts, back.pages, back.refused) == (12, 345, 2**40)
 
 
+def test_who_named_hosts_comes_back() -> None:
+    """What was stored before that was known is read as well; a dead host of its own domain's keeps its place."""
+    domain = DomainHosts(2, 3, 4)
+    old = domain.pack()
+    domain.take_up("evil.test")
+    domain.dead = 2
+    back = DomainHosts.unpack(domain.pack())
+
+    assert (back.hosts, back.dead, back.named, back.taken) == (3, 2, {"evil.test": 1}, 2)
+    assert DomainHosts.unpack(old).named == {}
+
+
 def test_the_domain_of_a_farm_below_an_unknown_suffix() -> None:
     """Names below a suffix that the list does not know count by their last two labels; others as registered."""
     assert bounded_domain("x1.y2.farm.test:8080") == "farm.test"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from crawlerproject.rules.traps.strangers import (
     FIRST_NAMED,
     OTHERS,
     Strangers,
+    may_take,
     stranger_key,
 )
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, HOST_FIRST_PAGES
@@ -89,3 +91,37 @@ def test_a_strangers_key_leads_back_to_the_pages(key: bytes) -> None:
     """And stays with its host."""
     assert stranger_key(stranger_key(key)) == key
     assert stranger_key(key)[:8] == key[:8]
+
+
+def test_what_the_version_before_kept_is_read() -> None:
+    """It counted no ports."""
+    strangers = Strangers()
+    strangers.admit("evil.test", 100)
+    strangers.take_port("evil.test")
+    packed = strangers.pack()
+    head = orjson.loads(packed[5 : 5 + int.from_bytes(packed[1:5], "little")])
+    shares = orjson.dumps([head[0][:5], [share[:6] for share in head[1]]])
+    before = b"\x01" + len(shares).to_bytes(4, "little") + shares + packed[5 + int.from_bytes(packed[1:5], "little") :]
+
+    back, old = Strangers.unpack(packed), Strangers.unpack(before)
+
+    assert (back.everyone.named, back.everyone.ports) == (1, 1)
+    assert (old.everyone.named, old.everyone.ports) == (1, 0)
+    assert back.may_take_port("evil.test", 2)
+    assert not back.may_take_port("evil.test", 1)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.booleans())), st.integers(0, 40))
+def test_no_domain_alone_takes_the_places_of_the_others(tries: list[tuple[str, bool]], most: int) -> None:
+    """Of those that are there one has half at most; dead ones come back, but never to who had them."""
+    named: dict[str, int] = {}
+    live: dict[str, int] = {}
+    for domain, there in tries:
+        if may_take(named, domain, most - sum(live.values())):
+            named[domain] = named.get(domain, 0) + 1
+            live[domain] = live.get(domain, 0) + there
+    assert sum(live.values()) <= most
+    assert all(had <= most for had in named.values())
+    first = next(iter(live), "")
+    if set(live) == {first}:
+        assert live[first] <= (most + 1) // 2
