@@ -51,6 +51,8 @@ class LeaseLost(StorageError):
 
 OPERATOR_ERROR, STORE_FORGOT = "operator_error", "store_forgot"
 """A crawl's ``finish_reason`` where an operator must mend something first."""
+NOTHING_FETCHED = "nothing_fetched"
+"""A crawl's ``finish_reason`` when it has ended by itself without one good answer."""
 EXIT_FORGOTTEN = 65
 """The exit status of a crawl that StoreForgot ends (sysexits.h: EX_DATAERR): a new start alone does not help."""
 

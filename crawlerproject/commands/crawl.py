@@ -31,6 +31,7 @@ from crawlerproject.crawl.start.preflight import (
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import (
     EXIT_FORGOTTEN,
+    NOTHING_FETCHED,
     OPERATOR_ERROR,
     STORE_FORGOT,
     OperatorError,
@@ -55,6 +56,8 @@ _EXIT_STOPPED_BY_ERRORS = 70
 _LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
 # A worker ended in good order since its supervisor died: the same command continues (sysexits.h: EX_TEMPFAIL).
 _EXIT_UNSUPERVISED = 75
+# A crawl that ended by itself had not one good answer (sysexits.h: EX_UNAVAILABLE).
+_EXIT_NOTHING = 69
 _EXITS = {
     **dict.fromkeys(
         ("errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"), _EXIT_STOPPED_BY_ERRORS
@@ -62,6 +65,7 @@ _EXITS = {
     SUPERVISOR_GONE: _EXIT_UNSUPERVISED,
     OPERATOR_ERROR: _EXIT_REFUSED,
     STORE_FORGOT: EXIT_FORGOTTEN,
+    NOTHING_FETCHED: _EXIT_NOTHING,
 }
 """By Scrapy's ``finish_reason``; 0 for any other."""
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
+from crawlerproject.frontier.learned.revisit_queue import seed_again
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
+    from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.rules.url.urls import Address
+
+
+def visit_again(frontier: Frontier, seeds: Iterable[Address], now: float) -> int:
+    """Queue pages that are known once more, since the operator names them as seeds; how many. StorageError.
+
+    In a fleet over Redis those of other workers' hosts are not found here.
+    """
+    store = frontier.state.store
+    known = [(seed, record) for seed in seeds if (record := store.page(seed.key, seed.host)) is not None]
+    return frontier.again([seed_again(seed, record, now) for seed, record in known], now)
 
 
 class Intake:
@@ -22,6 +34,7 @@ class Intake:
         self._member = session.member
         self._frontier = session.frontier
         self._troubles = session.troubles
+        self._resumed = session.resumed
         self._run = run
         self.wake = wake
 
@@ -47,11 +60,16 @@ class Intake:
             self._run.pause(str(error))
             return None
 
-    def add_seeds(self, seeds: Iterable[Address]) -> None:
-        """Queue the operator's seeds; known ones are skipped. A crawl that ends as it begins ignores them."""
+    def add_seeds(self, seeds: Sequence[Address], *, known_too: bool = False) -> None:
+        """Queue the operator's seeds; ``known_too``: those that no earlier start had also when their pages are known.
+
+        A crawl that ends as it begins ignores them.
+        """
         if self._run.closed:
             return
-        self.add([seed_found(address) for address in seeds])
+        queued = self.add([seed_found(address) for address in seeds])
+        if known_too and queued < len(seeds) and self._member.own_frontier and not self._run.paused:
+            visit_again(self._frontier, filter(self._resumed.is_new, seeds), self._run.now())
         self._troubles.refused(self._frontier.state.refused.take_seeds())
         self.wake()
 

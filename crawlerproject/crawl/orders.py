@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl.intake import visit_again
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.rules.url.seed_rules import BadOption, host_limits
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.rules.url.urls import Address
 
 logger = logging.getLogger(__name__)
 
@@ -65,9 +67,11 @@ async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -
         return
     new = _remember(session, seeds)
     await _queue(session, seeds, clock)
+    if session.member.own_frontier:
+        visit_again(session.frontier, new, clock())
     await asyncio.to_thread(session.store.sync)
     spooled.unlink(missing_ok=True)
-    logger.info("Added from outside: %s, %d of them new", _listed([seed.url for seed in seeds.addresses]), new)
+    logger.info("Added from outside: %s, %d of them new", _listed([seed.url for seed in seeds.addresses]), len(new))
 
 
 async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> None:
@@ -82,8 +86,8 @@ async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> 
     await session.member.deliver(session.frontier, clock)
 
 
-def _remember(session: Session, seeds: Seeds) -> int:
-    """Make added seeds the crawl's own, for its scope and for later starts; how many are new."""
+def _remember(session: Session, seeds: Seeds) -> list[Address]:
+    """Make added seeds the crawl's own, for its scope and for later starts; those that are new."""
     known = KnownSeeds(session.store)
     new = known.unknown(seeds.addresses)
     scope = session.gates.scope
@@ -96,7 +100,7 @@ def _remember(session: Session, seeds: Seeds) -> int:
     for address in new:
         if not scope.governs(address.host):
             scope.widen(address.host)
-    return len(new)
+    return new
 
 
 def _listed(names: list[str]) -> str:

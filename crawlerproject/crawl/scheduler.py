@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
@@ -25,6 +26,7 @@ from crawlerproject.crawl.start.loader import QueueLoader
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
+from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.handler import pool_for, unread_answers_of
 from crawlerproject.fetch.proxies import Proxies
@@ -82,6 +84,7 @@ class FrontierScheduler:
         self._engine = Engine(self._crawler, crawl.run)
         self._fast = FastPath.of(self._crawler)
         self._begin_session(spider)
+        self._crawler.signals.connect(self.idle_ends, signals.spider_idle)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
         if session.member.own_frontier:
@@ -190,6 +193,12 @@ class FrontierScheduler:
         await self.pipeline.long.finish()
         async with self.crawl.committing:
             self.crawl.close()
+
+    def idle_ends(self) -> None:
+        """Scrapy's ``spider_idle``: a crawl of one process that ends without one good answer says so by its reason."""
+        session, good = self.crawl.session, self.crawl.run.tallies.good
+        if session.member.all_hosts and session.resumed.fetched_nothing(good):
+            raise CloseSpider(NOTHING_FETCHED)
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl is not over: False as well when all that is left rests for very long."""

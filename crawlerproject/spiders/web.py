@@ -138,7 +138,7 @@ class WebSpider(Spider):
     async def _add_seeds(self) -> None:
         seeds = self.seeds or []
         for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
-            self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
+            self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE], known_too=True)
             await asyncio.sleep(0)
 
     def _add_revisits(self) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import Changes, PageRecord
 from tests.crawl.sessions import HOST, Bench
 
 
@@ -67,6 +70,23 @@ def test_seeds_wake_the_crawl(into: In, caplog: pytest.LogCaptureFixture) -> Non
     into.run.closed = True
     into.intake.add_seeds([parse(f"{HOST}/late")])
     assert (into.frontier.hosts.waiting_urls, into.woken) == (1, 1)
+
+
+def test_a_new_seed_whose_page_is_known_is_queued_once_more(into: In) -> None:
+    """As a link that was followed, or from an index; one that an earlier start had is not, nor one that waits."""
+    known, before, waits = (parse(f"{HOST}/{name}") for name in ("known", "before", "waits"))
+    at = PageRecord("", Reason.FETCHED, 200, into.now)
+    into.store.apply(Changes(pages=[(seed.key, at._replace(url=seed.url)) for seed in (known, before)]))
+    into.intake.add(found("waits"))
+    into.session = replace(into.session, resumed=replace(into.session.resumed, known=frozenset({before.key})))
+    intake = Intake(into.session, into.run, into._wake)
+
+    intake.add_seeds([known, before, waits])
+    assert into.frontier.hosts.waiting_urls == 1
+    intake.add_seeds([known, before, waits], known_too=True)
+    assert into.frontier.hosts.waiting_urls == 2
+
+    assert {row.url for row in into.store.head(known.host, 9)} == {waits.url, known.url}
 
 
 def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.MonkeyPatch) -> None:

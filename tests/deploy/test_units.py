@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.commands.crawl import _EXIT_REFUSED
+from crawlerproject.commands.crawl import _EXIT_NOTHING, _EXIT_REFUSED
+from crawlerproject.errors import EXIT_FORGOTTEN
 from crawlerproject.settings import OURS
 from tests.web.running import PROJECT
 
@@ -75,7 +76,8 @@ def test_settings_exist(unit: Path) -> None:
     if unit.name != "scrapyd.service":
         assert "POLITE_CRAWL_DIR=/var/lib/polite-crawler/%i" in values(unit, "Environment")
         assert values(unit, "StateDirectory") == ["polite-crawler polite-crawler/%i"]
-        assert values(unit, "RestartPreventExitStatus") == [str(_EXIT_REFUSED)]
+        kept = _EXIT_REFUSED, EXIT_FORGOTTEN, _EXIT_NOTHING
+        assert values(unit, "RestartPreventExitStatus") == [" ".join(map(str, kept))]
 
 
 @each("unit")

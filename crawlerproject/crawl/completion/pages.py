@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 # A host whose request met a limit of ours rests so long: what it sent may have to be sent once more (ours).
 _LIMIT_REST_SECONDS = 60.0
+_SHOWN = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.RENDERED})
 _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what brings a page further
 
 
@@ -206,6 +207,7 @@ class PageCompletion:
             tallies.errors += 1
         elif not lease.is_robots:
             tallies.pages += 1
+            tallies.good += outcome.reason in _SHOWN
             host.pages += 1
 
 

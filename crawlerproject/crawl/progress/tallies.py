@@ -49,11 +49,12 @@ class Tallies:
             "_short",
             "_statuses",
         ),
-        *("bytes", "committed_at", "errors", "pages"),
+        *("bytes", "committed_at", "errors", "good", "pages"),
     )
 
     def __init__(self) -> None:
         self.pages = self.bytes = self.errors = 0
+        self.good = 0  # of the pages, those that their hosts have shown or that had not changed
         self._statuses: Counter[int] = Counter()
         self._first_byte = Classes(_FIRST_BYTE_BOUNDS)
         self._excess = Classes(_EXCESS_BOUNDS)

@@ -21,6 +21,7 @@ from crawlerproject.config.crawl_file import (
     refuse_differences,
     write_crawl_file,
 )
+from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.readable import counted
@@ -56,6 +57,15 @@ class Resumed:
     continued: bool  # an earlier start began it
     new_seeds: int
     recrawl: bool = False  # its known pages are visited again
+    known: frozenset[bytes] = frozenset()  # keys of seeds that earlier starts had
+
+    def is_new(self, seed: Address) -> bool:
+        """Whether no earlier start had this seed."""
+        return seed.key not in self.known
+
+    def fetched_nothing(self, good: int) -> bool:
+        """Whether a start with seeds to begin with has ended without one good answer, of ``good`` so far."""
+        return not (good or self.recrawl) and (not self.continued or self.new_seeds > 0)
 
     def say_queued(self, urls: int, hosts: int, pages: int) -> None:
         """Log what earlier starts have done and left; known when all hosts are loaded."""
@@ -69,8 +79,14 @@ class Resumed:
 
     def say_end(self, folder: Path, reason: str, progress: Progress) -> None:
         """Log that a start had nothing to do, and what is left for another one."""
-        if reason != "finished":
+        if reason not in ("finished", NOTHING_FETCHED):
             return
+        if reason == NOTHING_FETCHED:
+            tried = f", {counted(progress.errors, 'attempt')} failed" if progress.errors else ""
+            logger.warning(
+                "Nothing was fetched: no seed had a good answer%s. What became of each stands above, and "
+                "scrapy why URL -s CRAWL_DIR=%s tells.", tried, folder,
+            )  # fmt: skip
         if self.continued and not progress.pages and not self.recrawl:
             tried = f" ({counted(progress.errors, 'attempt')} failed)" if progress.errors else ""
             logger.info("Nothing was left to fetch%s: the crawl in %s has ended before. %s", tried, folder, _WHAT_NEXT)
@@ -114,7 +130,10 @@ def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bo
     store.apply(Changes(facts=known.facts()))
     include, exclude = (read(name, getattr(spider.arguments, name)) for name in PATTERNS)
     patterns = Patterns(include, exclude, known.rules())
-    return Resumed(scope, known.hosts, patterns, spider.arguments, continued, len(new), spider.recrawl)
+    before = {seed.key for seed in seeds}.difference(seed.key for seed in new) if len(new) < len(seeds) else ()
+    return Resumed(
+        scope, known.hosts, patterns, spider.arguments, continued, len(new), spider.recrawl, frozenset(before)
+    )
 
 
 def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.rules.page.links import HOP_EMBED
 from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import FEED, PAGE, REQUISITE, SITEMAP, History, HostHistory
@@ -15,7 +15,7 @@ from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
 from crawlerproject.rules.revisits.scale import TIERS, longest_wait_days
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import SEED, of_requisite
-from crawlerproject.rules.url.urls import parse
+from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
@@ -75,6 +75,13 @@ def again(page: DueRevisit, now: float) -> tuple[DiscoveredUrl, PageRecord]:
         priority, depth, hops = of_requisite(among=True, is_strangers=bool(origin)), 0, HOP_EMBED * depth
     found = DiscoveredUrl(parse(page.record.url), depth, hops, "", priority, flags, origin)
     return found, page.record._replace(history=history._replace(queued_at=now).pack())
+
+
+def seed_again(address: Address, record: PageRecord, now: float) -> tuple[DiscoveredUrl, PageRecord]:
+    """The same of a new seed whose page is known: as a link, or from an index that was imported."""
+    found = seed_found(address)
+    history = History.unpack(record.history)._replace(queued_at=now)
+    return found._replace(flags=found.flags | FLAG_RECRAWL), record._replace(history=history.pack())
 
 
 def by_depth(url: str, history: History) -> Importance:

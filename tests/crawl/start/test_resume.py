@@ -9,6 +9,7 @@ import pytest
 
 from crawlerproject.config.arguments import Arguments
 from crawlerproject.crawl.start.resume import Resumed
+from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.url.scope import Patterns
 
@@ -61,6 +62,29 @@ def test_a_start_without_a_page_says_at_its_end_what_to_do(said: pytest.LogCaptu
 
     assert len(said.messages) == 1
     assert said.messages[0].startswith("Nothing was left to fetch (4 attempts failed): the crawl in crawls/web")
+
+
+@pytest.mark.parametrize(
+    ("start", "good", "nothing"),
+    [
+        (resumed(continued=False), 0, True),
+        (resumed(new_seeds=2), 0, True),
+        (resumed(continued=False), 1, False),
+        (resumed(), 0, False),  # the same command again: it has ended before
+        (resumed(recrawl=True), 0, False),  # none is due
+    ],
+)
+def test_a_start_with_seeds_to_begin_with_fetches_something(start: Resumed, good: int, nothing: bool) -> None:
+    """Or its end has a status of its own."""
+    assert start.fetched_nothing(good) == nothing
+
+
+def test_an_end_without_a_good_answer_is_said(said: pytest.LogCaptureFixture) -> None:
+    """With where to look."""
+    resumed(continued=False).say_end(FOLDER, NOTHING_FETCHED, NOTHING._replace(errors=3))
+
+    assert len(said.messages) == 1
+    assert said.messages[0].startswith("Nothing was fetched: no seed had a good answer, 3 attempts failed.")
 
 
 def test_what_rests_for_too_long_is_left(said: pytest.LogCaptureFixture) -> None:
