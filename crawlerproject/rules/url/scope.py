@@ -60,8 +60,8 @@ def comes_back(url: str, target: str) -> bool:
     query = unquote(unquote(target.partition("?")[2])).lower()
     if query.startswith(_SAML) or f"&{_SAML}" in query:
         return True
-    home = registered_domain(host_key(url))
-    return any(registered_domain(name) == home for name in _NAMED_HOST.findall(query))
+    home = bounded_domain(host_key(url))
+    return any(bounded_domain(name) == home for name in _NAMED_HOST.findall(query))
 
 
 def is_public_suffix(name: str) -> bool:
