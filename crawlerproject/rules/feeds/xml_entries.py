@@ -122,8 +122,9 @@ class EntriesReader:
         self._item: _Open | None = None
         self._leaf = ""  # the tag of the address or date that is open
         self._attributes = ""  # its
-        self._text: list[str] = []
+        self._text: list[str] = []  # its
         self._characters = 0
+        self._is_blank = True
 
     def read(self, pieces: Iterable[str]) -> Iterator[Entry]:
         """The entries in order; never raises for what a document holds."""
@@ -239,9 +240,10 @@ class EntriesReader:
         return stop
 
     def _add(self, text: str) -> None:
-        if self._characters <= MAX_TEXT:
+        if text and self._characters <= MAX_TEXT:
             self._text.append(text[: MAX_TEXT + 1])
             self._characters += len(text)
+            self._is_blank = self._is_blank and text.isspace()
 
     def _begin(self, name: str, attributes: str, body: str | None) -> None:
         """A start tag; with ``body`` the whole element."""
@@ -295,7 +297,7 @@ class EntriesReader:
 
     def _open_child(self, item: _Open, name: str, body: str | None) -> None:
         if self._leaf:
-            if not "".join(self._text).strip():
+            if self._is_blank:
                 self._add(body or "")  # the address stands in an element of its own
                 return
             self._close_leaf()  # no address holds elements: its end tag is missing
@@ -309,7 +311,7 @@ class EntriesReader:
         if self._leaf:
             name, text = self._leaf, "".join(self._text)
             self._leaf = ""
-            self._text, self._characters = [], 0
+            self._text, self._characters, self._is_blank = [], 0, True
             self._leaf_read(self._roles.get(name) or self._role(name), self._attributes, text)
             if self._scopes and self._scopes[-1].name == name:
                 self._close_scope()

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject.rules.feeds.xml_entries import EntriesReader
+from tests.spending import bounded
 
 ONE, TWO = "http://a.test/1", "http://a.test/2"
 XHTML = 'xmlns:xhtml="http://www.w3.org/1999/xhtml"'
@@ -144,6 +145,13 @@ def test_hubs_are_the_feeds_own() -> None:
 
     assert list(reader.read([text])) == []
     assert (reader.hubs, reader.self_url, reader.flaw) == (["http://hub.test/?a=1&b=2"], "/f", "")
+
+
+@pytest.mark.parametrize("unit", ["<a>", " <a> ", "<", "</a", "<!--", "<![CDATA[", '<a b="<', "<a xmlns:b='c'>", "&a;"])
+def test_an_address_without_end_costs_in_proportion(unit: str) -> None:
+    """Whatever stands in it: half a megabyte takes no square of its time."""
+    with bounded(3.0):
+        assert urls("<urlset><url><loc>" + unit * (500_000 // len(unit))) == []
 
 
 FRAGMENTS = (
