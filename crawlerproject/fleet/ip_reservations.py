@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fleet.local.questions import ADDRESSES
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
+from crawlerproject.frontier.hosts.ip_clocks import LONG_SECONDS
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.stores.protocols import FLAG_RECRAWL
 
@@ -39,7 +40,8 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
         hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
         again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
         store.at_hand(hosts, again)
-        return fleet.fleet.addresses([(lease.address, lease.mark) for lease in leases], rested, hold_ms, rest_ms)
+        wanted = [(lease.address, lease.mark, _is_slow(lease)) for lease in leases]
+        return fleet.fleet.addresses(wanted, rested, hold_ms, rest_ms)
 
     async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
         return await asyncio.to_thread(ask, leases, rested)
@@ -52,7 +54,8 @@ def of_supervisor(link: SupervisorLink) -> Reserve:
 
     async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
         wanted, given_back = [lease.address for lease in leases], [address for address, _ in rested]
-        waits: list[float] = await link.ask(ADDRESSES, wanted, given_back)
+        slow = [lease.address for lease in leases if _is_slow(lease)]
+        waits: list[float] = await link.ask(ADDRESSES, wanted, given_back, slow)
         return waits
 
     return reserve
@@ -136,6 +139,10 @@ class IpReservations:
                 self._refused(lease, min(wait, self._again_seconds))
             else:
                 self._granted(lease, failure)
+
+
+def _is_slow(lease: Lease) -> bool:
+    return lease.host.took_seconds > LONG_SECONDS
 
 
 def _asked_for(lease: Lease) -> str:

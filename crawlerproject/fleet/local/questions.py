@@ -24,7 +24,8 @@ HELLO = "hello"
 """``[worker]``: True, or a sentence that says why not."""
 
 ADDRESSES = "addresses"
-"""``[wanted, rested]``, lists of IP addresses: for each wanted 0.0, or after how many seconds to ask again."""
+"""``[wanted, rested, slow]``, lists of IP addresses: for each wanted 0.0, or after how many seconds to ask again. Those
+that are wanted for hosts whose requests take long are in ``slow`` too."""
 REPORT = "report"
 """``[quiet, activity, unread, counts]`` (``WorkerReport``, ``Counts``): whether the crawl is done."""
 

@@ -28,7 +28,7 @@ _LEAST_PAUSE_SECONDS = 0.01
 LONG_SECONDS = 1.0
 # After a long one that kept a quick domain waiting no other begins for so many times as long: a sixteenth of
 # the time is theirs, so that a site that would be asked all the time gets 90 % of that (ours).
-_LONG_APART = 15
+LONG_APART = 15
 LONGEST_APART_SECONDS = 600.0
 """No longer than this: a request that hangs until FETCH_TIMEOUT_SECONDS, twice over."""
 # Of the places in a line those of domains with long requests.
@@ -92,7 +92,7 @@ class _Line(Generic[H]):
             return
         used[domain] = used.get(domain, max(used.values(), default=0.0)) + seconds
         if any(other not in used for other in self.domains):
-            self.long_from = now + min(_LONG_APART * seconds, LONGEST_APART_SECONDS)
+            self.long_from = now + min(LONG_APART * seconds, LONGEST_APART_SECONDS)
 
     def least_entitled(self, among: Iterable[str], host: H, domain: str) -> str | None:
         """The domain whose last host gives its place to ``host``; None: each is more entitled to it.

@@ -116,3 +116,9 @@ def texts_key(crawl: str, table: int, block: int) -> str:
 def address_key(crawl: str, address: str) -> str:
     """The key that exists while an IP address is asked or rests."""
     return f"{{{crawl}.ip.{address}}}"
+
+
+def address_keys(crawl: str, address: str) -> list[str]:
+    """That key, and the one that exists while more than one worker asks for the address."""
+    key = address_key(crawl, address)
+    return [key, f"{key}turns"]

@@ -10,7 +10,7 @@ from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.forgetting import stopped
-from crawlerproject.stores.redis.keys import address_key, fleet_keys, worker_keys
+from crawlerproject.stores.redis.keys import address_keys, fleet_keys, worker_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
 _CLOCK_TRIES = 8
@@ -177,14 +177,20 @@ class RedisFleet:
     # --- IP addresses ---------------------------------------------------------------------------
 
     def addresses(
-        self, wanted: Sequence[tuple[str, str]], rested: Iterable[tuple[str, str]], hold_ms: int, rest_ms: int
+        self, wanted: Sequence[tuple[str, str, bool]], rested: Iterable[tuple[str, str]], hold_ms: int, rest_ms: int
     ) -> list[float]:
         """Let ``rested`` addresses rest, then reserve ``wanted`` ones; both are (address, mark of the request).
 
-        For each wanted one 0.0, or the seconds until it may be asked for again. One round trip.
+        Of a wanted one also whether it is for a host whose requests take long. Workers take turns at an address. For
+        each wanted one 0.0, or the seconds until it may be asked for again. One round trip.
         """
         rest = f"{self.worker}:rest"
-        calls = [Call(scripts.REST, [address_key(self.crawl, ip)], [mark, rest_ms, rest]) for ip, mark in rested]
+        calls = [
+            Call(scripts.REST, address_keys(self.crawl, ip), [mark, rest_ms, rest, hold_ms]) for ip, mark in rested
+        ]
         first = len(calls)
-        calls += [Call(scripts.RESERVE, [address_key(self.crawl, ip)], [mark, hold_ms, rest]) for ip, mark in wanted]
+        calls += [
+            Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, int(slow)])
+            for ip, mark, slow in wanted
+        ]
         return [int(answer) / 1000 for answer in self.link.many(calls)[first:]]

@@ -191,23 +191,48 @@ return {number, ARGV[5], ARGV[6]}
 """
 )
 
-# KEYS address; ARGV mark of the request, ms, mark of the worker's rests. -> 0 reserved, else ms to wait
+# Of an address that more than one worker asks for KEYS turns holds: "last", the worker that had it last; "by" and
+# "until", another that was refused it, and for how long it wants it; "waits", whether a quick request waits for the one
+# under way; "long", when a slow one is granted again. As fleet/local/address_table.py has it.
+# KEYS address, turns; ARGV mark of the request, ms, mark of the worker's rests, 1 if its host is slow.
+# -> 0 reserved, else ms to wait
 RESERVE = script(
-    """
+    _NOW
+    + """
 local by = redis.call('GET', KEYS[1])
+local turns = redis.call('HMGET', KEYS[2], 'last', 'by', 'until', 'long')
 -- The worker that asked last kept the rest by its own clock, which began when the answer ended.
-if not by or by == ARGV[1] or by == ARGV[3] then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  return 0
+if by and by ~= ARGV[1] and by ~= ARGV[3] then
+  redis.call('HSET', KEYS[2], 'by', ARGV[3], 'until', now + 1000)
+  if ARGV[4] == '0' then redis.call('HSET', KEYS[2], 'waits', 1) end
+  redis.call('PEXPIRE', KEYS[2], 1200000)
+  return math.max(1, redis.call('PTTL', KEYS[1]))
 end
-return math.max(1, redis.call('PTTL', KEYS[1]))
+if by ~= ARGV[1] then
+  if turns[1] == ARGV[3] and turns[2] and turns[2] ~= ARGV[3] and tonumber(turns[3]) > now then
+    return math.max(1, tonumber(turns[3]) - now)
+  end
+  if ARGV[4] == '1' and turns[4] and tonumber(turns[4]) > now then return tonumber(turns[4]) - now end
+  if turns[2] == ARGV[3] then redis.call('HDEL', KEYS[2], 'by', 'until') end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 0
 """
 )
 
-# KEYS address; ARGV mark of the request, ms of rest (0: none), mark of the worker's rests.
+# KEYS address, turns; ARGV mark of the request, ms of rest (0: none), mark of the worker's rests, ms of a reservation.
+# The numbers are LONG_SECONDS, LONG_APART and LONGEST_APART_SECONDS of frontier/hosts/ip_clocks.py.
 REST = script(
-    """
+    _NOW
+    + """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  local held = ARGV[4] - redis.call('PTTL', KEYS[1])
+  redis.call('HSET', KEYS[2], 'last', ARGV[3])
+  if redis.call('HDEL', KEYS[2], 'waits') == 1 and held > 1000 then
+    redis.call('HSET', KEYS[2], 'long', now + math.min(held * 15, 600000))
+  end
+end
 if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end
 return 1
 """

@@ -80,3 +80,48 @@ def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]
             for one in [one for one, name in holder.items() if name == worker]:
                 ended[one] = now
                 del holder[one]
+
+
+def test_workers_take_turns_at_an_address() -> None:
+    """The one that had it leaves it to one that was refused, whichever asks first when it is free."""
+    table = AddressTable(0.5)
+    assert table.reserve("a", "1.1.1.1", 10.0) == 0.0
+    assert table.reserve("b", "1.1.1.1", 10.1) > 0
+    table.rest("a", "1.1.1.1", 10.2)
+    assert table.reserve("a", "1.1.1.1", 10.8) > 0
+    assert table.reserve("b", "1.1.1.1", 10.9) == 0.0
+    table.rest("b", "1.1.1.1", 11.0)
+    assert table.reserve("b", "1.1.1.1", 11.5) == 0.0, "no other wants it"
+
+
+def test_one_that_asks_no_more_is_not_waited_for() -> None:
+    """It has a second."""
+    table = AddressTable(0.5)
+    table.reserve("a", "1.1.1.1", 10.0)
+    table.reserve("b", "1.1.1.1", 10.1)
+    table.rest("a", "1.1.1.1", 10.2)
+    assert table.reserve("a", "1.1.1.1", 11.0) > 0
+    assert table.reserve("a", "1.1.1.1", 11.2) == 0.0
+
+
+def test_a_slow_host_of_one_worker_gives_way_to_quick_ones_of_others() -> None:
+    """For fifteen times as long as it kept one waiting; a quick host of its worker does not."""
+    table = AddressTable(0.5)
+    table.reserve("a", "1.1.1.1", 10.0, slow=True)
+    table.reserve("b", "1.1.1.1", 12.0)
+    table.rest("a", "1.1.1.1", 20.0)
+    assert table.reserve("b", "1.1.1.1", 20.6) == 0.0
+    table.rest("b", "1.1.1.1", 20.7)
+    assert table.reserve("a", "1.1.1.1", 30.0, slow=True) == 140.0
+    assert table.reserve("a", "1.1.1.1", 30.0) == 0.0
+
+
+def test_slow_hosts_keep_each_other_waiting_for_nothing_more() -> None:
+    """Where all are slow none gives way."""
+    table = AddressTable(0.5)
+    table.reserve("a", "1.1.1.1", 10.0, slow=True)
+    table.reserve("b", "1.1.1.1", 12.0, slow=True)
+    table.rest("a", "1.1.1.1", 20.0)
+    assert table.reserve("b", "1.1.1.1", 20.6, slow=True) == 0.0
+    table.rest("b", "1.1.1.1", 30.0)
+    assert table.reserve("a", "1.1.1.1", 31.0, slow=True) == 0.0

@@ -261,13 +261,14 @@ def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(store: Re
 def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
     """Kept from other workers while it is asked and while it rests; a rest of nothing is none."""
     ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
-    assert ours.addresses([("192.0.2.1", "one:1")], [], LEASE_MS, 0) == [0.0]
-    assert theirs.addresses([("192.0.2.1", "two:1")], [], LEASE_MS, 0) > [1.0]
+    assert ours.addresses([("192.0.2.1", "one:1", False)], [], LEASE_MS, 0) == [0.0]
+    assert theirs.addresses([("192.0.2.1", "two:1", False)], [], LEASE_MS, 0) > [1.0]
     assert ours.addresses([], [("192.0.2.1", "one:1")], LEASE_MS, LEASE_MS) == []
-    assert theirs.addresses([("192.0.2.1", "two:2")], [], LEASE_MS, 0) > [1.0]
-    assert ours.addresses([("192.0.2.1", "one:2")], [], LEASE_MS, 0) == [0.0]
+    assert theirs.addresses([("192.0.2.1", "two:2", False)], [], LEASE_MS, 0) > [1.0]
+    time.sleep(1.01)  # until then it is the others' turn, though only ours knows when its rest is over
+    assert ours.addresses([("192.0.2.1", "one:2", False)], [], LEASE_MS, 0) == [0.0]
     ours.addresses([], [("192.0.2.1", "one:2")], LEASE_MS, 0)
-    assert theirs.addresses([("192.0.2.1", "two:3")], [], LEASE_MS, 0) == [0.0]
+    assert theirs.addresses([("192.0.2.1", "two:3", False)], [], LEASE_MS, 0) == [0.0]
 
 
 def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
@@ -343,3 +344,19 @@ def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, word
     for opening in openings:
         with pytest.raises(OperatorError, match=words):
             opening()
+
+
+def test_workers_take_turns_at_an_address(store: RedisStore) -> None:
+    """One that was refused has it next; a slow host that kept a quick one waiting gives way for long."""
+    ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
+    ip = "192.0.2.9"
+    assert ours.addresses([(ip, "one:1", True)], [], LEASE_MS, 0) == [0.0]
+    assert theirs.addresses([(ip, "two:1", False)], [], LEASE_MS, 0) > [0.0]
+    time.sleep(1.01)  # a long request
+    assert theirs.addresses([(ip, "two:2", False)], [], LEASE_MS, 0) > [0.0]
+    ours.addresses([], [(ip, "one:1")], LEASE_MS, 0)
+    assert ours.addresses([(ip, "one:2", False)], [], LEASE_MS, 0) > [0.0]
+    assert theirs.addresses([(ip, "two:3", False)], [], LEASE_MS, 0) == [0.0]
+    theirs.addresses([], [(ip, "two:3")], LEASE_MS, 0)
+    assert ours.addresses([(ip, "one:3", True)], [], LEASE_MS, 0) > [10.0]
+    assert ours.addresses([(ip, "one:4", False)], [], LEASE_MS, 0) == [0.0]
