@@ -10,6 +10,7 @@ from urllib.parse import quote
 from crawlerproject.errors import FetchError
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.ports import BAD_PORTS
+from crawlerproject.rules.url.urls import UrlRefused, parse
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -59,8 +60,8 @@ def _parse_authority(scheme: str, authority: str) -> tuple[str, str, int, bytes]
         host, digits = host_port, ""
     if not host.isascii():
         try:
-            host = host.encode("idna").decode("ascii")
-        except UnicodeError as error:
+            host = parse(f"http://{host}/").host
+        except UrlRefused as error:
             raise FetchError(Reason.INVALID_URL, f"not a host name: {host[:100]!r}") from error
     if not _HOST.fullmatch(host) or (digits and not (digits.isdecimal() and len(digits) < 6)):
         raise FetchError(Reason.INVALID_URL, f"not a host: {authority[:100]!r}")

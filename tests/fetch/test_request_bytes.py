@@ -77,6 +77,7 @@ def test_nothing_breaks_out_of_its_line(path: str, value: str) -> None:
         ("http://[2001:DB8::1]:8/x", ("http", "2001:db8::1", 8, b"[2001:db8::1]:8", b"/x")),
         ("http://[::1]/x", ("http", "::1", 80, b"[::1]", b"/x")),
         ("http://bücher.example/ü", ("http", "xn--bcher-kva.example", 80, b"xn--bcher-kva.example", b"/%C3%BC")),
+        ("http://straße.example/", ("http", "xn--strae-oqa.example", 80, b"xn--strae-oqa.example", b"/")),
     ],
 )
 def test_addresses_are_split(url: str, expected: tuple[str, str, int, bytes, bytes]) -> None:

@@ -7,10 +7,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from crawlerproject.rules.url.urls import UrlRefused, parse
+
 # RFC 1035 2.3.1 and 2.3.4: 63 octets a label, 253 characters a name; "_" occurs in real host names.
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _MOST_CHARACTERS = 254  # with a root dot; of a longer text, which names no host, only the end is looked at
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
+
+_DELIMITERS = frozenset("/\\?#@:%")  # of an address; none is within a name
 
 
 class UnusableLine(NamedTuple):
@@ -101,8 +105,10 @@ def _domain(text: str) -> str:
         return f"[{address.compressed}]" if address.version == 6 else str(address)
     name = text.lower().removeprefix("*").removeprefix(".").removesuffix(".")
     if not name.isascii():
+        if not _DELIMITERS.isdisjoint(name):
+            return ""
         try:
-            name = name.encode("idna").decode("ascii")
-        except UnicodeError:
+            name = parse(f"http://{name}/").host
+        except UrlRefused:
             return ""
     return name if _NAME.fullmatch(name) else ""

@@ -70,6 +70,10 @@ _TRIMMED = "".join(map(chr, range(0x21)))  # and controls and blanks at the end
 _QUERY_BYTES = [chr(b) if 0x20 < b < 0x7F and b not in b"\"#<>'" else f"%{b:02X}" for b in range(256)]
 
 
+# In a link, a host that can_ada knows under another name than the standard since revision 31 of UTS 46 (it has "ss").
+_SHARP_S = re.compile("ẞ|%e1%ba%9e", re.IGNORECASE | re.ASCII)
+
+
 class Address(NamedTuple):
     """One URL as the crawl knows it."""
 
@@ -110,7 +114,7 @@ _REMEMBERED = 512
 class Base:
     """Resolves the links of one page; made once a page, since parsing the base is half the work."""
 
-    __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "url")
+    __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "_own", "url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         """``encoding`` is the page's, by any of its labels: a query's non-ASCII text is written in it."""
@@ -119,7 +123,8 @@ class Base:
         self._encoding = "" if name in NEVER_WRITTEN else name
         try:
             self._base: can_ada.URL | None = can_ada.parse(url)
-        except (ValueError, TypeError):  # an xn-- host only ada_url takes: every join goes through it
+            self._own: str = self._base.host
+        except (ValueError, TypeError):  # a host that only ada_url takes: every join goes through it
             self._base = None
         # What results are remembered by; "": not at all, for an address that is none of ours as we write them.
         self._folder = url.partition("?")[0].rpartition("/")[0] if _PLAIN.match(url) else ""
@@ -154,7 +159,7 @@ class Base:
         if self._base is not None:
             try:
                 parsed = self._base + href
-                return _address(parsed.href, parsed.host)
+                return _address(parsed.href, parsed.host, href, self._own)
             except UrlRefused:
                 return None
             except (ValueError, TypeError):  # TypeError: a lone surrogate
@@ -169,9 +174,11 @@ def parse(url: str) -> Address:
     """The address of an absolute URL; raises UrlRefused and nothing else."""
     try:
         parsed = can_ada.parse(url)
+        return _address(parsed.href, parsed.host, url, "")
+    except UrlRefused:
+        raise
     except (ValueError, TypeError):
         return _second_opinion(url, None)
-    return _address(parsed.href, parsed.host)
 
 
 def dedup_key(url: str) -> str:
@@ -199,20 +206,24 @@ def encode_query(href: str, encoding: str) -> str:
 
 
 def _second_opinion(url: str, base: str | None) -> Address:
-    # can_ada's older Ada refuses hosts with odd xn-- labels that the standard allows (14 of 905 WPT
-    # cases); ada_url is newer but four times slower, so it is asked for those alone.
-    if "xn--" not in (url if base is None else base + url).lower():
+    # can_ada has an older Ada, of Unicode 15.0: it refuses hosts that the standard allows, and reads others otherwise.
+    # ada_url is newer but six times slower: it is asked where a host may be none of plain ASCII.
+    if url.isascii() and "%" not in url and "xn--" not in (url if base is None else base + url).lower():
         raise UrlRefused(Reason.INVALID_URL)
     try:
         parsed = ada_url.URL(url, base=base)
-        return _address(parsed.href, parsed.host)
+        return _address(parsed.href, parsed.host, "", "")
     except UrlRefused:
         raise
     except (ValueError, TypeError):
         raise UrlRefused(Reason.INVALID_URL) from None
 
 
-def _address(href: str, host: str) -> Address:
+def _address(href: str, host: str, written: str, own: str) -> Address:
+    """The address of can_ada's serialisation of what is ``written`` on a page of host ``own``.
+
+    Raises ValueError where a second opinion is needed.
+    """
     if href.startswith("https://"):
         scheme = "https"
     elif href.startswith("http://"):
@@ -223,7 +234,9 @@ def _address(href: str, host: str) -> Address:
         href = href.partition("#")[0]
     if "@" in href:
         href = _without_user_info(href, scheme)
-    known_host, host_digest = _known_host(host) if len(host) <= _REMEMBERED else _known_host.__wrapped__(host)
+    known_host, host_digest, doubt = _known_host(host) if len(host) <= _REMEMBERED else _known_host.__wrapped__(host)
+    if doubt and not (written.isascii() and "%" not in written) and (host != own or _SHARP_S.search(written)):
+        raise ValueError("a host that is not of plain ASCII")
     text = href if known_host == host else href.replace(host, known_host, 1)
     if "?" in text or "%" in text or ";" in text or "/(" in text:
         text = _key_text(text)
@@ -239,7 +252,8 @@ def _without_user_info(href: str, scheme: str) -> str:
 
 
 @lru_cache(maxsize=65_536)  # a crawl is in touch with some 10,000 hosts at once
-def _known_host(host: str) -> tuple[str, bytes]:
+def _known_host(host: str) -> tuple[str, bytes, bool]:
+    """The host key, its digest, and whether can_ada may have made it of a host that means another."""
     # "example.org." is the same server as "example.org": one pace, one queue, one NeverCrawl entry.
     name, colon, port = host.partition(":") if not host.startswith("[") else (host, "", "")
     if name.endswith("."):
@@ -247,7 +261,7 @@ def _known_host(host: str) -> tuple[str, bytes]:
     if not name or name.startswith(".") or ".." in name or name.endswith("."):
         raise UrlRefused(Reason.INVALID_URL)  # an empty label: no such name can be asked of DNS
     known = name + colon + port
-    return known, xxh3_64_digest(known.encode())
+    return known, xxh3_64_digest(known.encode()), "xn--" in known or "ss" in known
 
 
 def _key_text(text: str) -> str:

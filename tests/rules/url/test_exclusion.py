@@ -18,6 +18,8 @@ bücher.example
 not a domain
 http://example.com/
 -bad-.example
+straße.example
+bücher.example/x
 """.splitlines()
 
 
@@ -35,6 +37,8 @@ http://example.com/
         ("www.example.net", True),
         ("x.example.edu", True),
         ("xn--bcher-kva.example", True),
+        ("www.xn--strae-oqa.example", True),  # as addresses are read, not by the standard of 2003
+        ("strasse.example", False),
         ("192.0.2.7", True),
         ("192.0.2.70", False),
         ("[2001:db8::1]", True),
@@ -53,8 +57,8 @@ def test_excludes(host: str, excluded: bool) -> None:
 def test_bad_lines_are_named_by_number_and_skipped() -> None:
     """Each bad line is reported, the others hold."""
     exclusion, problems = Exclusion.parse(LIST)
-    assert [problem.line for problem in problems] == [9, 10, 11]
-    assert len(exclusion) == 6
+    assert [problem.line for problem in problems] == [9, 10, 11, 13]
+    assert len(exclusion) == 7
 
 
 def test_line_of_names_the_line() -> None:

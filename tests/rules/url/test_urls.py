@@ -166,6 +166,44 @@ def test_query_is_written_in_the_pages_encoding() -> None:
     assert encode_query("/ж#?ж", "windows-1251") == "/ж#?ж"
 
 
+@pytest.mark.parametrize(
+    ("written", "host"),
+    [
+        ("http://STRAẞE.de/", "xn--strae-oqa.de"),  # UTS 46 since revision 31: as ß, no longer as ss
+        ("//stra%E1%ba%9Ee.de/%C3%A9", "xn--strae-oqa.de"),
+        ("http://straße.de/", "xn--strae-oqa.de"),
+        ("http://strasse.de/ẞ", "strasse.de"),
+        ("http://Ⴀ.example/", "xn--rkj.example"),  # refused by Ada's older tables
+        ("http://%E1%82%A0.example/", "xn--rkj.example"),
+        ("http://ӏӀ.example/", "xn--s5aa.example"),
+        ("http://xn--a/", "xn--a"),
+        ("http://٠١.example/", None),  # UTS 46, CheckBidi: digits alone
+        ("http://a\u00adb.example/", "ab.example"),
+        ("http://bücher.example/ä?ö", "xn--bcher-kva.example"),
+        ("ẞ/ß", "page.strasse.de"),
+        ("http://a\ud800.example/", None),
+        ("http://a%2fb.example/é", None),
+    ],
+)
+def test_hosts_are_those_of_browsers(written: str, host: str | None) -> None:
+    """By an address of its own and on a page, also one of the host that the older parser makes of it."""
+    for page in ("http://page.strasse.de/a/", "https://strasse.de/", "http://xn--rkj.example/", "http://xn--a/"):
+        address = Base(page).join(written)
+        wanted = Base(page).join(".") if host == "page.strasse.de" else None
+        assert (address and address.host) == (wanted.host if wanted else host)
+    if ":" in written:
+        try:
+            assert parse(written).host == host
+        except UrlRefused:
+            assert host is None
+
+
+def test_what_an_old_crawl_knows_keeps_its_key() -> None:
+    """A row of a crawl that read ẞ as ss has an ASCII address, which means what it meant."""
+    assert parse("http://strasse.de/a").url == "http://strasse.de/a"
+    assert parse("http://xn--8hb/").host == "xn--8hb"
+
+
 def test_a_base_only_the_second_parser_knows() -> None:
     """A page on a host with an odd xn-- label still has links."""
     address = Base("http://xn--a/dir/page").join("other")
