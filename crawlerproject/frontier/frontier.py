@@ -157,8 +157,8 @@ class Frontier:
         self.hosts.clock.now = now
         self._completion.finish(lease, outcome, record, body, now)
         self._keep_place(lease.host, outcome)
-        if lease.host.embeds and lease.host.door.until > now:
-            self.embeds.refuse_all(lease.host, Reason.STRANGER_DOOR, strange=True)
+        if lease.host.embeds:
+            self.embeds.door_closed(lease.host)
 
     def _keep_place(self, host: Host, outcome: FetchOutcome) -> None:
         """A host that is not there at all gives back its place among its domain's hosts and its name's ports.

@@ -179,7 +179,11 @@ class LeaseIssuer:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
         if busy:
             return partial(self._line_up, host, now)
-        return partial(self._at_door, host, now) if behind else partial(self._nothing_now, host, now, kept=kept)
+        return (
+            partial(self._at_door, host, now)
+            if behind or host.embeds
+            else partial(self._nothing_now, host, now, kept=kept)
+        )
 
     def _by_robots(
         self, row: QueuedPage, host: Host, address: str, now: float, down: Refusals
@@ -285,7 +289,10 @@ class LeaseIssuer:
         """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
         if not host.rendering:
             self._renders.line_up(host)
-        self._state.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
+        again = now + LINE_SECONDS
+        if host.embeds:  # they are strangers', at its door
+            again = max(now, min(again, host.door.until))
+        self._state.workbench.release(host, now, again, work=True)
 
     def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease:
         row = robots_row(host, scheme, self._state.next_arrival(host, now))

@@ -69,8 +69,8 @@ class Subrequests:
         host = self._hosts.of(address.host)
         if host.given_up:
             return LEFT_ALONE[host.held]
-        if (refusal := self._strangers_refusal(embed, host, now)) is not None:
-            return refusal
+        if self._spent(embed, host, now):
+            return Reason.STRANGER
         if -host.robots_until(address.scheme) > now:
             return Reason.ROBOTS_UNREACHABLE
         if host.robots_until(address.scheme) > now and not self._allowed(embed):
@@ -79,12 +79,17 @@ class Subrequests:
         free = max(now, host.pace_free, host.rest_until, 0.0 if host.at_door else host.held_until)
         if host.ports is not None:
             free = max(free, host.ports.free_at(host))
-        issuer = len(self._waiting.get(host.name, ())) + (host.stage == Stage.IN_FLIGHT)
-        if free + issuer * host.delay_seconds > embed.until:
+        ahead = sum(embed.strange or not other.strange for other in self._waiting.get(host.name, ()))
+        ahead += host.stage == Stage.IN_FLIGHT
+        if free + ahead * host.delay_seconds > embed.until:
             return Reason.RENDER_PACE
+        if _too_late(embed, host):
+            return Reason.STRANGER_DOOR
         self._waiting.setdefault(host.name, deque()).append(embed)
         host.embeds += 1
-        if host.stage in (Stage.WAITING, Stage.IDLE):
+        if host.at_door and not embed.strange:
+            self._state.go_on(host)
+        elif host.stage == Stage.IDLE or (host.stage == Stage.WAITING and not host.at_door):
             self._state.workbench.wait(host, free, work=True)
         return None
 
@@ -101,25 +106,31 @@ class Subrequests:
             line.remove(embed)
             self._left(self._hosts.of(embed.address.host), line)
 
-    def refuse_all(self, host: Host, reason: Reason, *, strange: bool = False) -> None:
-        """Refuse all that wait for the host; with ``strange`` those alone that only other sites led to."""
+    def refuse_all(self, host: Host, reason: Reason) -> None:
+        """Refuse all that wait for the host."""
         for embed in list(self._waiting.get(host.name, ())):
-            if embed.strange or not strange:
-                self.refuse(embed, reason)
+            self.refuse(embed, reason)
+
+    def door_closed(self, host: Host) -> None:
+        """Refuse those for which the host's door opens too late."""
+        for embed in list(self._waiting.get(host.name, ())):
+            if _too_late(embed, host):
+                self.refuse(embed, Reason.STRANGER_DOOR)
 
     def next(self, host: Host, now: float, *, strange: bool) -> Subrequest | None:
         """The first that is still of use, of those that are ``strange`` or are not; it goes on waiting until ``take``.
 
-        Who is too late, or is met by a closed door, is refused on the way.
+        What is too late, or has spent its budget, is refused on the way; a closed door lets nothing strange through.
         """
         for embed in list(self._waiting.get(host.name, ())):
             if embed.until < now:
                 self.refuse(embed, Reason.RENDER_PACE)
-            elif embed.strange is strange:
-                if strange and (refusal := self._strangers_refusal(embed, host, now)) is not None:
-                    self.refuse(embed, refusal)
-                else:
-                    return embed
+            elif embed.strange is not strange or (strange and host.door.until > now):
+                continue
+            elif self._spent(embed, host, now):
+                self.refuse(embed, Reason.STRANGER)
+            else:
+                return embed
         return None
 
     def take(self, embed: Subrequest) -> bool:
@@ -135,14 +146,9 @@ class Subrequests:
         self.withdraw(embed)
         embed.refused(reason)
 
-    def _strangers_refusal(self, embed: Subrequest, host: Host, now: float) -> Reason | None:
-        """Why what only another site led to may not be asked of the host now."""
-        if not embed.strange:
-            return None
-        if host.door.until > now:
-            return Reason.STRANGER_DOOR
-        spent = not embed.own and self._gates.embeds_spent(host.name, embed.page.host, now)
-        return Reason.STRANGER if spent else None
+    def _spent(self, embed: Subrequest, host: Host, now: float) -> bool:
+        """Whether the domain of the page has had as much of the host as a stranger may."""
+        return not embed.own and self._gates.embeds_spent(host.name, embed.page.host, now)
 
     def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address
@@ -154,3 +160,8 @@ class Subrequests:
         host.embeds -= 1
         if not line:
             del self._waiting[host.name]
+
+
+def _too_late(embed: Subrequest, host: Host) -> bool:
+    """Whether the host's door opens when the page has no more use of it."""
+    return embed.strange and host.door.until > embed.until

@@ -121,7 +121,8 @@ class Bench:
         """End a lease as the web would."""
         reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
         more.setdefault("stranger", lease.embed.strange if lease.embed else caused_by_stranger(lease.row))
-        ending = FetchOutcome(reason, status, 0.1 if status else None, tries=lease.row.tries, **more)
+        ttfb_seconds = more.pop("ttfb_seconds", 0.1) if status else None
+        ending = FetchOutcome(reason, status, ttfb_seconds, tries=lease.row.tries, **more)
         record = PageRecord(lease.row.url, reason, status or 0, self.now)
         self.frontier.finish(lease, ending, record, body, self.now)
 

@@ -192,6 +192,69 @@ def test_another_sites_page_comes_behind_the_hosts_own(bench: Bench, *, own: boo
     assert kinds == ("EEELLL" if own else "LLLLEE")
 
 
+def test_a_slow_file_of_another_site_does_not_cost_the_page_its_others(bench: Bench) -> None:
+    """They wait for the pause that such an answer asks for, which is not the pause of the host's own pages."""
+    host, heard = known(bench, "http://cdn.test/").host, Heard()
+    for number in range(3):
+        assert bench.frontier.embeds.ask(heard.embed(f"http://cdn.test/{number}.js", bench.now + 60), bench.now) is None
+
+    asked = []
+    for _ in range(3):
+        lease = next_of(bench)
+        asked.append((lease.row.url, bench.now))
+        bench.answer(lease, ttfb_seconds=1.2)
+
+    assert [url for url, _ in asked] == [f"http://cdn.test/{number}.js" for number in range(3)]
+    assert all(after - before >= 12.0 for (_, before), (_, after) in pairwise(asked))
+    assert (heard.refused, host.delay_seconds) == ([], 5.0)
+
+
+def test_a_closed_door_is_waited_for_by_pages_that_can(bench: Bench) -> None:
+    """The others hear of it at once: as it closes, and when they ask; what the page's own site wants goes through."""
+    host, short, long, own = known(bench, "http://cdn.test/").host, Heard(), Heard(), Heard()
+    embeds = bench.frontier.embeds
+    for heard, seconds in ((long, 200), (short, 30), (long, 200)):
+        assert embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + seconds), bench.now) is None
+    bench.answer(next_of(bench), 429, reason=Reason.RATE_LIMITED, retry_after_seconds=60.0)
+    opens = host.door.until
+
+    assert (short.refused, long.refused) == ([Reason.STRANGER_DOOR], [])
+    bench.now = host.rest_until + 1
+    host.door = host.door._replace(until=opens + 20)  # as after one more
+    opens += 20
+    assert embeds.ask(short.embed("http://cdn.test/b.js", bench.now + 5), bench.now) is Reason.STRANGER_DOOR
+    assert embeds.ask(long.embed("http://cdn.test/c.js", bench.now + 200), bench.now) is None
+    assert bench.next() is None
+    assert embeds.ask(own.embed("http://cdn.test/d.js", bench.now + 5, own=True), bench.now) is None
+    first = next_of(bench)
+    assert (first.row.url, bench.now < opens) == ("http://cdn.test/d.js", True)
+    bench.answer(first)
+    bench.commit()
+    second = next_of(bench)
+    assert second.row.url == "http://cdn.test/a.js"
+    assert bench.now >= opens
+
+
+def test_who_waits_at_a_door_holds_up_no_page_of_the_host(bench: Bench) -> None:
+    """Its queue goes on at its pace, and one that comes later does not wait either."""
+    host, heard = known(bench, *(f"http://cdn.test/{number}" for number in range(3))).host, Heard()
+    host.door = host.door._replace(until=bench.now + 100)
+    opens = host.door.until
+    assert bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 200), bench.now) is None
+
+    for _ in range(2):
+        lease = next_of(bench)
+        assert (lease.row.hops, bench.now <= opens - 80) == ("L", True)
+        bench.answer(lease)
+        bench.commit()
+    assert bench.next() is None
+    bench.now += 10
+    assert bench.next() is None
+    bench.seed("http://cdn.test/late")
+    assert next_of(bench).row.url == "http://cdn.test/late"
+    assert bench.now < opens
+
+
 def test_what_is_withdrawn_is_never_asked(bench: Bench) -> None:
     """The host is as it was: without work it is forgotten when its clock is free."""
     host, heard = known(bench, "http://cdn.test/").host, Heard()
