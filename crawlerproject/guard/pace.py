@@ -341,5 +341,6 @@ def _is_closing(crawler: Crawler) -> bool:
 
     It sends no signal of its own then, but only when what is on its way has ended.
     """
-    slot = crawler.engine._slot if crawler.engine is not None else None
+    engine = crawler._engine  # ``engine`` raises where there is none yet
+    slot = engine._slot if engine is not None else None
     return slot is not None and slot.closing is not None
