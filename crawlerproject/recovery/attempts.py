@@ -169,8 +169,8 @@ def in_order(folder: Path) -> list[Path]:
     dated = []
     for path in folder.glob(f"*{WARC_SUFFIX}"):
         first = first_member(path)
-        if is_ours(first):
-            assert first is not None
+        # In one that was packed by gzip as a whole no place leads to a capture.
+        if first is not None and is_ours(first) and not first.shared:
             dated.append((first.field("warc-date"), path.name, path))
     return [path for _, _, path in sorted(dated)]
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.stores.archive.recovery import torn_file
-from crawlerproject.stores.archive.warc_reader import Progress, members, next_member
+from crawlerproject.stores.archive.warc_reader import Progress, next_member, packed_members
 from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
 
@@ -22,8 +22,8 @@ def good_spans(path: Path, *, whole_captures: bool, progress: Progress | None = 
     """Which bytes of a file to keep: good records, in files of ours only as whole captures; neighbours joined."""
     spans: list[Span] = []
     for start, end in _captures(path, progress) if whole_captures else _records(path, progress):
-        if spans and spans[-1][1] == start:
-            spans[-1] = (spans[-1][0], end)
+        if spans and start <= spans[-1][1]:  # records may share a gzip member
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:
             spans.append((start, end))
     return spans
@@ -58,11 +58,9 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
 
 
 def _records(path: Path, progress: Progress | None) -> Iterator[Span]:
-    before = None
     for member in _good(path, progress):
-        if member is not None and (span := (member.offset, member.end)) != before:  # several may share it
-            yield span
-            before = span
+        if member is not None:
+            yield member.offset, member.end
 
 
 def _captures(path: Path, progress: Progress | None) -> Iterator[Span]:
@@ -90,7 +88,7 @@ def _good(path: Path, progress: Progress | None) -> Iterator[Member | None]:
     position: int | None = 0
     while position is not None:
         start, position = position, None
-        for member in members(path, start, progress):
+        for member in packed_members(path, start, progress):
             if isinstance(member, Flaw):
                 yield None
                 position = next_member(path, member.offset + 1)

@@ -31,6 +31,18 @@ Progress = Callable[[int], None]
 
 def members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:
     """Every good record from byte ``start`` on; a Flaw, if any, comes last."""
+    for found in packed_members(path, start, progress):
+        if isinstance(found, Flaw) and found.plain:
+            with path.open("rb") as file:
+                if file.read(len(_GZIP_MARK)) != _GZIP_MARK:
+                    file.seek(found.offset)
+                    yield from plain_records(_Counted(file, progress))
+                    return
+        yield found
+
+
+def packed_members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:
+    """As ``members``, of gzip members alone."""
 
     @cache
     def ours() -> bool:
@@ -42,12 +54,7 @@ def members(path: Path, start: int = 0, progress: Progress | None = None) -> Ite
 
     with path.open("rb") as file:
         file.seek(start)
-        for found in walk(_chunks(file, progress), start, cut=cut):
-            if isinstance(found, Flaw) and found.plain and not _begins_as_gzip(file):
-                file.seek(found.offset)
-                yield from plain_records(_Counted(file, progress))
-                return
-            yield found
+        yield from walk(_chunks(file, progress), start, cut=cut)
 
 
 def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
@@ -55,11 +62,6 @@ def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
         yield chunk
         if progress is not None:
             progress(len(chunk))
-
-
-def _begins_as_gzip(file: BinaryIO) -> bool:
-    file.seek(0)
-    return file.read(len(_GZIP_MARK)) == _GZIP_MARK
 
 
 class _Counted:

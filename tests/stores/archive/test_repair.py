@@ -11,6 +11,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import members
 from tests.commands.running import archive_of, write
+from tests.foreign_archives import SHAPES, Page
 from tests.warc_samples import STARTED_AT
 
 URL = "http://a.example.com/"
@@ -51,3 +52,27 @@ def test_a_render_that_is_not_whole_goes_as_one(tmp_path: Path) -> None:
 
     assert spans == [(0, records[first].offset), (records[last].end, len(data))]
     assert [member.kind for member in members(warc) if isinstance(member, Member)] == kinds[:first] + kinds[last + 1 :]
+
+
+@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if shape.suffix.endswith(".gz")])
+def test_a_file_of_another_program_is_good_in_its_own_shape(tmp_path: Path, name: str) -> None:
+    """Nothing is cut out of it, and of a torn one what is torn."""
+    path = tmp_path / "theirs.warc.gz"
+    whole = SHAPES[name].make([Page("http://a.test/", b"<p>1"), Page("http://a.test/2", b"<p>2")])
+    path.write_bytes(whole + whole[:40])
+
+    spans = good_spans(path, whole_captures=False)
+
+    assert spans == [(0, len(whole))]
+    assert len(mend(path, spans)) == 1
+    assert path.read_bytes() == whole
+    assert mend(path, good_spans(path, whole_captures=False)) == []
+
+
+def test_what_is_not_compressed_is_left_as_it_is(tmp_path: Path) -> None:
+    """Its records are read where they are; line breaks between them are no damage."""
+    path = tmp_path / "theirs.warc.gz"
+    path.write_bytes(SHAPES["plain"].make([Page("http://a.test/", b"<p>1")]))
+
+    assert good_spans(path, whole_captures=False) == []
+    assert mend(path, []) == ["theirs.warc.gz has no good record; it is left as it is"]
