@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from crawlerproject.stores.protocols import FLAG_RECRAWL
 
 if TYPE_CHECKING:
     from crawlerproject.fleet.redis.worker import Fleet
+
+logger = logging.getLogger(__name__)
 
 # An address that is another's now, or of which nothing is known, is asked about again after so long at least (ours).
 _AGAIN_SECONDS = 0.25
@@ -129,8 +132,11 @@ class IpReservations:
         self._called_at = time.monotonic()
         try:
             waits = await self._reserve([lease for lease, _ in wanted], rested)
-        except StorageError as error:
-            self._failed(error)
+        except Exception as error:  # whatever it is: leases without an answer would keep their hosts for the whole run
+            if isinstance(error, StorageError):
+                self._failed(error)
+            else:
+                logger.exception("%d addresses cannot be reserved; they are tried again", len(wanted))
             waits = [self._again_seconds] * len(wanted)  # unknown owner: wait and ask again
         for (lease, failure), wait in zip(wanted, waits, strict=True):
             if wait:

@@ -121,14 +121,21 @@ class MessageExchange:
         self._answered.pop(partition, None)
 
     def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """As ``deliver``, before the last commit. Blocking."""
-        found, self.outbox = self.outbox, []
-        frontier.add([item for item in found if self._held.mine(item.address.host)], now)
-        for item in frontier.allowed([item for item in found if not self._held.mine(item.address.host)], now):
+        """As ``deliver``, before a commit that nothing may come between. Blocking.
+
+        StorageError: all of it waits for the next commit. What was done already is done twice then, to no effect.
+        """
+        own = [item for item in self.outbox if self._held.mine(item.address.host)]
+        self._store.look_up(list(_keys_of(own)))
+        frontier.add(own, now)
+        for item in frontier.allowed([item for item in self.outbox if not self._held.mine(item.address.host)], now):
             self._store.outbox.post(self._store.store.partition(item.address.host), pack(Links([item])))
-        changed, self.changed = self.changed, []
-        frontier.changed([page for page in changed if self._held.mine(page[0].host)], now)
-        self._post_changed(page for page in changed if not self._held.mine(page[0].host))
+        self.outbox = []
+        mine = [page for page in self.changed if self._held.mine(page[0].host)]
+        self._look_up(mine)
+        frontier.changed(mine, now)
+        self._post_changed(page for page in self.changed if not self._held.mine(page[0].host))
+        self.changed = []
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
         """The messages; the store has looked up the pages in them. In a thread."""

@@ -146,6 +146,24 @@ def test_the_last_commit_takes_all_along() -> None:
     assert (bench.frontier.hosts.waiting_urls, redis.links(), mail.outbox) == (1, [["http://theirs.test/1"]], [])
 
 
+def test_the_last_commit_loses_nothing_while_the_store_is_away() -> None:
+    """A WARC file is full in that moment: the page is committed later, and what it names with it."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    named, changed = found("http://ours.test/1", "http://theirs.test/1"), announced("http://ours.test/0")
+    mail.outbox += named
+    mail.changed += changed
+    redis.away = True
+    with pytest.raises(StorageError):
+        mail.deliver_now(bench.frontier, bench.now)
+    assert (mail.outbox, mail.changed) == (named, changed)
+
+    redis.away = False
+    mail.deliver_now(bench.frontier, bench.now)
+
+    assert (bench.frontier.hosts.waiting_urls, redis.links(), mail.empty) == (1, [["http://theirs.test/1"]], True)
+
+
 def announced(*urls: str) -> list[tuple[Address, float]]:
     """Pages that changed at a moment."""
     return [(parse(url), 5.0) for url in urls]

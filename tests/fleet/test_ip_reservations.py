@@ -1,0 +1,45 @@
+"""Every lease whose address is asked for gets an answer, whatever becomes of the question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.ip_reservations import IpReservations
+
+
+@pytest.mark.parametrize("error", [StorageError("away"), RuntimeError("ours"), ConnectionError("theirs")])
+def test_a_question_that_fails_is_asked_again(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """The lease is refused for a moment, so that its host is free; an error of ours is logged as such."""
+    answers: list[Exception | list[float]] = [error, [0.0]]
+    ends: list[str] = []
+
+    async def reserve(leases: Sequence[Any], rested: Sequence[Any]) -> list[float]:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def run() -> None:
+        asks = IpReservations(
+            reserve,
+            rest_seconds=0.5,
+            granted=lambda lease, _: ends.append("granted"),
+            refused=lambda lease, seconds: ends.append(f"again in {seconds}"),
+            failed=lambda why: ends.append(str(why)),
+        )
+        for _ in range(2):
+            asks.want(cast("Any", SimpleNamespace(address="192.0.2.1", mark="")))
+            while asks.waiting:
+                await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+    paused = ["away"] if isinstance(error, StorageError) else []
+    assert ends == [*paused, "again in 0.5", "granted"]
+    assert [record.exc_info is not None for record in caplog.records] == [True] * (not paused)
