@@ -267,6 +267,7 @@ class Replay:
         else:
             host.stage = Stage.IN_FLIGHT
             self.frontier.workbench.in_flight += 1
+            self.frontier.workbench.places.take(host.payer)
         return lease
 
     def _row(self, url: str, flags: int) -> QueuedPage | None:
