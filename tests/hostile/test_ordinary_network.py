@@ -77,9 +77,12 @@ def test_a_site_that_moves_in_mid_crawl_is_followed(tmp_path: Path) -> None:
         pays("an address that changes in mid-crawl", "the site", found, "of 30 pages", at_least=30)
 
 
-def _without_intermediate(folder: Path, name: str) -> tuple[ssl.SSLContext, str]:
-    """A server that shows its own certificate alone, made by an intermediate authority of a root; the root's file."""
-    key, root, path = make_ca(folder)
+def _without_intermediate(folder: Path, name: str, beside: str) -> tuple[ssl.SSLContext, str]:
+    """A server that shows its own certificate alone, made by an intermediate authority of a root; the root's file.
+
+    Nothing is the matter with the site ``beside``, which the root itself vouches for.
+    """
+    key, root, path = ca = make_ca(folder)
     middle = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.UTC)
     made = (
@@ -94,19 +97,29 @@ def _without_intermediate(folder: Path, name: str) -> tuple[ssl.SSLContext, str]
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(middle.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return server_tls(folder, (middle, made, path), name), path
+    broken, whole = server_tls(folder, (middle, made, path), name), server_tls(folder, ca, beside)
+
+    def choose(connection: ssl.SSLObject | ssl.SSLSocket, wanted: str | None, _: ssl.SSLContext) -> None:
+        if wanted == beside:
+            connection.context = whole
+
+    broken.sni_callback = choose
+    return broken, path
 
 
 def test_a_chain_without_its_intermediate_is_no_chain(tmp_path: Path) -> None:
     """Nothing is asked over it and nobody fetches what is missing: the log and `why` say what is the matter."""
-    tls, root = _without_intermediate(tmp_path, "chain.test")
+    tls, root = _without_intermediate(tmp_path, "chain.test", beside="whole.test")
     with arena(tmp_path, tls=tls) as web:
-        seed = web.innocent(pages=3, name="chain.test").replace("http://", "https://")
+        names = "chain.test", "whole.test"
+        seed, beside = (web.innocent(pages=3, name=name).replace("http://", "https://") for name in names)
 
-        crawl = web.crawl(seed, settings={"FETCH_CA_FILE": root, "HOST_MAX_FAILURES": "1"})
+        crawl = web.crawl(seed, beside, settings={"FETCH_CA_FILE": root, "HOST_MAX_FAILURES": "1"})
 
-        pays("a chain without its intermediate", "the reader", len(web.visits), "requests over it", at_most=0)
-    rows = list(read_log(crawl.folder / "log"))
+        assert len(web.of("whole.test")) == 3
+        asked = len(web.of("chain.test", robots=True))
+        pays("a chain without its intermediate", "the reader", asked, "requests over it", at_most=0)
+    rows = [row for row in read_log(crawl.folder / "log") if row["host"].startswith("chain.test")]
     assert {(row["reason"], row["error"].partition(":")[0]) for row in rows} == {("tls-certificate", "unknown-issuer")}
     why = scrapy("why", seed, folder=crawl.folder).stdout
     assert "unknown-issuer" in why, why
