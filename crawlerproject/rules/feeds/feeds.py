@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,9 @@ _JSON_TYPES = frozenset({"application/json", "application/feed+json"})
 _JSON_MARK = b"https://jsonfeed.org/version/"
 _KINDS = frozenset({"rss", "feed", "RDF"})
 _SNIFF_BYTES = 1024
+# RFC 8288 3: commas and semicolons within <> and quotes belong to what stands there. What does not close ends with it.
+_LINK = re.compile(r'<([^<>]*+)>((?:[^",<]++|"(?:[^"\\]|\\.)*+(?:"|\Z))*+)', re.DOTALL)
+_LINK_PARAMETER = re.compile(r';\s*+([^\s;=",]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)|([^\s;",]++))', re.DOTALL)
 _PIECE_BYTES = 65_536
 
 
@@ -70,16 +74,15 @@ def link_header(values: Iterable[str]) -> tuple[list[str], str]:
     """Hubs and self of ``Link`` headers (RFC 8288), which WebSub lets stand before those of the document."""
     hubs: list[str] = []
     own = ""
-    for value in values:
-        for part in value.split(","):
-            target, _, parameters = part.strip().partition(">")
-            rels = parameters.lower().replace('"', " ").replace("=", " ").split()
-            if not target.startswith("<") or "rel" not in rels:
-                continue
-            if "hub" in rels:
-                hubs.append(target[1:])
-            if "self" in rels:
-                own = own or target[1:]
+    for target, parameters in _LINK.findall(", ".join(values)):
+        said: dict[str, str] = {}
+        for name, quoted, bare in _LINK_PARAMETER.findall(parameters):
+            said.setdefault(name.lower(), quoted or bare)  # RFC 8288 3.3: of several rel the first counts
+        rels = said.get("rel", "").lower().split()
+        if "hub" in rels:
+            hubs.append(target)
+        if "self" in rels:
+            own = own or target
     return hubs, own
 
 

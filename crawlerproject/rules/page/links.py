@@ -39,7 +39,11 @@ _ALTERNATE_TYPES = frozenset(
     {"", "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml", "application/feed+json"}
 )
 # HTML 4.2.5.3, "shared declarative refresh steps". Possessive: each character is read once.
-_REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
+# HTML's blanks are these five, no others of ASCII and none of Unicode's (Infra 4.6).
+_REFRESH = re.compile(
+    r"BLANK*+[0-9.]++(?:BLANK*+[;,]|BLANK)BLANK*+(?:urlBLANK*+=BLANK*+)?+(.*)".replace("BLANK", r"[\t\n\x0c\r ]"),
+    re.IGNORECASE | re.DOTALL,
+)
 
 Attributes = Mapping[str, str | None]
 
@@ -63,7 +67,7 @@ def refresh_target(content: str) -> str | None:
     match = _REFRESH.fullmatch(content)
     if match is None:
         return None
-    url = match[1].strip()
+    url: str = match[1]  # blanks at its end are dropped as it is resolved
     if url[:1] in ("'", '"'):
         url = url[1:].partition(url[0])[0]
     return url or None

@@ -119,3 +119,19 @@ def test_hubs_of_link_headers() -> None:
     ]
 
     assert link_header(values) == (["http://hub.test/", "http://two.test/"], "http://a.test/feed")
+
+
+@pytest.mark.parametrize(
+    ("value", "hubs"),
+    [
+        ("<http://h/?a,b>; rel=hub", ["http://h/?a,b"]),
+        ('<http://h/>; title="a, <http://no/>; rel=hub"; rel = "self hub"', ["http://h/"]),
+        ('<http://h/>; title="a \\" >; rel=no"; REL=HUB , <http://i/;x>;rel=hub', ["http://h/", "http://i/;x"]),
+        ("<http://h/>; rel=next; rel=hub, <http://i/>; title=hub; rel", []),
+        ("http://h/; rel=hub, <http://i/> ; rel=hub", ["http://i/"]),
+        ('<http://h/; rel=hub, <http://i/>; rel="hub', ["http://i/"]),
+    ],
+)
+def test_commas_and_quotes_of_link_headers(value: str, hubs: list[str]) -> None:
+    """RFC 8288: what stands in <> or in quotes ends nothing; of several rel the first counts."""
+    assert link_header([value])[0] == hubs

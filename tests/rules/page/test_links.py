@@ -17,6 +17,11 @@ from crawlerproject.rules.url.urls import Base, parse
         ("30", None),
         ("0;", None),
         ("url=/next", None),
+        ("\t.5\x0c;\nurl = '/a b", "/a b"),
+        ("0\x0burl=/next", None),  # no blank of HTML's, nor is this:
+        ("0;\xa0/next", "\xa0/next"),
+        ("0;url\xa0=/next", "url\xa0=/next"),
+        ("\u0663; /next", None),
     ],
 )
 def test_meta_refresh(content: str, expected: str | None) -> None:
