@@ -116,7 +116,7 @@ def test_a_process_is_kept_however_much_memory_the_crawl_took() -> None:
 
 
 def test_sitemaps_and_feeds() -> None:
-    """Pages of a sitemap with their dates; entries of a feed, and its hubs without them."""
+    """Pages of a sitemap with their dates; entries of a feed, and its hubs without them; by charset and base."""
     entries = "".join(f"<url><loc>http://big.test/{n}</loc><lastmod>2026-01-02</lastmod></url>" for n in range(1_001))
     sitemap = f"<urlset>{entries}</urlset>".encode()
     feed = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='http://hub.test/'/>"
@@ -131,6 +131,12 @@ def test_sitemaps_and_feeds() -> None:
         assert found.feed is not None
         assert (found.feed.hubs, found.feed.entries) == (["http://hub.test/"], [])
         assert [link.address.url for link in found.found] == ["http://big.test/1"]
+        labelled = job(Kind.FEED)._replace(content_type="text/xml; charset=gbk")
+        chinese = "<feed xml:base='/x/'><entry><link href='港'/></entry></feed>".encode("gbk")
+        found = await reader.read(labelled, chinese)
+        assert [link.address.url for link in found.found] == ["http://big.test/x/%E6%B8%AF"]
+        listed = await reader.read(labelled._replace(kind=Kind.SITEMAP), "http://big.test/港".encode("gbk"))
+        assert [link.address.url for link in listed.found] == ["http://big.test/%E6%B8%AF"]
 
     reading_with(use)
 

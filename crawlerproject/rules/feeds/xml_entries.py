@@ -259,7 +259,7 @@ class EntriesReader:
         role = known[0]
         if not self.kind:
             self._root(name, known[1])
-            self._ended = body is not None
+            self._ended = body is not None and self.kind != ""
         elif role == _ITEM:
             if item is None:
                 self._item = _Open(name, len(self._scopes) - scoped)

@@ -1,6 +1,8 @@
 """Dates as sitemaps and feeds write them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawlerproject.rules.feeds.entry_dates import entry_date
 
@@ -55,3 +57,14 @@ NOON = DAY + 43_200
 def test_dates(text: str, moment: float | None) -> None:
     """W3C's forms, RFC 822's, and the common mistakes in both; a wrong date is no date."""
     assert entry_date(text) == moment
+
+
+WORDS = ("0", "9", "24", "99", "2024", "99999", ",", "-", "/", ":", "T", "Z", "+05:30", "EST", "may", "pm", "\u0662")
+
+
+@given(st.lists(st.sampled_from(WORDS)))
+def test_nothing_raises(words: list[str]) -> None:
+    """Whatever stands where a date should."""
+    for text in ("".join(words), " ".join(words)):
+        moment = entry_date(text)
+        assert moment is None or moment > 0

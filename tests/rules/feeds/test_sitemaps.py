@@ -93,6 +93,7 @@ def test_an_index_lists_sitemaps() -> None:
         pytest.param(urlset("http://a.test/1")[:-9] + b"<url><loc>http", "breaks off before", 1, id="breaks off"),
         pytest.param(b"<html><body>no sitemap</body></html>", "not a sitemap but <html>", 0, id="HTML"),
         pytest.param(b"", "not well-formed", 0, id="empty"),
+        pytest.param(b"<b>Warning</b>", "not well-formed", 0, id="nothing but a warning"),
         pytest.param(b"\x1f\x8b broken", "broken gzip", 0, id="broken gzip"),
         pytest.param(gzip.compress(urlset("http://a.test/1"))[:-9], "gzip that ends early", 1, id="torn gzip"),
         pytest.param(b"<a>" * 1000, "not a sitemap but <a>", 0, id="nested for ever"),
