@@ -13,6 +13,7 @@ from crawlerproject.fleet.local.questions import ADDRESSES
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.frontier.hosts.ip_clocks import LONG_SECONDS
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.protocols import FLAG_RECRAWL
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _AGAIN_SECONDS = 0.25
 LOCAL_GAP_SECONDS = 0.02
 """Between two questions to a supervisor. A busy worker asks about some ten addresses with each, at a tenth of what ten
 questions cost; one that asks seldom does not wait."""
+
+# Domains that are remembered for requests that take long; then all are forgotten (ours).
+_MOST_SLOW = 50_000
 
 Waiting = tuple[Lease, FetchError | None]
 Mark = tuple[str, str]
@@ -43,7 +47,7 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
         hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
         again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
         store.at_hand(hosts, again)
-        wanted = [(lease.address, lease.mark, _is_slow(lease)) for lease in leases]
+        wanted = [(lease.address, lease.mark, lease.slow) for lease in leases]
         return fleet.fleet.addresses(wanted, rested, hold_ms, rest_ms)
 
     async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
@@ -57,7 +61,7 @@ def of_supervisor(link: SupervisorLink) -> Reserve:
 
     async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
         wanted, given_back = [lease.address for lease in leases], [address for address, _ in rested]
-        slow = [lease.address for lease in leases if _is_slow(lease)]
+        slow = [lease.address for lease in leases if lease.slow]
         waits: list[float] = await link.ask(ADDRESSES, wanted, given_back, slow)
         return waits
 
@@ -88,6 +92,7 @@ class IpReservations:
         self._rested: list[Mark] = []
         self._task: asyncio.Task[None] | None = None
         self._number = 0
+        self._slow: set[str] = set()  # domains whose requests take long
 
     @property
     def waiting(self) -> int:
@@ -97,6 +102,7 @@ class IpReservations:
     def want(self, lease: Lease, error: FetchError | None = None) -> None:
         """Reserve the lease's address, sometime soon."""
         self._number += 1
+        lease.slow = bool(self._slow) and bounded_domain(lease.row.host) in self._slow
         lease.mark = f"{self._worker}:{self._number}"
         self._wanted.append((lease, error))
         self._start()
@@ -104,9 +110,19 @@ class IpReservations:
     def rest(self, lease: Lease) -> None:
         """The lease has ended: its address rests, then any worker may ask it."""
         if lease.mark:
+            self._learn(lease)
             self._rested.append((lease.address, lease.mark))
             lease.mark = ""
             self._start()
+
+    def _learn(self, lease: Lease) -> None:
+        """A domain is slow as long as the host of its that was asked last is."""
+        if lease.host.took_seconds > LONG_SECONDS:
+            if len(self._slow) >= _MOST_SLOW:
+                self._slow.clear()
+            self._slow.add(bounded_domain(lease.row.host))
+        elif self._slow:
+            self._slow.discard(bounded_domain(lease.row.host))
 
     def close(self) -> None:
         """Ask no more; what is reserved falls free by itself."""
@@ -145,10 +161,6 @@ class IpReservations:
                 self._refused(lease, min(wait, self._again_seconds))
             else:
                 self._granted(lease, failure)
-
-
-def _is_slow(lease: Lease) -> bool:
-    return lease.host.took_seconds > LONG_SECONDS
 
 
 def _asked_for(lease: Lease) -> str:

@@ -66,7 +66,8 @@ class AddressTable:
         turns = self._turns.get(address)
         if turns is None:
             turns = self._turns[address] = _Turns()
-        turns.wanted_by, turns.wanted_until = worker, now + WANTED_SECONDS
+        if not slow or turns.long_from <= now:  # else it would not be granted
+            turns.wanted_by, turns.wanted_until = worker, now + WANTED_SECONDS
         turns.keeps_waiting |= not slow
 
     def rest(self, worker: str, address: str, now: float) -> None:

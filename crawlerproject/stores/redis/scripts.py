@@ -202,8 +202,9 @@ RESERVE = script(
 local by = redis.call('GET', KEYS[1])
 local turns = redis.call('HMGET', KEYS[2], 'last', 'by', 'until', 'long')
 -- The worker that asked last kept the rest by its own clock, which began when the answer ended.
+local gives_way = ARGV[4] == '1' and turns[4] and tonumber(turns[4]) > now
 if by and by ~= ARGV[1] and by ~= ARGV[3] then
-  redis.call('HSET', KEYS[2], 'by', ARGV[3], 'until', now + 1000)
+  if not gives_way then redis.call('HSET', KEYS[2], 'by', ARGV[3], 'until', now + 1000) end
   if ARGV[4] == '0' then redis.call('HSET', KEYS[2], 'waits', 1) end
   redis.call('PEXPIRE', KEYS[2], 1200000)
   return math.max(1, redis.call('PTTL', KEYS[1]))
@@ -212,7 +213,7 @@ if by ~= ARGV[1] then
   if turns[1] == ARGV[3] and turns[2] and turns[2] ~= ARGV[3] and tonumber(turns[3]) > now then
     return math.max(1, tonumber(turns[3]) - now)
   end
-  if ARGV[4] == '1' and turns[4] and tonumber(turns[4]) > now then return tonumber(turns[4]) - now end
+  if gives_way then return tonumber(turns[4]) - now end
   if turns[2] == ARGV[3] then redis.call('HDEL', KEYS[2], 'by', 'until') end
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])

@@ -125,3 +125,17 @@ def test_slow_hosts_keep_each_other_waiting_for_nothing_more() -> None:
     assert table.reserve("b", "1.1.1.1", 20.6, slow=True) == 0.0
     table.rest("b", "1.1.1.1", 30.0)
     assert table.reserve("a", "1.1.1.1", 31.0, slow=True) == 0.0
+
+
+def test_a_host_that_gives_way_has_no_turn_to_be_waited_for() -> None:
+    """Its worker asks for the address again and again meanwhile; the others need not leave it to that."""
+    table = AddressTable(0.5)
+    table.reserve("a", "1.1.1.1", 10.0, slow=True)
+    table.reserve("b", "1.1.1.1", 12.0)
+    table.rest("a", "1.1.1.1", 20.0)
+    for number in range(5):
+        at = 21.0 + number
+        assert table.reserve("b", "1.1.1.1", at) == 0.0
+        assert table.reserve("a", "1.1.1.1", at + 0.1, slow=True) > 0
+        table.rest("b", "1.1.1.1", at + 0.2)
+        assert table.reserve("a", "1.1.1.1", at + 0.8, slow=True) > 0
