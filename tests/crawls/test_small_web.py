@@ -109,6 +109,7 @@ def test_repeated_pages_are_marked_and_archived(crawled: Crawled) -> None:
         *[("canonical", named[0])] * 3,
         None,
     ]  # the last says other things
+    assert [marks.get(f"{base}/mirrored/{number}") for number in range(4)] == [None] * 4
     assert f"http://etiquette.test:{crawled.web.port}/odd" not in marks  # names a page that says other things
     notes = metadata_fields(crawled.folder / "warc")
     assert {url: (notes[url].get("duplicate"), notes[url].get("duplicate-of")) for url in marks} == marks

@@ -161,13 +161,21 @@ def _copies(world: World) -> list[str]:
     for number, path in enumerate(named):
         body = f"<p>{text('named' if number < 4 else 'another', 300)} Printed on day {number}.</p>"
         _html(world, site, path, [], body=body, head=canonical, follow=named[:1])
+    mirrored = [f"/mirrored/{number}" for number in range(4)]
+    for path in mirrored:  # of a site that is never fetched
+        original = f'<link rel="canonical" href="{world.url("excluded.test", path)}">'
+        _html(world, site, path, [], body=f"<p>{text(path, 300)}</p>", head=original, follow=[])
     _html(world, site, "/last", ["/after-last"])
     _html(world, site, "/after-last", [])
     spellings = ["/list?a=1&b=2", "/list?b=2&a=1", "/list?a=1&b=2&utm_source=letter", "/list?a=1&b=2&fbclid=xyz"]
     for path in spellings:
         site.pages[path] = Page(answer(page_html("one list")))
     world.aliases.append(frozenset(world.url(site.host, path) for path in spellings))
-    return [_html(world, site, "/", [*exact, *near, *named, *spellings, "/last", "/exact/0#part", "/exact/1#part"])]
+    return [
+        _html(
+            world, site, "/", [*exact, *near, *named, *mirrored, *spellings, "/last", "/exact/0#part", "/exact/1#part"]
+        )
+    ]
 
 
 def _slow(world: World) -> list[str]:
