@@ -55,9 +55,9 @@ class Bench:
         self.embeds = ShellEmbeds(crawler, "a.test", SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
         self.rendered = Rendered("http://a.test/")
 
-    async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> Embedded:
+    async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET", **headers: str) -> Embedded:
         """One answer."""
-        return await self.embeds.get(url, kind, method, {}, self.rendered)
+        return await self.embeds.get(url, kind, method, headers, self.rendered)
 
     async def blocked(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> str:
         """The word with which a sub-request is blocked."""
@@ -171,6 +171,32 @@ def test_the_browser_gets_headers_that_still_hold() -> None:
         b"code",
         Reuse(3600.0, by_origin=True, own_site=False),
     )
+
+
+def test_a_module_is_asked_for_with_its_pages_origin() -> None:
+    """As in a crawl; a host that answers each origin by itself would refuse the script otherwise."""
+
+    async def main() -> None:
+        bench = Bench()
+        bench.web.page(SCRIPT)
+        await bench.get(origin="http://a.test", referer="http://a.test/", cookie="a=b")
+        sent = bench.web.asked[0].headers
+        assert (sent["Origin"], sent.get("Referer"), sent.get("Cookie")) == (b"http://a.test", None, None)
+
+    asyncio.run(main())
+
+
+def test_what_a_redirect_depends_on_its_answer_does_too() -> None:
+    """A host may send one origin to another file: what came of it is not for all."""
+
+    async def main() -> None:
+        bench = Bench()
+        bench.web.answers[SCRIPT] = Response(SCRIPT, status=302, headers={"Location": "/2.js"})
+        target, anyone = "http://a.test/2.js", {"Access-Control-Allow-Origin": "*"}
+        bench.web.answers[target] = Response(target, body=b"code", headers=anyone)
+        assert (await bench.get(origin="http://a.test")).reuse == Reuse(86_400.0, by_origin=True, own_site=False)
+
+    asyncio.run(main())
 
 
 def test_an_answer_that_was_cut_off_serves_no_other_page() -> None:
