@@ -57,7 +57,9 @@ def test_a_torn_end_is_no_end(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"<html>no archive", b"five words of some text\nand more\n" * 9, b"\0" * 100, gzip.compress(b"x")]
+    "data",
+    [b"<html>no archive", b"five words of some text\nand more\n" * 9, b"\0" * 100, gzip.compress(b"x")],
+    ids=["html", "text", "zeros", "gzip"],  # a gzip header holds the moment of its making
 )
 def test_what_is_no_archive_has_no_records(tmp_path: Path, data: bytes) -> None:
     """Though a line of five words looks like one of ARC."""
