@@ -7,6 +7,9 @@ metadata record of either follows it.
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Member
@@ -16,6 +19,8 @@ from crawlerproject.stores.archive.warc_reader import notes_of
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _OK = 200
+_STATUS = re.compile(r"\S+\s+([0-9]{3})(?!\S)")
+_NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date is none
 
 
 class Head:
@@ -23,9 +28,9 @@ class Head:
 
     def __init__(self, block: bytes) -> None:
         start, _, rest = block.partition(b"\r\n\r\n")[0].decode("latin-1").partition("\r\n")
-        words = start.split()
+        status = _STATUS.match(start)
         self.start = start
-        self.status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+        self.status = int(status[1]) if status is not None else 0
         self.fields = [
             (name.strip(), value.strip())
             for name, colon, value in (f.partition(":") for f in rest.split("\r\n"))
@@ -57,6 +62,14 @@ class PageCapture:
             # That of another answer is not read.
             self.body = decode(member.body, coding, _MAX_BODY_BYTES).body if head.status == _OK else b""
         self.mime = self.content_type.partition(";")[0].strip().lower()
+
+    @property
+    def fetched_at(self) -> datetime:
+        """Its WARC-Date."""
+        try:
+            return datetime.fromisoformat(self.member.field("warc-date"))
+        except ValueError:
+            return _NO_MOMENT
 
     def read_html(self, *, structured: bool = False) -> PageText | None:
         """Title, text and links; None of what is no HTML."""

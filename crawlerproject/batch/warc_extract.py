@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,7 +129,7 @@ class Writers:
         self._pages.add(
             {
                 "url": capture.url,
-                "fetch_time": datetime.fromisoformat(member.field("warc-date")),
+                "fetch_time": capture.fetched_at,
                 "status": capture.status,
                 "mime": capture.mime,
                 "title": page.title,

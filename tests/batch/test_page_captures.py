@@ -18,6 +18,7 @@ from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of
+from tests.foreign_archives import SHAPES, Page
 from tests.warc_samples import STARTED_AT, exchange
 
 APPS = [f"http://app.test/{number}" for number in range(10)]
@@ -125,3 +126,26 @@ def test_in_a_later_file_it_is_the_later_row(tmp_path: Path) -> None:
     assert load(out / "pages", tmp_path / "search", lambda count: None) == 21
     assert {hit.url for hit in search(tmp_path / "search", "Skript", 30)} == set(APPS[1:])
     assert search(tmp_path / "search", "Loading", 30) == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        (b"2026-03-01T10:00:00Z", b"20260301100000"), (b"2026-03-01T10:00:00Z", b""), (b" 200 ", b" 99999 "),
+        (b" 200 ", b" 2\xb20 "), (b"http://odd.test/", b"http://[odd"), (b"http://odd.test/", b""),
+        (b"charset=utf-8", b"charset=\xff"), (b"text/html", b"\xe4"),
+    ],
+)  # fmt: skip
+def test_an_odd_record_of_another_program_costs_no_other(tmp_path: Path, odd: tuple[bytes, bytes]) -> None:
+    """Dates, statuses, addresses and types that are none."""
+    good, bad = (gzip.decompress(SHAPES["wget"].make([Page(f"http://{name}.test/", b"<p>x")])) for name in ("a", "odd"))
+    spoilt = bad.replace(*odd)
+    length = len(bad.partition(b"\r\n\r\n")[2]) - 4
+    size = len(spoilt.partition(b"\r\n\r\n")[2]) - 4
+    spoilt = spoilt.replace(b"Content-Length: %d\r\n" % length, b"Content-Length: %d\r\n" % size)
+    path = tmp_path / "theirs.warc.gz"
+    path.write_bytes(gzip.compress(spoilt) + gzip.compress(good))
+
+    out = processed([path], tmp_path / "out", Wanted(wet=True, wat=True))
+
+    assert [row["text"] for row in rows(out / "pages") if row["url"] == "http://a.test/"] == ["x"]
