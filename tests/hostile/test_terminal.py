@@ -44,7 +44,9 @@ def evil_site(web: Arena) -> str:
     def make(asked: Asked) -> bytes | None:
         text = f"word{asked.path} " * 40 + EVIL
         return {
-            "/robots.txt": answer(f"User-agent: *\nDisallow: /no{EVIL}\n# {EVIL}\n\x0bAll clear\rAll clear\n"),
+            "/robots.txt": answer(
+                f"User-agent: *\nDisallow: /no{EVIL}\nDisallow: /no%1B%5D\n# {EVIL}\n\x0bAll clear\rAll clear\n"
+            ),
             "/": page("/mime", "/phrase", "/garbage", "/moved", "/coded", "/no%1B", "/feed", "/x.pdf", text=text),
             "/mime": _mime(EVIL),
             "/phrase": b"HTTP/1.1 404 " + EVIL_BYTES + b"\r\nX-" + EVIL_BYTES + b": 1\r\nContent-Length: 0\r\n\r\n",
