@@ -26,7 +26,7 @@ class Lease:
 
     def granted(self, now: float) -> None:
         """Its address is reserved for it: its time begins ``now`` (epoch seconds)."""
-        self.leased_at = now
+        self.leased_at = self.host.asked_at = now
 
     @property
     def is_robots(self) -> bool:
