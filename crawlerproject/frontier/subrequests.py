@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crawlerproject.frontier.discovered import caused_by_stranger
+from crawlerproject.frontier.discovered import caused_by_stranger, strangers
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
@@ -42,9 +42,14 @@ class Subrequest:
     answered: Callable[[Any], None]  # with a Response, or the exception that there is instead
 
     @property
+    def foreign(self) -> bool:
+        """Whether the page is of another registered domain than the host that is asked."""
+        return not self.own and strangers(self.page.host, self.address.host)
+
+    @property
     def strange(self) -> bool:
-        """Whether only another site led to it."""
-        return not self.own or caused_by_stranger(self.page)
+        """Whether only another site led to it: the page is that site's, or one that only that site named."""
+        return self.foreign or caused_by_stranger(self.page)
 
 
 class Subrequests:
@@ -63,7 +68,7 @@ class Subrequests:
             return Reason.RENDER_PACE  # another worker's host: its clock is there
         if (refusal := self._gates.embed_refusal(address, now)) is not None:
             return refusal
-        named_by = "" if embed.own else bounded_domain(embed.page.host)
+        named_by = bounded_domain(embed.page.host) if embed.foreign else ""
         if (refusal := self._gates.port_refusal(self._hosts.ports, address.host, named_by)) is not None:
             return refusal
         host = self._hosts.of(address.host)
@@ -148,7 +153,7 @@ class Subrequests:
 
     def _spent(self, embed: Subrequest, host: Host, now: float) -> bool:
         """Whether the domain of the page has had as much of the host as a stranger may."""
-        return not embed.own and self._gates.embeds_spent(host.name, embed.page.host, now)
+        return embed.foreign and self._gates.embeds_spent(host.name, embed.page.host, now)
 
     def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address

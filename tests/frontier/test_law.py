@@ -354,7 +354,8 @@ class Schedule:
         rest = host.rest_until
         if host.ports is not None:  # after a start only the end of another port's rest is stored, not of its answer
             rest += longest
-        latest = max(since + longest + chance, rest, host.held_until, commit)
+        door = host.door.until if host.embeds else 0.0  # for what strangers' pages want, and render pages wait anyway
+        latest = max(since + longest + chance, rest, host.held_until, commit, door)
         assert host.next_free <= latest + ROUNDING, f"{host.name} waits for no reason"
 
     def drain(self) -> None:

@@ -158,7 +158,7 @@ class PageCompletion:
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
-            if not lease.embed.own:
+            if lease.embed.foreign:
                 learned.traps.learn_embed(visit, lease.embed.page.host)
             if outcome.status == 200:  # the page as its scripts leave it may name it among its requisites
                 frontier.state.recent.add([requisite_key(lease.row.key)])
