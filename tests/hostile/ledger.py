@@ -105,7 +105,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     # A passing test's set-up and end are no category of their own: "" has them.
     reports += terminalreporter.stats.get("", [])
     rows = [Row(*row) for each in reports for name, row in each.user_properties if name == _PROPERTY]
-    if not rows:
+    if not rows or hasattr(config, "workerinput"):  # a worker has its share of them only
         return
     lines = table(rows)
     terminalreporter.section("who pays")
