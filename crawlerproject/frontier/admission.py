@@ -106,7 +106,7 @@ class Admission:
         allowed = [
             (item, record)
             for item, record in found
-            if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
+            if self._gates.refusal_known(item, now) is None and self._within_rules(item, item.named_by, now)
         ]
         for item, _ in allowed:
             self._count_for_domain(item.address.host)
@@ -189,17 +189,14 @@ class Admission:
 
     def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         recent = self._recent
-        found = [item.owned() if item.flags & FLAG_STRANGER else item for item in found]
         if self._hosts.names.later:
+            found = list(found)
             self._bring_forward(found, now)
-        fresh = [item for item in found if item.address.key not in recent]
+        fresh = [item for item in found if item.address.key not in recent]  # of a page's many links few
+        fresh = [item.owned() if item.flags & APART else item for item in fresh]
         fresh = [item for item in fresh if not item.flags & APART or item.queue_key not in recent]
         if self._hosts.names.spent:
-            fresh = [
-                item
-                for item in fresh
-                if item.flags & FLAG_SEED or not self._one_name_too_many(item.address.host, item.named_by)
-            ]
+            fresh = [item for item in fresh if not self._one_name_too_many(item.address.host, item.named_by)]
         allowed = self.allowed(fresh, now)
         if not allowed:
             return []
@@ -212,11 +209,11 @@ class Admission:
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            name = host_name(item.address.host)
+            name, named_by = host_name(item.address.host), item.named_by
             before = coming.get(name)
-            if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
+            if self._within_rules(item, named_by, now, before) and (admitted := self._admitted(item, now)) is not None:
                 if before is None:
-                    self._count_for_domain(item.address.host, "" if item.flags & FLAG_SEED else item.named_by)
+                    self._count_for_domain(item.address.host, named_by)
                 coming[name] = (before or 0) + (0 if item.flags & APART else 1)
                 new.append(admitted)
         return new
@@ -255,10 +252,9 @@ class Admission:
         if not self._host(name).ever_queued and not self._hosts.ports.knows(name):
             self._domains.taken_up(name, named_by)
 
-    def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
+    def _within_rules(self, item: DiscoveredUrl, named_by: str, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
-        named_by = "" if item.flags & FLAG_SEED else item.named_by
         if not item.flags & FLAG_SEED and self._gates.port_refusal(self._hosts.ports, address.host, named_by):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
@@ -299,7 +295,7 @@ class Admission:
         names = self._hosts.names
         for item in found:
             if item.address.host in names.later:
-                named_by = "" if item.flags & FLAG_SEED else item.named_by
+                named_by = item.owned().named_by
                 if names.ready(named_by, now):
                     self._hosts.to_queue(item.address.host, named_by)
 

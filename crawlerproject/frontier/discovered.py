@@ -49,10 +49,10 @@ class DiscoveredUrl(NamedTuple):
 
     @property
     def named_by(self) -> str:
-        """The registered domain of the page that names it, where that is another than its host's; else ""."""
-        address, via = self.address, self.via
-        if self.flags & FLAG_STRANGER:
-            return inventor(address.host, via, self.flags, self.note)
+        """The registered domain of the page that names it; "" where that is its host's as well, and of a seed."""
+        address, via, flags = self.address, self.via, self.flags
+        if flags & (FLAG_SEED | FLAG_STRANGER):
+            return "" if flags & FLAG_SEED else inventor(address.host, via, flags, self.note)
         return _domain_of(via) if via and address.is_front and strangers(host_key(via), address.host) else ""
 
     def owned(self) -> DiscoveredUrl:

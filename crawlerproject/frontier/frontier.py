@@ -156,9 +156,11 @@ class Frontier:
         """
         self.hosts.clock.now = now
         self._completion.finish(lease, outcome, record, body, now)
-        self._keep_place(lease.host, outcome)
-        if lease.host.embeds:
-            self.embeds.door_closed(lease.host)
+        host = lease.host
+        if host.absent or not host.fetched:
+            self._keep_place(host, outcome)
+        if host.embeds:
+            self.embeds.door_closed(host)
 
     def _keep_place(self, host: Host, outcome: FetchOutcome) -> None:
         """A host that is not there at all gives back its place among its domain's hosts and its name's ports.

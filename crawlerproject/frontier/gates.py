@@ -217,10 +217,10 @@ class Gates:
 
     def port_refusal(self, ports: PortsOfNames, host: str, named_by: str = "") -> Reason | None:
         """TOO_MANY_PORTS for one port too many of a name; ``named_by`` is another domain, which else takes it up."""
+        if not ports.is_new(host):
+            return None
         strangers = self._traps.strangers_of(host) if self._traps is not None else None
         left = ports.left(host, strangers.everyone.ports if strangers else 0, stranger=bool(named_by))
-        if left is None:
-            return None
         if left <= 0 or (named_by and strangers and not strangers.may_take_port(named_by, left)):
             return Reason.TOO_MANY_PORTS
         if named_by and self._traps is not None:

@@ -166,12 +166,13 @@ class HostPoliteness:
         self._now = now
         if outcome.stranger:
             return self._after_stranger(host, outcome, now, rng)
-        if outcome.status is not None and host.door.rested:
+        if host.door.rested and outcome.status is not None:
             host.door = host.door._replace(rested=False)
         if outcome.ttfb_seconds is not None:
             host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=outcome.ok)
         if outcome.ok:
-            self._walled.pop(host.name, None)
+            if self._walled:
+                self._walled.pop(host.name, None)
             if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.breaker_opened = 0, 0
             self._rest(host, after_success(self._of(host), now, self.rests), now)

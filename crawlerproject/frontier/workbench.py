@@ -219,8 +219,9 @@ class Workbench(Generic[H]):
     def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
         pause = self.ips.pause_seconds
-        host.took_seconds = max(now - host.asked_at, host.took_seconds / 2)
-        self.ips.took(host, now - host.asked_at, now)
+        took_seconds = now - host.asked_at
+        host.took_seconds = max(took_seconds, host.took_seconds / 2)
+        self.ips.took(host, took_seconds, now)
         self.release(host, now, next_free, work=work, ip_free=None if pause is None else now + pause)
 
     def wait(self, host: H, next_free: float, *, work: bool) -> None:
@@ -254,9 +255,10 @@ class Workbench(Generic[H]):
         """A turn is over. ``ip_free``: when its address may be asked again; None: nothing was sent, so at once."""
         self.in_flight -= 1
         self.ips.ended(host.address, ip_free, now)
-        for other in self.places.leave(host.payer, self.in_flight):
-            other.stage = Stage.WAITING
-            self.waiting.push(other, other.next_free)
+        if back := self.places.leave(host.payer, self.in_flight):
+            for other in back:
+                other.stage = Stage.WAITING
+                self.waiting.push(other, other.next_free)
         self.wait(host, next_free, work=work)
 
     def drop(self, host: H) -> None:
@@ -289,7 +291,7 @@ class Workbench(Generic[H]):
                 del self.hosts[host.name]
                 self._leave(host)
             return None
-        if self.places.short(self.in_flight):
+        if self.in_flight >= self.places.short_from:
             host.payer = self._payer(host)
             if not self.places.room(host.payer, self.in_flight):
                 host.stage = Stage.ASIDE

@@ -221,9 +221,12 @@ def _respelled(row: QueuedPage, outcome: Fetch) -> str:
 
 def _is_cut(lease: Lease, outcome: Fetch) -> bool:
     """Whether there is a page of which not all came: its body broke off, or a cache left it out (304, never asked)."""
-    if outcome.status == 304:
+    wire = outcome.wire
+    if wire is None:
+        return False
+    if wire.status == 304:
         return not lease.row.flags & FLAG_RECRAWL
-    return outcome.status == 200 and outcome.wire is not None and outcome.wire.truncated == "disconnect"
+    return wire.truncated == "disconnect" and wire.status == 200
 
 
 def _is_document(lease: Lease, outcome: Fetch) -> bool:

@@ -189,10 +189,10 @@ class Host(HostClock):
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
         unstored = self.robots_unstored
         held = self.on_disk and self.held_until > 0.0
-        door = self.door
-        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK + (door != OPEN_DOOR) * _HAS_DOOR
-        flags += self.absent * _ABSENT
+        door = b"" if self.door == OPEN_DOOR else _packed_door(self.door)
+        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK + self.absent * _ABSENT
         flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK + _HELD[self.held]
+        flags += _HAS_DOOR if door else 0
         return (
             _VERSION
             + _FIXED.pack(
@@ -217,7 +217,7 @@ class Host(HostClock):
             + _NAME_FREE.pack(self.name_free)
             + (_PACE_FREE.pack(self.pace_free) if held else b"")
             + _SPENT.pack(self.pages, self.received_bytes, self.busy_seconds)
-            + (_packed_door(door) if flags & _HAS_DOOR else b"")
+            + door
             + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import KnownHosts
 from crawlerproject.frontier.workbench import PortsClock
@@ -29,19 +31,25 @@ class PortsOfNames:
             or any(number != port_of(name) for number in first.other_ports)
         )
 
-    def left(self, name: str, given_back: int, *, stranger: bool) -> int | None:
-        """How many ports more its name may have, half of them for strangers; None when the host key is no new port.
+    def is_new(self, name: str) -> bool:
+        """Whether a host key has a port of its name that was not taken up."""
+        if ":" not in name or name in self._workbench.hosts or name in self._known.copies:
+            return False
+        return (port := port_of(name)) > 0 and port not in self._taken(host_name(name))
+
+    def left(self, name: str, given_back: int, *, stranger: bool) -> int:
+        """How many ports more the name of a host key may have, half of them for strangers.
 
         Those that never took a connection do not count, as far as strangers have named them: ``given_back`` at most.
         """
-        if not (port := port_of(name)) or name in self._workbench.hosts or name in self._known.copies:
-            return None
-        clock, first = self._workbench.names.get(host_name(name)), host_name(name)
-        taken = clock.numbers if clock is not None else self._known.find(first).other_ports
-        if port in taken:
-            return None
+        first = host_name(name)
+        taken = self._taken(first)
         dead = sum(self._known.find(key_of(first, number)).absent for number in taken) if given_back else 0
         return (self._max_ports // 2 if stranger else self._max_ports) - len(taken) + min(dead, given_back)
+
+    def _taken(self, first: str) -> Collection[int]:
+        clock = self._workbench.names.get(first)
+        return clock.numbers if clock is not None else self._known.find(first).other_ports
 
     def charge(self, host: Host, ended: float, next_free: float) -> None:
         """After an answer: the host waits for its pace and rest, its name for the pace and for rests asked for."""

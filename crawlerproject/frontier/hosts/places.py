@@ -27,13 +27,13 @@ class Places(Generic[H]):
     def __init__(self, places: int) -> None:
         """0: there is no end of them."""
         self._places = places
-        self._short_from = places // 2 if places else float("inf")
+        self.short_from = places // 2 if places else float("inf")
         self._taken: dict[str, int] = {}
         self._aside: OrderedDict[str, deque[H]] = OrderedDict()
 
     def short(self, in_flight: int) -> bool:
         """Whether the domains must share them."""
-        return in_flight >= self._short_from
+        return in_flight >= self.short_from
 
     def room(self, domain: str, in_flight: int) -> bool:
         """Whether the domain may have one more while they are short."""

@@ -102,10 +102,12 @@ class HostTable:
         ``named_by``: the domain that names it, if not its own. A new one is looked up, and not in memory before, when
         that domain's turn comes. ``HostsOnDisk.more_rows`` says what becomes of a copy.
         """
-        now = self.clock.now
-        known = self.workbench.hosts.get(name) or self.dirty.get(name)
-        if known is not None and not known.on_disk:
+        known, now = self.workbench.hosts.get(name), self.clock.now
+        if known is not None and known.fetched:
+            return known  # as nearly always: of a page's own host
+        if known is None and (known := self.dirty.get(name)) is not None and not known.on_disk:
             known = self.of(name)
+        if known is not None and not known.on_disk:
             if known.next_free > now and self.names.sooner(known, named_by, now):
                 self._comes_now(known, now)
             return known
