@@ -28,7 +28,7 @@ _MAX_ODD_TAG = 1024  # characters in which the end of a tag is looked for that i
 _MAX_SCOPES = 64  # of elements with namespaces or bases of their own, and of prefixes (ours): a feed has three, and ten
 _MAX_NAMES = 1024  # of elements, that are remembered (ours): a feed has forty
 
-_NAME = r"""[A-Za-z_\x80-\U0010ffff][^\s<>/="']*+"""
+_NAME = r"""[^\x00-@\[-^`{-\x7f][^\s<>/="']*+"""
 # A tag to its end, with the text and end tag of an element that holds nothing else; where there is no whole tag, the
 # "<". No part begins again where another has failed: each is possessive.
 _TAG = re.compile(
