@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WALL_HEADERS = frozenset(name.title().encode() for name in HEADERS)
-_ALL_WALL_HEADERS = [(name, name.title().encode()) for name in sorted(HEADERS | MORE_HEADERS)]
+_ALL_WALL_HEADERS = {name.title().encode(): name for name in HEADERS | MORE_HEADERS}  # as Scrapy keeps them
 # Sitemaps and feeds up to this size are read in place: 500 entries, 10 ms. Compressed ones may hold a thousand times
 # their size.
 _LIGHT_LIST_BYTES = 64 * 1024
@@ -224,19 +224,19 @@ def _x_robots(response: Response) -> list[str]:
 
 def _look_for_wall(page: ReadPage, response: Response, facts: PageFacts | None, *, html: bool) -> None:
     """Note whose anti-bot wall the response is, if any; ``facts`` of one that was parsed."""
-    status, body, headers = response.status, b"", response.headers
+    status, body = response.status, b""
     if html:
         words, links = (facts.words, len(facts.links) + facts.nofollow_links) if facts else (None, 0)
         if looks_short(status, len(response.body), words, links):
             body = response.body
+    headers = response.headers
     if not body and _WALL_HEADERS.isdisjoint(dict.keys(headers)):
         return
-    found = {name: value for name, known_as in _ALL_WALL_HEADERS if (value := _all_of(headers, known_as)) is not None}
+    found = {_ALL_WALL_HEADERS[name]: _all_of(headers, name) for name in _ALL_WALL_HEADERS.keys() & dict.keys(headers)}
     shown = facts.text if facts else b""
     page.challenge, page.wall_marks = wall(status, found, body, response.url, shown)
 
 
-def _all_of(headers: Headers, name: bytes) -> str | None:
-    """All values of a header; None when there is none."""
-    values = dict.get(headers, name)
-    return None if values is None else "\n".join([value.decode("latin-1") for value in values])
+def _all_of(headers: Headers, name: bytes) -> str:
+    """All values of a header that is there."""
+    return "\n".join([value.decode("latin-1") for value in dict.__getitem__(headers, name)])

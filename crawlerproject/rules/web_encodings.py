@@ -19,6 +19,7 @@ from webencodings import LABELS
 
 UTF_8 = "utf-8"
 _LOST = "\ufffd"  # what cannot be read
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # Encoding 4.2: what is stripped off a label.
 _BLANKS = "\t\n\x0c\r "
 NEVER_WRITTEN = frozenset({UTF_8, "utf-16le", "utf-16be", "replacement"})
@@ -42,11 +43,11 @@ def encoding_of(label: str) -> str | None:
 
 def mark_of(octets: bytes) -> tuple[str, int] | None:
     """The encoding that a byte order mark names, and the octets of the mark (Encoding 6, BOM sniff)."""
+    if not octets.startswith(_MARKS):
+        return None
     if octets[:3] == b"\xef\xbb\xbf":
         return UTF_8, 3
-    if octets[:2] == b"\xff\xfe":
-        return "utf-16le", 2
-    return ("utf-16be", 2) if octets[:2] == b"\xfe\xff" else None
+    return ("utf-16le" if octets[:2] == b"\xff\xfe" else "utf-16be"), 2
 
 
 def charset_of(content_type: str | None) -> str | None:

@@ -173,7 +173,7 @@ def looks_short(status: int, body_bytes: int, words: int | None, links: int) -> 
 
 def may_have_mark(body: bytes) -> bool:
     """False only where the body of a 200 has no mark."""
-    return bool(_UNDERSCORED.search(body) or _DOTTED.search(body) or any(part in body for part in _WHOLE))
+    return bool(_UNDERSCORED.search(body) or _DOTTED.search(body) or any(map(body.__contains__, _WHOLE)))
 
 
 def wall(status: int, headers: Mapping[str, str], body: bytes, url: str = "", shown: bytes = b"") -> Wall:

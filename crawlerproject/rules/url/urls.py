@@ -119,7 +119,7 @@ class Base:
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         """``encoding`` is the page's, by any of its labels: a query's non-ASCII text is written in it."""
         self.url = url
-        name = encoding_of(encoding) or UTF_8
+        name = encoding if encoding in NEVER_WRITTEN else encoding_of(encoding) or UTF_8
         self._encoding = "" if name in NEVER_WRITTEN else name
         try:
             self._base: can_ada.URL | None = can_ada.parse(url)
