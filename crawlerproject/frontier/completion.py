@@ -103,6 +103,11 @@ class LeaseCompletion:
                 "%s is left alone until %s: its probe failed too (%s)",
                 host.name, consequence.until, outcome.reason, extra=known,
             )  # fmt: skip
+        elif consequence.door_until:
+            logger.warning(
+                "%s is left alone until %s by what only other sites name of it: that gets no answer (%s)",
+                host.name, moment(consequence.door_until), outcome.reason, extra=known,
+            )  # fmt: skip
         elif consequence.parked:
             logger.info(
                 "%s failed %d times in a row (%s): it rests until %s, then one request probes it",

@@ -113,6 +113,7 @@ class Consequence:
     give_up: bool
     parked: bool = False
     probe_at: float = 0.0
+    door_until: float = 0.0  # strangers' requests in a row had no answer: none is sent before (epoch seconds)
 
     @property
     def until(self) -> str:
@@ -231,6 +232,10 @@ class HostPoliteness:
         if (wait := self._stretch * self._trouble_seconds(outcome)) > 0:
             most = self._stretch * self.rests.max_seconds
             base = max(wait, min(self._stretch * self.rests.start_seconds, most))  # of a short Retry-After, too
+            # As the breaker does: so many failures and one probe, whoever names the pages of a dead host.
+            dead = status is None and door.escalation >= self.breaker.max_failures
+            if dead:
+                base = most = self._stretch * left_alone_seconds(2 + door.escalation - self.breaker.max_failures)
             host.door = door_after_trouble(door, str(outcome.reason), now, base, most, rng)
             if rests and not door.rested:
                 host.door = host.door._replace(rested=True)
@@ -241,6 +246,8 @@ class HostPoliteness:
                 for other in host.ports.hosts:
                     other.rest_until = max(other.rest_until, host.asked_until)
                     other.door = max(other.door, host.door, key=_open_at)
+            if dead:
+                return Consequence(again=outcome.tries + 1 < tries, give_up=False, door_until=host.door.until)
         return Consequence(again=outcome.tries + 1 < tries, give_up=False)
 
     def _trouble_seconds(self, outcome: FetchOutcome) -> float:

@@ -90,9 +90,9 @@ class Neighbours:
         self.noticed = True
 
     async def until_noticed(self, sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep) -> None:
-        """Wait until no crawl of this user's asks without locks."""
+        """Wait until no crawl of this user's asks without locks; one that is stopped looks as it wakes."""
         waited = 0.0
-        while process := self._holder(_ALONE):
+        while (process := self._holder(_ALONE)) and not _is_stopped(process):
             await sleep(_AGAIN_SECONDS)
             waited += _AGAIN_SECONDS
             if waited >= _LONG_SECONDS:
@@ -182,3 +182,12 @@ def _place(key: str) -> int:
 
 def _byte(key: str) -> int:
     return xxh3_64_intdigest(key.encode()) % _ALONE
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether a process was stopped by a signal (proc(5): its state is T). False where that cannot be seen."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state in "Tt"

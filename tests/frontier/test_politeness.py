@@ -87,3 +87,18 @@ def test_a_wall_that_asks_to_wait_is_waited_for(status: int) -> None:
     host.pages = 500
     politeness.after(host, FetchOutcome(Reason.CHALLENGE, status, 0.1), NOW, random.Random(1))
     assert host.rest_until > NOW
+
+
+def test_a_dead_host_sees_six_requests_whoever_names_its_pages() -> None:
+    """Strangers' requests leave its breaker alone; five without an answer and one probe close its door for days."""
+    politeness = politeness_of(settings_of(), max_failures=5)
+    host, now, waits = Host("a.test", 5.0), NOW, []
+    for _ in range(8):
+        consequence = politeness.after(host, FetchOutcome(Reason.DISCONNECTED, stranger=True), now, random.Random(1))
+        waits.append(round((host.door.until - now) / 3600, 1))
+        assert (consequence.door_until > 0) == (len(waits) > 5)
+        now = host.door.until
+
+    assert max(waits[:5]) < 1
+    assert waits[5:] == [24.0, 48.0, 96.0]
+    assert (host.failures, host.breaker_opened, host.rest_until) == (0, 0, 0.0)

@@ -126,11 +126,13 @@ def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bo
     spider.scope = scope
     _say(folder, seeds, len(new), continued=continued)
     spider.arguments = _remember(folder, file, spider, scope, settings, accepted)
+    old_version = continued and not known  # it kept no list of its seeds: none of them is news
     known.take(seeds, new, spider.seed_options, scope)
     store.apply(Changes(facts=known.facts()))
     include, exclude = (read(name, getattr(spider.arguments, name)) for name in PATTERNS)
     patterns = Patterns(include, exclude, known.rules())
-    before = {seed.key for seed in seeds}.difference(seed.key for seed in new) if len(new) < len(seeds) else ()
+    fresh = [] if old_version else new
+    before = {seed.key for seed in seeds}.difference(seed.key for seed in fresh) if len(fresh) < len(seeds) else ()
     return Resumed(
         scope, known.hosts, patterns, spider.arguments, continued, len(new), spider.recrawl, frozenset(before)
     )

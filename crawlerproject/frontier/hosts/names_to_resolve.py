@@ -68,6 +68,8 @@ class NamesToResolve(HostFacts[NamedHosts]):
             return False
         if host.next_free <= now or not self.ready(domain, now):
             return False
+        if max(host.name_free, host.rest_until) > now:  # it has been asked, to no effect that counts as its own
+            return False
         self.later.discard(host.name)
         if domain:
             self.of(domain).turn(now)
