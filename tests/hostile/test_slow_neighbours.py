@@ -40,6 +40,7 @@ def slow(seconds: float) -> Talk:
     return talk
 
 
+@pytest.mark.long_attack  # a share of what a twin gets, which other tests at work beside it would distort
 def test_a_slow_neighbour_at_one_address_leaves_it_to_the_others(tmp_path: Path) -> None:
     """Eight slow hosts of one domain, an innocent site beside them, and its twin at an address of its own."""
     with arena(tmp_path) as web:

@@ -10,6 +10,8 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.commands.crawled import scrapy
 from tests.hostile.arena import Arena, Asked, arena, page
 from tests.hostile.ledger import pays
@@ -69,6 +71,7 @@ def crawl(folder: Path, *, attacked: bool) -> tuple[Arena, NameServer, dict[str,
         return web, server, named, spent.cpu_seconds
 
 
+@pytest.mark.long_attack  # a share of what a control gets, which other tests at work beside it would distort
 def test_what_is_invented_costs_its_inventor_alone(tmp_path: Path) -> None:
     """Questions, hosts in memory and the turns of others do not grow with the names; each refusal has its reason."""
     control, *_ = crawl(tmp_path / "control", attacked=False)
