@@ -68,7 +68,7 @@ def stop(web: Arena, name: str, how: str, after_seconds: float) -> None:
     process.wait(60.0)
     took = time.time() - stopped
     pays(
-        "a spider that is stopped in a host's rest",
+        ATTACK,
         "its operator",
         took,
         "s to the end",
