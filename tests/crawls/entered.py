@@ -1,44 +1,159 @@
-"""Runs Scrapy's command line and writes down which files of the crawler are entered once the crawl has its first URL.
+"""Traces a crawl of a few pages: which files of the crawler one URL enters, and how many functions, how deep.
 
-``python -m tests.crawls.entered FILE crawl web …``: FILE gets their paths below ``crawlerproject/``, one a line.
+``python -m tests.crawls.entered [-v]`` prints the figures of such a crawl, and with ``-v`` each function.
+``python -m tests.crawls.entered FILE crawl web …`` runs that command of Scrapy's, and writes what it saw to FILE.
+
+Three ways are looked at: all of the crawl from its first URL on; of the first link that a page leads to, from its
+discovery to the commit of its page; and within that from the making of its request to the end of its lease. Whatever
+runs meanwhile counts, such as the loops' beats. Depth is the number of our own functions on the stack.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
+from typing import Any
 
 from scrapy.cmdline import execute
 
-PACKAGE = str(Path(__file__).resolve().parents[2] / "crawlerproject") + "/"
-FIRST = "frontier/admission.py"
+from tests.hostile.arena import SETTINGS, arena
+from tests.web.running import crawl_command
+from tests.web.zygote import PROJECT, direct
+
+PACKAGE = str(PROJECT / "crawlerproject") + "/"
+CRAWL = "whole crawl"
+FOUND = "found to committed"
+REQUESTED = "requested to ended"
+# Where they begin and end.
+_FOUND = "frontier/admission.py:add"
+_REQUESTED = "crawl/requests.py:request"
+_ENDED = "frontier/frontier.py:finish"
+_COMMIT = ("crawl/completion/commits.py:begin", "frontier/state.py:apply", "crawl/completion/commits.py:roll")
 
 
-def main(path: str, arguments: list[str]) -> None:
-    """Run ``scrapy ARGUMENTS``; its exit status is ours."""
-    entered = dict[str, None]()
+class Way:
+    """Everything of ours that was called between two moments."""
 
-    def called(frame: FrameType, event: str, _: object) -> None:
+    def __init__(self) -> None:
+        self.open = False
+        self.calls = 0
+        self.deepest = 0
+        self.functions: dict[CodeType, int] = {}
+
+    def called(self, code: CodeType, depth: int) -> None:
+        """A function was entered."""
+        self.calls += 1
+        self.deepest = max(self.deepest, depth)
+        self.functions[code] = self.functions.get(code, 0) + 1
+
+    def seen(self) -> dict[str, Any]:
+        """The figures, and the files in the order in which they were entered."""
+        files = list(dict.fromkeys(_file(code) for code in self.functions))
+        names = [f"{_file(code)}:{code.co_qualname} {count}" for code, count in self.functions.items()]
+        figures = {"files": len(files), "functions": len(names), "calls": self.calls, "deepest": self.deepest}
+        return {**figures, "entered": files, "called": names}
+
+
+class Trace:
+    """Follows one URL by the calls that it takes, for ``sys.setprofile``."""
+
+    def __init__(self) -> None:
+        self.ways = {CRAWL: Way(), FOUND: Way(), REQUESTED: Way()}
+        self.url = ""
+        self._left = list(_COMMIT)  # what is still to come of its commit, once its lease has ended
+        self._ended = False
+
+    def saw(self, frame: FrameType, event: str, _: object) -> None:
+        """A function was entered or left, a coroutine resumed or suspended."""
         code = frame.f_code
         # What has no optimised locals is the body of a module or class: an import.
-        if event != "call" or not code.co_filename.startswith(PACKAGE) or not code.co_flags & inspect.CO_OPTIMIZED:
+        if not code.co_filename.startswith(PACKAGE) or not code.co_flags & inspect.CO_OPTIMIZED:
             return
-        name = code.co_filename.removeprefix(PACKAGE)
-        if entered or name == FIRST:
-            entered[name] = None
+        where = f"{_file(code)}:{code.co_name}"
+        if event == "call":
+            self._entered(where, frame)
+            for way in self.ways.values():
+                if way.open:
+                    way.called(code, _depth(frame))
+        elif event == "return":
+            self._left_function(where, frame)
 
+    def _entered(self, where: str, frame: FrameType) -> None:
+        if where == _FOUND and not self.url:
+            self.ways[CRAWL].open = True
+            links = [link for link in frame.f_locals["found"] if link.via]
+            if links:
+                self.url, self.ways[FOUND].open = links[0].address.url, True
+        elif where == _REQUESTED and self._is_its(frame):
+            self.ways[REQUESTED].open = True
+
+    def _left_function(self, where: str, frame: FrameType) -> None:
+        if where == _ENDED and self._is_its(frame):
+            self.ways[REQUESTED].open, self._ended = False, True
+        elif self._ended and self._left and where == self._left[0]:
+            self._left.pop(0)
+            self.ways[FOUND].open = bool(self._left)
+
+    def _is_its(self, frame: FrameType) -> bool:
+        return bool(self.url) and frame.f_locals["lease"].row.url == self.url
+
+
+def traced(folder: Path) -> dict[str, dict[str, Any]]:
+    """The ways of a page, in a crawl of three pages whose whole process is traced."""
+    seen, seeds = folder / "entered.json", folder / "seeds.txt"
+    with arena(folder / "web") as web:
+        seeds.write_text(web.innocent(pages=3) + "\n")
+        command = crawl_command(seeds, folder / "crawl", web.folder / "hosts", SETTINGS | {"COMMIT_SECONDS": "0.1"})
+        run = [sys.executable, "-m", "tests.crawls.entered", str(seen), *command[3:]]
+        ended = subprocess.run(run, cwd=PROJECT, env=direct(), capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    ways: dict[str, dict[str, Any]] = json.loads(seen.read_text())
+    return ways
+
+
+def trace(path: str, arguments: list[str]) -> None:
+    """Run ``scrapy ARGUMENTS``, traced; its exit status is ours."""
+    following = Trace()
     sys.argv = ["scrapy", *arguments]
-    threading.setprofile(called)
-    sys.setprofile(called)
+    threading.setprofile(following.saw)
+    sys.setprofile(following.saw)
     try:
         execute()
     finally:
         sys.setprofile(None)
-        Path(path).write_text("".join(f"{name}\n" for name in entered))
+        Path(path).write_text(json.dumps({name: way.seen() for name, way in following.ways.items()}, indent=1))
+
+
+def _file(code: CodeType) -> str:
+    return code.co_filename.removeprefix(PACKAGE)
+
+
+def _depth(frame: FrameType | None) -> int:
+    depth = 0
+    while frame is not None:
+        depth += frame.f_code.co_filename.startswith(PACKAGE)
+        frame = frame.f_back
+    return depth
+
+
+def main() -> None:
+    """Print the figures; with ``-v`` what was called, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        ways = traced(Path(folder))
+    for name, way in ways.items():
+        print(name + ":", ", ".join(f"{way[figure]} {figure}" for figure in ("files", "functions", "calls", "deepest")))
+        if "-v" in sys.argv:
+            print(*(f"  {called}" for called in way["called"]), sep="\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    if len(sys.argv) > 2:
+        trace(sys.argv[1], sys.argv[2:])
+    else:
+        main()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from pathlib import Path
+from typing import Any
 
-from tests.hostile.arena import SETTINGS, arena
-from tests.web.running import crawl_command
-from tests.web.zygote import PROJECT, direct
+import pytest
+
+from tests.crawls.entered import CRAWL, FOUND, REQUESTED, traced
+from tests.web.zygote import PROJECT
 
 DOC = PROJECT / "docs" / "architecture.md"
+#: What a page may take (ours): as measured by ``python -m tests.crawls.entered``, with a little room for the loops.
+MOST = {
+    FOUND: {"files": 150, "functions": 620, "deepest": 22},
+    REQUESTED: {"files": 110, "functions": 360, "deepest": 20},
+}
 
 
 def told() -> set[str]:
@@ -20,18 +24,21 @@ def told() -> set[str]:
     return set(re.findall(r"`([a-z_0-9]+/[a-z_0-9/]+\.py|items\.py)`", section)) - {"tests/crawls/test_walk.py"}
 
 
-def test_a_url_enters_the_files_of_its_walk(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """A crawl of three pages, the whole process traced."""
-    files, seeds = tmp_path / "entered", tmp_path / "seeds.txt"
-    with arena(tmp_path / "web") as web:
-        seeds.write_text(web.innocent(pages=3) + "\n")
-        command = crawl_command(seeds, tmp_path / "crawl", web.folder / "hosts", SETTINGS | {"COMMIT_SECONDS": "0.1"})
-        traced = [sys.executable, "-m", "tests.crawls.entered", str(files), *command[3:]]
-        ended = subprocess.run(
-            traced, cwd=PROJECT, env=direct(), capture_output=True, text=True, timeout=120, check=False
-        )
+    return traced(tmp_path_factory.mktemp("walk"))
 
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    entered = set(files.read_text().split())
-    assert len(told()) >= 40  # the section was found
-    assert told() - entered == set()
+
+def test_a_url_enters_the_files_of_its_walk(ways: dict[str, dict[str, Any]]) -> None:
+    """None is named that the crawl did not enter."""
+    assert len(told()) >= 25  # the section was found
+    assert told() - set(ways[CRAWL]["entered"]) == set()
+
+
+@pytest.mark.parametrize("way", MOST)
+def test_a_page_enters_no_more_than_it_did(ways: dict[str, dict[str, Any]], way: str) -> None:
+    """Who adds a layer sees it here; who takes some away lowers the bounds."""
+    taken = {figure: ways[way][figure] for figure in MOST[way]}
+
+    assert {figure: count for figure, count in taken.items() if count > MOST[way][figure]} == {}
