@@ -111,6 +111,8 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     _share_sums(member, run, limits, frontier)
     records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
+    longest_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
+    pages = PageCompletion(frontier, records, learned.hosts, troubles, run, longest_seconds)
     session = Session(
         member,
         archive,
@@ -122,8 +124,8 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         resumed,
         troubles,
         limits,
-        PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
-        Commits(frontier, archive, learned, member, troubles, run),
+        pages,
+        Commits(frontier, archive, pages, learned, member, troubles, run),
     )
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))

@@ -10,6 +10,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
+    from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.learned import Learned
     from crawlerproject.crawl.membership.opening import Membership
     from crawlerproject.crawl.progress.troubles import Troubles
@@ -24,10 +25,18 @@ class Commits:
     """Makes the ends of pages durable together: ``begin``, then the archive's ``sync``, then ``end``."""
 
     def __init__(
-        self, frontier: Frontier, archive: Archive, learned: Learned, member: Membership, troubles: Troubles, run: Run
+        self,
+        frontier: Frontier,
+        archive: Archive,
+        pages: PageCompletion,
+        learned: Learned,
+        member: Membership,
+        troubles: Troubles,
+        run: Run,
     ) -> None:
         self._frontier = frontier
         self._archive = archive
+        self._pages = pages
         self._learned = learned
         self._member = member
         self._troubles = troubles
@@ -56,21 +65,43 @@ class Commits:
         changes, facts = self.begin()
         if member.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
             return await member.turn(frontier, self._learned.hosts, run, idle)
-        waiting, began = self._take_waiting(), run.now()
+        began = run.now()
+        if not await self._make_durable(changes, facts):
+            return False
+        run.tallies.committed(run.now() - began)
+        if self._archive.warc.full and not await self._roll():
+            return False
+        return await member.turn(frontier, self._learned.hosts, run, idle)
+
+    async def _roll(self) -> bool:
+        """Close the full WARC file, its disk and network in threads; False when others have the hosts meanwhile.
+
+        A file is closed only when all in it is committed, and pages have ended during the commit before. So there is
+        another commit, during which ends of pages wait; they are written to the next file.
+        """
+        self._pages.hold()
         try:
-            durable = await self._make_durable(changes, facts)
+            if not await self._make_durable(*self.begin()):
+                return False
+            await asyncio.to_thread(self._archive.warc.roll_if_full)
+            if self._pages.unwritten:
+                await asyncio.to_thread(self._archive.warc.begin_file)
+        finally:
+            await self._pages.release()
+        return not self._run.lost
+
+    async def _make_durable(self, changes: Changes, facts: Facts) -> bool:
+        """Whether it is; not when others have the hosts meanwhile."""
+        waiting = self._take_waiting()
+        try:
+            durable = await self._stored(changes, facts)
         except Exception:
             self._waiting = waiting + self._waiting
             raise
         self._answer(waiting, durable=durable)
-        if not durable:
-            return False
-        run.tallies.committed(run.now() - began)
-        self.roll()
-        return await member.turn(frontier, self._learned.hosts, run, idle)
+        return durable
 
-    async def _make_durable(self, changes: Changes, facts: Facts) -> bool:
-        """Whether it is; not when others have the hosts meanwhile."""
+    async def _stored(self, changes: Changes, facts: Facts) -> bool:
         frontier, member, run = self._frontier, self._member, self._run
         try:
             await asyncio.to_thread(self._archive.sync)
@@ -125,9 +156,3 @@ class Commits:
         for each in waiting:
             if not each.done():  # who asked may have gone
                 each.set_result(durable)
-
-    def roll(self) -> None:
-        """Close the open WARC when it is full; everything in it must be committed, so commit first."""
-        if self._archive.warc.full:
-            self.whole()
-            self._archive.warc.roll_if_full()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.completion.renders import RenderCompletion
@@ -63,6 +64,7 @@ class PageCompletion:
         self._retry_after_max_seconds = retry_after_max_seconds
         self.renders = RenderCompletion(frontier, records, learned, run)
         self._unwritten: list[Ending] = []
+        self._held = False  # the archive's file is closed: what ends waits for the next one
         self.outage: Outage | None = None  # none where what failed failed long ago, as in a recovery
 
     def finish(self, ending: Ending) -> None:
@@ -77,6 +79,9 @@ class PageCompletion:
 
     def end_now(self, ending: Ending) -> None:
         """As ``finish``, of a page of which nothing more is to be found out."""
+        if self._held:
+            self._unwritten.append(ending)
+            return
         try:
             written = self._records.write(ending)
         except StorageError as error:
@@ -101,10 +106,33 @@ class PageCompletion:
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""
         while self._unwritten:
-            written = self._records.write(self._unwritten[0])
-            self._end_or_lose(self._unwritten.pop(0), written)
+            self._write_first()
             if self._run.lost:
                 raise StorageError(self._run.lost)
+
+    def _write_first(self) -> None:
+        written = self._records.write(self._unwritten[0])
+        self._end_or_lose(self._unwritten.pop(0), written)
+
+    @property
+    def unwritten(self) -> int:
+        """How many pages have ended and are not archived."""
+        return len(self._unwritten)
+
+    def hold(self) -> None:
+        """Archive nothing until ``release``: pages that end meanwhile wait."""
+        self._held = True
+
+    async def release(self) -> None:
+        """End the pages that have waited, without holding the event loop; without room the crawl pauses."""
+        self._held = False
+        while self._unwritten and not self._run.lost:
+            try:
+                self._write_first()
+            except StorageError as error:
+                self._run.pause(str(error))
+                return
+            await asyncio.sleep(0)
 
     def forget(self) -> None:
         """Return the leases of pages that found no room or wait for a verdict: another worker has them now."""

@@ -105,7 +105,7 @@ class WarcFiles:
     def append(self, members: bytes) -> Position:
         """Write one capture with one write; StorageFull or StorageError leaves the file as it was."""
         if self._descriptor < 0:
-            self._open()
+            self.begin_file()
         offset = self._length
         with storage_errors(self._path):
             write_at(self._descriptor, members, offset)
@@ -133,7 +133,10 @@ class WarcFiles:
                 os.fdatasync(self._descriptor)
 
     def roll_if_full(self) -> str | None:
-        """Close a file that has reached its size, right after a commit; its name, or None. Index in the background."""
+        """Close a file that has reached its size, right after a commit; its name, or None. Index in the background.
+
+        May run in a thread while nothing is appended.
+        """
         return self._finish() if self.full else None
 
     def close(self) -> str | None:
@@ -149,8 +152,11 @@ class WarcFiles:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _open(self) -> None:
-        """Make a new file that holds its warcinfo; no file is left behind when that fails."""
+    def begin_file(self) -> None:
+        """Make a new file that holds its warcinfo; no file is left behind when that fails.
+
+        May run in a thread while nothing is appended.
+        """
         now = self._clock()
         prefix, host = (_UNSAFE.sub("_", part) for part in (self._series.prefix, self._series.host_name))
         moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S%f")[:17]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
@@ -30,6 +33,24 @@ def commit(bench: Bench) -> bool:
 def known(bench: Bench) -> int:
     """How many pages the store knows."""
     return sum(1 for _ in bench.store.pages())
+
+
+def full_file(folder: Path) -> Bench:
+    """As ``bench``, and the archive's file has reached its size."""
+    bench = Bench(folder, WARC_MAX_BYTES=2000)
+    bench.add(f"{HOST}/one", f"{HOST}/two")
+    bench.session.pages.finish(page_of(bench.page_lease(), bench.now, body=bytes(range(256)) * 20))
+    return bench
+
+
+def archived(bench: Bench) -> list[str]:
+    """The URLs of all responses in closed files, sorted."""
+    urls: list[str] = []
+    for path in bench.folder.warc.glob("*.warc.gz"):
+        with path.open("rb") as stream:
+            records = ArchiveIterator(stream)
+            urls += [r.rec_headers["WARC-Target-URI"] for r in records if r.rec_type in ("response", "revisit")]
+    return sorted(urls)
 
 
 def test_the_archive_is_durable_before_the_frontier_changes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,15 +164,113 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
 
 def test_a_full_file_is_closed_after_a_commit(tmp_path: Path) -> None:
     """WARC_MAX_BYTES: its last capture is committed first."""
-    bench = Bench(tmp_path, WARC_MAX_BYTES=2000)
-    bench.add(f"{HOST}/one", f"{HOST}/two")
-    bench.session.pages.finish(page_of(bench.page_lease(), bench.now, body=bytes(range(256)) * 20))
+    bench = full_file(tmp_path)
     commit(bench)
     bench.session.pages.finish(page_of(bench.page_lease(), bench.now, body=b"more"))
     bench.close()
 
     assert len(list(bench.folder.warc.glob("*.warc.gz"))) == 2
     assert not list(bench.folder.warc.glob("*.open"))
+
+
+def test_the_loop_does_not_wait_for_the_disk_while_a_file_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fsync and rename is made in a thread, and the loop goes on meanwhile."""
+    bench, names = full_file(tmp_path), list[str]()
+
+    def watch(owner: Any, name: str) -> None:
+        call = getattr(owner, name)
+
+        def watched(*given: Any) -> Any:
+            names.append(name)
+            assert threading.current_thread() is not threading.main_thread()
+            return call(*given)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for name in ("fsync", "fdatasync", "rename"):
+        watch(os, name)
+    watch(bench.store, "sync")
+    commit(bench)
+
+    assert {"fsync", "fdatasync", "sync"} <= set(names)
+    assert len(list(bench.folder.warc.glob("*.warc.gz"))) == 1
+
+
+def test_a_page_that_ends_while_a_file_is_closed_is_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A closed file holds nothing that is not committed: so a crash leaves no page in it twice."""
+    bench = full_file(tmp_path)
+    late, roll = page_of(bench.page_lease(), bench.now, body=b"more"), bench.session.archive.warc.roll_if_full
+    ends = late.lease
+
+    async def during() -> None:
+        def rolled() -> str | None:
+            loop.call_soon_threadsafe(bench.session.pages.finish, late)
+            loop.call_soon_threadsafe(done.set)
+            assert done.wait(10)
+            assert not ends.ended
+            return roll()
+
+        loop, done = asyncio.get_running_loop(), threading.Event()
+        monkeypatch.setattr(bench.session.archive.warc, "roll_if_full", rolled)
+        await bench.session.commits.commit(lambda: False)
+
+    asyncio.run(during())
+    assert ends.ended
+    state = bench.session.archive.warc.state()
+    assert state is not None
+    closed = next(bench.folder.warc.glob("*.warc.gz"))
+    fact = unpack_open(bench.store.fact(ARCHIVE_FACT))
+    assert fact is not None
+    assert (fact.filename, fact.length) == (closed.name, closed.stat().st_size)
+    assert state.filename != closed.name
+    commit(bench)
+    assert unpack_open(bench.store.fact(ARCHIVE_FACT)) == bench.session.archive.warc.state()
+
+
+@pytest.mark.parametrize("step", ["sync", "deliver", "apply", "roll_if_full", "begin_file"])
+def test_a_full_file_whose_closing_fails_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Whichever step fails, once: what ends meanwhile is archived once, and the next commits go on."""
+    bench = full_file(tmp_path)
+    late, archive = page_of(bench.page_lease(), bench.now, body=b"more"), bench.session.archive
+    calls: list[str] = []
+
+    def watch(owner: Any, name: str, fails_at: int) -> None:
+        call = getattr(owner, name)
+
+        def watched(*given: Any) -> Any:
+            calls.append(name)
+            if name == "sync" and calls.count(name) == 2:
+                bench.session.pages.finish(late)
+                assert not late.lease.ended
+            if name == step and calls.count(name) == fails_at:
+                raise StorageError("no room")
+            return call(*given)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for owner, name, fails_at in (
+        (archive, "sync", 2),  # the first is of the commit before
+        (bench.member, "deliver", 2),
+        (bench.store, "apply", 2),
+        (archive.warc, "roll_if_full", 1),
+        (archive.warc, "begin_file", 1),
+    ):
+        watch(owner, name, fails_at)
+    with pytest.raises(StorageError):
+        commit(bench)
+    bench.session.write_again(bench.now)
+    commit(bench)
+
+    assert late.lease.ended
+    bench.close()
+    assert not list(bench.folder.warc.glob("*.open"))
+    assert archived(bench) == [f"{HOST}/one", f"{HOST}/robots.txt", f"{HOST}/two"]
 
 
 def test_refusals_are_counted_with_a_commit(bench: Bench) -> None:
