@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink

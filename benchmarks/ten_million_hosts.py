@@ -37,8 +37,9 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.ip_addresses import AddressRules
-from crawlerproject.rules.url.scope import Scope, registered_domain
+from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import PageRecord

@@ -6,7 +6,7 @@ from importlib.machinery import PathFinder as _PathFinder
 from importlib.util import find_spec as _find_spec
 from typing import Any as _Any
 
-from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
+from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
 from crawlerproject.stores.operator_files.user_settings import UserSettings as _UserSettings
 from crawlerproject.stores.operator_files.user_settings import read_user_settings as _read_user_settings
 

@@ -19,7 +19,7 @@ import orjson
 import pyarrow.parquet as pq
 
 from crawlerproject.batch.process import PART
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.atomic_files import write_whole
 
 _BATCH_ROWS = 200

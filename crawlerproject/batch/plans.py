@@ -16,7 +16,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.atomic_files import new_file
 

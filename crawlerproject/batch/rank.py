@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from xxhash import xxh3_64_intdigest
 
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 
 DAMPING = 0.85
 """Brin and Page, 1998."""

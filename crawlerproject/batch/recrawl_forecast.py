@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crawlerproject.rules.revisits.change_rate import RATES, Belief, freshness, unpacked, worth
 from crawlerproject.rules.revisits.history import History, HostHistory
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FrontierReader
 

@@ -11,8 +11,7 @@ from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.readable import human_seconds
-from crawlerproject.rules.url.seed_rules import BadOption
-from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.rules.url.seeds import BadOption, Seeds, seeds_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import spool_seeds
 from crawlerproject.terminal import say, say_json

@@ -16,7 +16,7 @@ from crawlerproject.inspection.operator_command import InspectCommand, one_argum
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 from crawlerproject.rules.readable import counted, human_seconds
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.terminal import say, say_json
 

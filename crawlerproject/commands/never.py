@@ -19,8 +19,8 @@ from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds
+from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.scope import is_public_suffix
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists

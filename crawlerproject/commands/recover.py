@@ -17,7 +17,7 @@ from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.rules.archive.warc_members import is_ours
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import recover

@@ -13,8 +13,7 @@ from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
 from crawlerproject.inspection.why import Via
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json

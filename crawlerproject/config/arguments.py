@@ -9,7 +9,7 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, BadLimit, amount
-from crawlerproject.rules.url.globs import BadGlob, Glob, globs
+from crawlerproject.rules.url.seeds import BadGlob, Glob, globs
 
 INCLUDE, EXCLUDE = "include", "exclude"
 PATTERNS = (INCLUDE, EXCLUDE)

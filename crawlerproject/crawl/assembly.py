@@ -35,7 +35,7 @@ from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import delay_seconds
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fetch.resolver import MIN_TTL_SECONDS, OF_PROXIED_SECONDS, UNNAMED
 from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY, UNRESOLVED
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run

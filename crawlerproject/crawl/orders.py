@@ -11,8 +11,7 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.intake import visit_again
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.rules.url.seed_rules import BadOption, host_limits
-from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.rules.url.seeds import BadOption, Seeds, host_limits, seeds_of
 from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes
 

@@ -20,7 +20,7 @@ from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.rules.limits import limits_of
-from crawlerproject.rules.url.seed_rules import host_limits
+from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, Wanted
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT

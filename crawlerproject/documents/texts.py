@@ -13,9 +13,8 @@ from typing import Any
 
 from crawlerproject.documents.process import LENGTH_BYTES, SECONDS
 from crawlerproject.rules.page.extract import LinkText, PageText
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.scope import registered_domain
-from crawlerproject.rules.url.urls import Base
+from crawlerproject.rules.url.domains import registered_domain
+from crawlerproject.rules.url.urls import Base, host_key
 
 # So many documents of a site may crash the reader or take too long; then its others are left out, unread: a site
 # cannot hold up the rest for longer than this many times the seconds above.

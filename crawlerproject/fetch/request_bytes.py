@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from crawlerproject.errors import FetchError
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.ports import BAD_PORTS
+from crawlerproject.rules.url.refused_urls import BAD_PORTS
 from crawlerproject.rules.url.urls import UrlRefused, parse
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from crawlerproject.fleet.local.questions import ADDRESSES
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.frontier.hosts.ip_clocks import LONG_SECONDS
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.protocols import FLAG_RECRAWL
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.shares import Claim, Share
+from crawlerproject.rules.fleet_shares import Claim, Share
 
 Exchange = Callable[[Sequence[Claim]], Awaitable[list[Share]]]
 

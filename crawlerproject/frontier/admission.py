@@ -17,9 +17,9 @@ from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.priority import by_rank, of_later_list, of_stranger
 from crawlerproject.rules.url.scope import comes_back
+from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.protocols import (
     APART,
     FLAG_HUB,

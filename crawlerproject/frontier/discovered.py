@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import OTHERS, stranger_key
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import SEED, after_duplicate
-from crawlerproject.rules.url.scope import bounded_domain
-from crawlerproject.rules.url.urls import Address
+from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import (
     APART,
     FLAG_HUB,

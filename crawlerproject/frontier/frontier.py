@@ -40,7 +40,7 @@ from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import NOT_THERE
-from crawlerproject.rules.url.scope import bounded_domain, registered_domain
+from crawlerproject.rules.url.domains import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 

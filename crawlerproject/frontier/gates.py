@@ -9,15 +9,21 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
-from crawlerproject.rules.traps.path_shapes import trap
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, url_path, useless
-from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.ip_addresses import AddressRules
-from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.url.scope import Scope, ScopedUrl, bounded_domain
-from crawlerproject.rules.url.urls import Address
+from crawlerproject.rules.url.refused_urls import (
+    DEFAULT_MAX_PORTS,
+    bad_port,
+    extensions_of,
+    of_sitemaps,
+    trap,
+    url_path,
+    useless,
+)
+from crawlerproject.rules.url.scope import Scope, ScopedUrl
+from crawlerproject.rules.url.urls import Address, host_name
 from crawlerproject.stores.operator_files.nevercrawl import Listing
 from crawlerproject.stores.protocols import (
     FLAG_HUB,

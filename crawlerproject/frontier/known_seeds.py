@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.seed_rules import SeedRule, rule_of
-from crawlerproject.rules.url.urls import Address
+from crawlerproject.rules.url.seeds import SeedRule, rule_of
+from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import FactReader
 
 _SCOPE_FACT = "scope of the seeds"

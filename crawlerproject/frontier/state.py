@@ -19,8 +19,8 @@ from crawlerproject.frontier.refused_urls import RefusedUrls
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.priority import of_redirect
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).

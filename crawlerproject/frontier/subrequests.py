@@ -16,7 +16,7 @@ from crawlerproject.frontier.discovered import caused_by_stranger, strangers
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.gates import Gates

@@ -15,8 +15,8 @@ from crawlerproject.guard.pace import PaceGuard
 from crawlerproject.guard.refusal import refused
 from crawlerproject.guard.robots import RobotsGuard
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.hosts import host_key, host_name
-from crawlerproject.rules.url.ports import bad_port
+from crawlerproject.rules.url.refused_urls import bad_port
+from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import steady
 
 if TYPE_CHECKING:

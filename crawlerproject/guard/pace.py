@@ -28,7 +28,7 @@ from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
-from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import stamp, steady
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.inspection.worker_folders import together, workers_below
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
-from crawlerproject.rules.url.globs import globs
 from crawlerproject.rules.url.scope import Patterns
-from crawlerproject.rules.url.seed_rules import host_limits
+from crawlerproject.rules.url.seeds import globs, host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import FleetPlan, read_plan

@@ -18,8 +18,7 @@ from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Member, is_ours
 from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress, first_member

@@ -26,10 +26,8 @@ from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.named_hosts import NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import stranger_key
-from crawlerproject.rules.url.hosts import host_key, host_name
-from crawlerproject.rules.url.ports import key_of, port_of
-from crawlerproject.rules.url.scope import bounded_domain, registered_domain
-from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.rules.url.domains import bounded_domain, registered_domain
+from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, host_name, key_of, parse, port_of
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import APART, FLAG_STRANGER, FrontierReader, PageRecord, QueuedPage
 

@@ -11,7 +11,7 @@ from crawlerproject.config.values import list_of
 from crawlerproject.guard.refusal import refused
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.filetypes import extensions_of, url_path, useless
+from crawlerproject.rules.url.refused_urls import extensions_of, url_path, useless
 
 if TYPE_CHECKING:
     from scrapy import Request

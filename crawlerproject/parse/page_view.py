@@ -15,8 +15,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.rendering.triage import Triage, judge
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.urls import UrlRefused, origin, parse
+from crawlerproject.rules.url.urls import UrlRefused, host_key, origin, parse
 from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from crawlerproject.errors import OUR_LIMITS, FetchError
 from crawlerproject.reading.jobs import PARTS, Job, ReadPage
 from crawlerproject.reading.process import HEAD, LENGTH
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.domains import registered_domain
 
 logger = logging.getLogger(__name__)
 

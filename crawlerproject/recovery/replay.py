@@ -27,9 +27,8 @@ from crawlerproject.pipelines.warc import remember
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.rules.revisits.history import REQUISITE, History
-from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import priority
-from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.protocols import (
     APART,
     FLAG_RENDER,

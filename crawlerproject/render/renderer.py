@@ -32,7 +32,7 @@ from crawlerproject.render.shell_subrequests import ShellEmbeds
 from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, SubrequestBounds, embedded
 from crawlerproject.render.visit import WAIT_RULE, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.archive.plain_responses import PlainResponse, names_of, read_answer
 from crawlerproject.stores.crawl_folders import archives_of

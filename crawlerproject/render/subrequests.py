@@ -25,9 +25,8 @@ from crawlerproject.render.proxy_rotation import RenderProxies
 from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.subrequests import REDIRECTS, embed_refusal, reuse, sent_fields
-from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.rules.url.scope import registered_domain
-from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
+from crawlerproject.rules.url.domains import registered_domain
+from crawlerproject.rules.url.urls import Address, Base, UrlRefused, host_name, parse
 from crawlerproject.runtime.services import Services
 
 _MAX_REDIRECTS = 3

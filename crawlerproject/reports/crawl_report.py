@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.reasons import ANSWERED
 from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS, LastAnswers, Pause
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.logs.log_query import open_log, rows
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from crawlerproject.rules.politeness.audit import asked_of
 from crawlerproject.rules.politeness.pauses import LastAnswers, Pause
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import open_log, rows
 from crawlerproject.stores.logs.robots_copies import robots_versions

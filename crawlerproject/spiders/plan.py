@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject.batch.plans import Broken, plan_and_depth, read_plan
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.spiders.web import WebSpider
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.url.partition_shares import partitions_wanted
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of, partitions_wanted
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
 

@@ -102,7 +102,7 @@ class Due(NamedTuple):
 class Box(NamedTuple):
     """What one outbox has for one partition: messages in the order of their numbers, which ascend, with gaps."""
 
-    partition: int  # of the hosts that the messages are about (rules/url/partitions.py)
+    partition: int  # of the hosts that the messages are about (rules/fleet_shares.py)
     outbox: bytes  # 16 bytes by chance; of the frontier that numbers the messages, and of no other ever
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.terminal import json_text
 from crawlerproject.watch.questions import NoAnswer
 

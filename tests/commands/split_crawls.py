@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, read_facts, write_facts
 from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out, write_plan

@@ -15,9 +15,9 @@ from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.fleet_shares import Claim, Share
 from crawlerproject.rules.limits import Limits
 from crawlerproject.rules.rendering.triage import RenderNeed
-from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from tests.crawl.sessions import run_of

@@ -29,9 +29,10 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
-from crawlerproject.rules.url.scope import Scope, bounded_domain
+from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.nevercrawl import Listing

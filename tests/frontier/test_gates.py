@@ -10,8 +10,8 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS
 from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage

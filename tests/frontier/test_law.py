@@ -31,8 +31,7 @@ from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.rules.url.urls import parse
+from crawlerproject.rules.url.urls import host_name, parse
 from crawlerproject.stores.fleet_plan import alone, shared_out
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_STRANGER, IN_MEMORY, Changes, Due, QueuedPage

@@ -23,9 +23,9 @@ from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.rendering.challenge import wall
 from crawlerproject.rules.rendering.triage import triage
 from crawlerproject.rules.robots.policy import parse_robots
-from crawlerproject.rules.traps.path_shapes import trap
 from crawlerproject.rules.traps.template_yield import template_of
 from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import trap
 from crawlerproject.rules.url.urls import Base, encode_query, parse
 from crawlerproject.rules.web_encodings import xml_encoding
 from tests.spending import bounded

@@ -37,7 +37,7 @@ from crawlerproject.rules.politeness.outage import (
 )
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.remedies import REMEDIES
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run

@@ -23,7 +23,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Changed, HubMessage, SeedsMoved
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
-from crawlerproject.rules.url.partition_shares import partitions_wanted
+from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.protocols import FLAG_SEED

@@ -24,8 +24,7 @@ from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.fleet.moves.move import is_alone
 from crawlerproject.hooks.delivery import hook_of
 from crawlerproject.rules.url.ip_addresses import AddressRules
-from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
-from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.share_table import ShareTable
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.rules.readable import counted
-from crawlerproject.rules.shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks.texts import RocksTexts
 from crawlerproject.stores.rocks.view import FrontierView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crawlerproject.rules.shares import Claim, Share, part
+from crawlerproject.rules.fleet_shares import Claim, Share, part
 
 
 class ShareTable:

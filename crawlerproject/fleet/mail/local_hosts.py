@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Links, Message, pack
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.protocols import Changes
 

@@ -17,7 +17,7 @@ from crawlerproject.frontier.crawl_facts import COMBINED
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.learned.hubs import HUBS_FACT
 from crawlerproject.frontier.messages import Changed, Links, Message, RobotsGiven, RobotsWanted
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.host_facts import HostFact

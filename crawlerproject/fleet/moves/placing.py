@@ -10,8 +10,8 @@ from xxhash import xxh3_64_digest
 
 from crawlerproject.fleet.moves.journal import Journal, Partitions, partitions_of
 from crawlerproject.rules.duplicates import permuted_tables as across
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables

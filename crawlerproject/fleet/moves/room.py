@@ -9,8 +9,8 @@ from pathlib import Path
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.journal import Shift
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.readable import human_bytes
-from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.rocks.raw_tables import RawTables

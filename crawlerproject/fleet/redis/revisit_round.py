@@ -25,7 +25,7 @@ from crawlerproject.frontier.learned.revisit_queue import (
 )
 from crawlerproject.rules.revisits.budget_shares import counted, visits_of
 from crawlerproject.rules.revisits.history import History, HostHistory
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import HostFact

@@ -21,8 +21,7 @@ from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
-from crawlerproject.rules.shares import Claim, Share
-from crawlerproject.rules.url.partition_shares import partitions_wanted
+from crawlerproject.rules.fleet_shares import Claim, Share, partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.protocols import Wanted
 from crawlerproject.stores.redis.buffer.store import BufferedStore

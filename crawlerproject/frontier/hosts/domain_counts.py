@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, DomainHosts
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FactReader
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 
 LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOST_LIMIT}
 """By ``Host.held`` of a host that was given up: the reason."""

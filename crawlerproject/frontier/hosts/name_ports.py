@@ -7,8 +7,7 @@ from collections.abc import Collection
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import KnownHosts
 from crawlerproject.frontier.workbench import PortsClock
-from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.rules.url.ports import key_of, port_of
+from crawlerproject.rules.url.urls import host_name, key_of, port_of
 
 
 class PortsOfNames:

@@ -13,7 +13,7 @@ from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.traps.named_hosts import NamedHosts
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FrontierStore
 

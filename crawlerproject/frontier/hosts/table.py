@@ -18,7 +18,8 @@ from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, pla
 from crawlerproject.frontier.hosts.set_back_clock import SetBackClock, Start
 from crawlerproject.frontier.ownership import HostOwnership, SoleOwner, unsure_until
 from crawlerproject.frontier.workbench import Stage, Workbench
-from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, key_of
+from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
+from crawlerproject.rules.url.urls import key_of
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, DueStore, FrontierStore
 
 MAX_HOSTS_IN_MEMORY = 100_000

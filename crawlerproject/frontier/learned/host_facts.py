@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, Self, TypeVar
 
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import OF_NAMES, HostFact
 from crawlerproject.stores.protocols import FactReader

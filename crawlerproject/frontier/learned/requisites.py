@@ -11,7 +11,7 @@ from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
 from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FactReader
 

@@ -13,9 +13,8 @@ from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import FEED, PAGE, REQUISITE, SITEMAP, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
 from crawlerproject.rules.revisits.scale import TIERS, longest_wait_days
-from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import SEED, of_requisite
-from crawlerproject.rules.url.urls import Address, parse
+from crawlerproject.rules.url.urls import Address, host_key, parse
 from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:

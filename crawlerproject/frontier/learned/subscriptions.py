@@ -18,10 +18,9 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
 from crawlerproject.rules.feeds.websub import HubReply, Subscription, asking, hub_and_topic, pushed, verified
 from crawlerproject.rules.page.links import HOP_LINK
-from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.priority import SEED
-from crawlerproject.rules.url.scope import registered_domain
-from crawlerproject.rules.url.urls import Address, Base, parse
+from crawlerproject.rules.url.urls import Address, Base, host_key, host_name, parse
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_LISTED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
 if TYPE_CHECKING:

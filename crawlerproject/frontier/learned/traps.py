@@ -19,8 +19,8 @@ from crawlerproject.rules.traps.template_yield import (
     HostYields,
     Trapped,
 )
-from crawlerproject.rules.url.hosts import host_key, host_name
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
+from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import (

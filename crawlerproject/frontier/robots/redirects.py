@@ -9,9 +9,8 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.redirects import MOST_ASKED, sent_on
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.scope import bounded_domain
-from crawlerproject.rules.url.urls import Address
+from crawlerproject.rules.url.domains import bounded_domain
+from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import HostFact
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry
 from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.url.public_suffixes import domain_of
+from crawlerproject.rules.url.domains import domain_of
 
 COLUMNS = (
     ("url_surtkey", "string", False),

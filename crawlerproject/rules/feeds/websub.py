@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from crawlerproject.rules.feeds.feeds import link_header
-from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Base
 
 LEASE_SECONDS = 10 * 86_400

@@ -10,8 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from crawlerproject.rules.page.links import Requisite, has_rel
 from crawlerproject.rules.page.style_sheets import addresses_in, is_quick
 from crawlerproject.rules.rendering.trackers import is_tracker
-from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.rules.url.urls import Base
+from crawlerproject.rules.url.urls import Base, host_name
 
 _SELECTOR = (
     "link[href],link[imagesrcset],script[src],img,source,video[src],video[poster],audio[src],track[src],embed[src],"

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from crawlerproject.rules.politeness.pauses import LastAnswers, Pause
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 
 # Lines are written when an answer has ended, so a long one comes late. No request lasts so long (FETCH_TIMEOUT_SECONDS
 # is half a minute), and the lines of so much time are kept to put them in the order in which they began.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 from crawlerproject.rules.politeness.pace import PacePreset
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 
 _NUMBERS = frozenset(PacePreset._fields)
 # One number instead of a formula: the pause is this, whatever the response times.

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 
 
 class Queue(NamedTuple):

@@ -147,7 +147,7 @@ class HostYields:
 
     def __init__(self) -> None:
         self.host = Yield(HOST_FIRST_PAGES)
-        self.shapes = 0  # links refused by rules/traps/path_shapes.py, for their shape alone
+        self.shapes = 0  # links refused by rules/url/refused_urls.py, for their shape alone
         self.example = ""  # one of them
         self.lists = ListYield()
         self._tables: tuple[dict[str, Yield], ...] = ({}, {}, {})

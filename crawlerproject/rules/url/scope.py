@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol, get_args
 from urllib.parse import unquote
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.globs import Glob, first_match
-from crawlerproject.rules.url.hosts import host_key, host_name
-from crawlerproject.rules.url.public_suffixes import domain_of
-from crawlerproject.rules.url.seed_rules import Places, SeedRule
+from crawlerproject.rules.url.domains import bounded_domain, registered_domain
+from crawlerproject.rules.url.seeds import Glob, Places, SeedRule, first_match
+from crawlerproject.rules.url.urls import host_key
 
 Mode = Literal["any", "domain", "host", "path"]
 
 # DESIGN section 4: bounds against endless sites.
 DEFAULT_MAX_DEPTH = 20
 DEFAULT_MAX_URL_LENGTH = 2000
-# Host names whose domain is kept at hand; a crawl meets the same hosts again and again.
-_KEPT = 65_536
 # Seeds whose patterns keep a URL out that ``why`` names.
 _NAMED = 3
-
-
 # Hosts of addresses within a query, and SAML's request, which says in its own way where the visitor came from.
 _NAMED_HOST = re.compile(r"://([^/?#&:\s]{1,253})")
 _SAML = "samlrequest="
@@ -40,18 +34,6 @@ class ScopedUrl(Protocol):
     def host(self) -> str: ...
 
 
-@lru_cache(maxsize=_KEPT)
-def registered_domain(host: str) -> str:
-    """The registrable domain of a host key ("a.b.example.co.uk:81" is "example.co.uk"); IP addresses, and
-    names without one (localhost, a bare suffix), are their own. Private domains count (github.io), so that two
-    people's sites under one provider are two domains.
-    """
-    name = host_name(host)
-    if name.startswith("["):
-        return name
-    return domain_of(name, private=True).registered or name
-
-
 def comes_back(url: str, target: str) -> bool:
     """Whether a redirect from ``url`` is no move: it goes to a login, a consent or the like that is to send us back.
 
@@ -62,23 +44,6 @@ def comes_back(url: str, target: str) -> bool:
         return True
     home = bounded_domain(host_key(url))
     return any(bounded_domain(name) == home for name in _NAMED_HOST.findall(query))
-
-
-def is_public_suffix(name: str) -> bool:
-    """Whether others register domains below this host name: "com", "co.uk", and private ones as "github.io"."""
-    return domain_of(name, private=True).suffix == name
-
-
-@lru_cache(maxsize=_KEPT)
-def bounded_domain(host: str) -> str:
-    """As ``registered_domain``, but of names below a suffix that the list does not know (a newer one, a private
-    network's) the last two labels, as the list's rule "*" has it: what one owner can fill with names.
-    """
-    name = host_name(host)
-    domain = registered_domain(host)
-    if domain != name or name.startswith("[") or name.count(".") < 2 or name[-1:].isdigit():
-        return domain
-    return domain if domain_of(name, private=True).suffix else ".".join(name.rsplit(".", 2)[1:])
 
 
 class Patterns(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import ada_url
 import can_ada
@@ -181,17 +182,50 @@ def parse(url: str) -> Address:
         return _second_opinion(url, None)
 
 
-def dedup_key(url: str) -> str:
-    """The text a fetch form is known under; idempotent, never fetched."""
-    scheme, _, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return _key_text(f"{scheme}://{_known_host(host)[0]}{slash}{path}")
-
-
 def origin(url: str) -> str:
     """``scheme://host[:port]``, the key of a robots.txt; raises UrlRefused."""
     address = parse(url)
     return f"{address.scheme}://{address.host}"
+
+
+def host_key(url: str) -> str:
+    """Host key of an absolute URL, the same as ``parse(url).host``; "" when it has no host or cannot be read."""
+    try:
+        return parse(url).host
+    except UrlRefused as refused:
+        return _other_scheme(url) if refused.reason is Reason.SCHEME else ""
+
+
+def _other_scheme(url: str) -> str:
+    """Of a URL that other spiders may ask for over something else than http: name and port as written."""
+    try:
+        parts = urlsplit(url)
+        name, port = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:
+        return ""
+    if ":" in name:
+        name = f"[{name}]"
+    return name if port is None else f"{name}:{port}"
+
+
+@lru_cache(maxsize=65_536)  # some links of every page, and each turn, ask for the same few
+def host_name(key: str) -> str:
+    """Host name of a host key: the port, if any, taken off; brackets of an IPv6 address stay."""
+    if ":" not in key or key.endswith("]"):
+        return key
+    return key.rpartition(":")[0]
+
+
+@lru_cache(maxsize=65_536)  # a crawl meets the same few keys with a port again and again
+def port_of(host: str) -> int:
+    """The port in a host key; 0 when it is the scheme's default."""
+    name = host_name(host)
+    return int(host[len(name) + 1 :]) if len(name) < len(host) else 0
+
+
+def key_of(name: str, port: int) -> str:
+    """The host key of a name at a port; 0 is the scheme's default."""
+    return f"{name}:{port}" if port else name
 
 
 def encode_query(href: str, encoding: str) -> str:

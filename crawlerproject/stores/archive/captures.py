@@ -13,8 +13,7 @@ from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
 from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Flaw, Member
-from crawlerproject.rules.url.hosts import host_key, host_name
-from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, stem_of
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rocksdict import ReadOptions, WriteBatch
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import DUE_FACT

@@ -7,7 +7,7 @@ from pathlib import Path
 from xxhash import xxh3_64_digest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.copy.compare import (
     COPIED_FACT,
     FACTS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact, host_of_fact
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.redis.queue_members import bundled, place_of, single

@@ -57,7 +57,7 @@ class FleetKeys(NamedTuple):
 
 
 class ShareKeys(NamedTuple):
-    """Keys of one sum that all workers share (rules/shares.py)."""
+    """Keys of one sum that all workers share (rules/fleet_shares.py)."""
 
     granted: str  # hash: worker -> how much, over all its starts
     committed: str  # hash: worker -> how much of it is spent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import Changes, Fingerprint, QueuedPage
 from crawlerproject.stores.redis.batch import Part

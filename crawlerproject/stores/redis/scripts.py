@@ -276,7 +276,7 @@ return found
 """
 )
 
-# A worker's part of a sum that the crawl may spend; the words are those of rules/shares.py, and so is the rule.
+# A worker's part of a sum that the crawl may spend; the words are those of rules/fleet_shares.py, and so is the rule.
 # KEYS granted, committed, hungry, lives, seen; ARGV worker, incarnation, lease ms, most, committed, used, wants, gives,
 # least, largest
 # -> granted, committed by all, whether another is hungry, then names of dead workers that have what is wanted in vain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crawlerproject.rules.shares import SUM_FACTS, Claim, Share, spent
+from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import ShareKeys, fleet_keys, share_keys, worker_keys

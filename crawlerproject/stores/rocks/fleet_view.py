@@ -8,7 +8,7 @@ from typing import Self
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.host_facts import host_of_fact

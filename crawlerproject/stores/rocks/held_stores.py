@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.protocols import Changes, PageRecord

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of
 from tests.crawls.fleet.fleets import Workers, workers
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.redis_servers import Front, RedisServer, redis_server

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlerproject.reports.warc_check import check_file
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of
 from tests.commands.crawled import ask
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster

@@ -15,7 +15,7 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.local.content import RUNNING, LocalContent, ask_shares, ask_texts
 from crawlerproject.fleet.local.share_table import ShareTable
-from crawlerproject.rules.shares import Claim
+from crawlerproject.rules.fleet_shares import Claim
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import alone, shared_out, write_plan
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord

@@ -8,7 +8,7 @@ from typing import cast
 
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out

@@ -23,9 +23,9 @@ from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import NEW_HOST
-from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.host_facts import HostFact, host_of_fact
 from crawlerproject.stores.memory import MemoryStore

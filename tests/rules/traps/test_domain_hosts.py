@@ -1,7 +1,7 @@
 """How many hosts a registered domain may have."""
 
 from crawlerproject.rules.traps.domain_hosts import PAGES_A_HOST, DomainHosts
-from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.domains import bounded_domain
 
 
 def test_pages_with_new_texts_earn_hosts() -> None:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.scope import Scope, comes_back, registered_domain
+from crawlerproject.rules.url.domains import registered_domain
+from crawlerproject.rules.url.scope import Scope, comes_back
 from crawlerproject.rules.url.urls import parse
 
 

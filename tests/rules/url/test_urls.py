@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.urls import Base, UrlRefused, dedup_key, encode_query, origin, parse
+from crawlerproject.rules.url.urls import Base, UrlRefused, _key_text, encode_query, host_key, host_name, origin, parse
 
 CASES = Path(__file__).parents[2] / "cases" / "urls.tsv"
 
@@ -43,9 +43,10 @@ def test_keys_tell_pages_apart(kind: str, one: str, other: str, _: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "_", "text", "expected"), _cases("key"))
-def test_dedup_key(kind: str, _: str, text: str, expected: str) -> None:
-    """The readable key of each case."""
-    assert dedup_key(parse(text).url) == expected
+def test_key(kind: str, _: str, text: str, expected: str) -> None:
+    """The key of each case is the digest of the expected text, behind that of its host."""
+    address = parse(text)
+    assert address.key == xxh3_64_digest(address.host.encode()) + xxh3_128_digest(expected.encode())
 
 
 _PIECES = (
@@ -60,14 +61,14 @@ _URLISH = st.lists(st.sampled_from(_PIECES), max_size=16).map("".join)
 @example("/(S(abcdefghijklmnopqrstuvwx))/(S(abcdefghijklmnopqrstuvwx))/")
 @example("?a=%4%31%%34%31")
 def test_laws(tail: str) -> None:
-    """A fetch form parses to itself, a key is its own key, and both agree on the page."""
+    """A fetch form parses to itself, and what its key is made of is in normal form."""
     try:
         address = parse(f"http://example.org/{tail}")
     except UrlRefused:
         return
     assert parse(address.url) == address
-    key = dedup_key(address.url)
-    assert dedup_key(key) == key
+    key = _key_text(address.url)
+    assert _key_text(key) == key
 
 
 @given(st.one_of(st.text(), _URLISH, _URLISH.map("http://".__add__)))
@@ -246,3 +247,25 @@ def test_a_link_means_the_same_whoever_asked_before(href: str, pages: list[str])
     for page in pages:
         base = Base(page)
         assert base.join(href) == base._join(href), page
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "name"),
+    [
+        ("http://Example.org/x", "example.org", "example.org"),
+        ("https://example.org:443/", "example.org", "example.org"),
+        ("http://example.org:443/", "example.org:443", "example.org"),
+        ("http://u:p@example.org:8080/", "example.org:8080", "example.org"),
+        ("http://[::1]:8080/", "[::1]:8080", "[::1]"),
+        ("https://[::1]/", "[::1]", "[::1]"),
+        ("http://intranet./", "intranet", "intranet"),
+        ("https://example.org.:8443/x", "example.org:8443", "example.org"),
+        ("ftp://Example.org.:2121/x", "example.org:2121", "example.org"),
+        ("data:text/plain,x", "", ""),
+        ("http://example.org:99999/", "", ""),
+    ],
+)
+def test_host_key_and_name(url: str, key: str, name: str) -> None:
+    """The key keeps an unusual port, the name never does."""
+    assert host_key(url) == key
+    assert host_name(key) == name

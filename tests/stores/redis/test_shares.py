@@ -7,7 +7,7 @@ import random
 import orjson
 import pytest
 
-from crawlerproject.rules.shares import Claim, part
+from crawlerproject.rules.fleet_shares import Claim, part
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import HostFact, host_of_fact
 from crawlerproject.stores.protocols import Changes

@@ -11,7 +11,7 @@ from threading import Lock, RLock
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage

@@ -1,4 +1,4 @@
-"""The public suffix list that comes with tldextract: below which part of a name others register domains.
+"""Decides which registered domain a host belongs to, by the public suffix list that comes with tldextract.
 
 tldextract itself imports requests, for a download that we do not make, and builds the whole list as a tree, twice:
 0.07 s of each start. Here a name is looked up among the rules of its top-level domain, by tldextract's own steps. Names
@@ -8,10 +8,12 @@ that tldextract would first have to clean or decode go to tldextract.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -26,6 +28,37 @@ _FILE = ".tld_set_snapshot"
 # Of these tldextract changes nothing, but for labels in punycode.
 _PLAIN = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _PUNYCODE = "xn--"
+# Host names whose domain is kept at hand; a crawl meets the same hosts again and again.
+_KEPT = 65_536
+
+
+@lru_cache(maxsize=_KEPT)
+def registered_domain(host: str) -> str:
+    """The registrable domain of a host key ("a.b.example.co.uk:81" is "example.co.uk"); IP addresses, and
+    names without one (localhost, a bare suffix), are their own. Private domains count (github.io), so that two
+    people's sites under one provider are two domains.
+    """
+    name = host_name(host)
+    if name.startswith("["):
+        return name
+    return domain_of(name, private=True).registered or name
+
+
+@lru_cache(maxsize=_KEPT)
+def bounded_domain(host: str) -> str:
+    """The domain below which one owner can invent names: the registered one, and of names below a suffix that the
+    list does not know (a newer one, a private network's) the last two labels, as the list's rule "*" has it.
+    """
+    name = host_name(host)
+    domain = registered_domain(host)
+    if domain != name or name.startswith("[") or name.count(".") < 2 or name[-1:].isdigit():
+        return domain
+    return domain if domain_of(name, private=True).suffix else ".".join(name.rsplit(".", 2)[1:])
+
+
+def is_public_suffix(name: str) -> bool:
+    """Whether others register domains below this host name: "com", "co.uk", and private ones as "github.io"."""
+    return domain_of(name, private=True).suffix == name
 
 
 class Domain(NamedTuple):

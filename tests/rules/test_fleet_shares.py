@@ -1,10 +1,13 @@
-"""Partitions: one per registered domain, spread evenly, the same for ever."""
+"""What each worker of a fleet gets: one partition per registered domain, spread evenly, the same for ever."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from crawlerproject.rules.url.partitions import partition_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlerproject.rules.fleet_shares import partition_of, partitions_wanted
 
 
 def test_a_site_is_in_one_partition() -> None:
@@ -34,3 +37,12 @@ def test_partitions_are_even() -> None:
     counts = Counter(partition_of(f"site{number}.example", 256) for number in range(20_000))
     assert len(counts) == 256
     assert max(counts.values()) < 2 * 20_000 / 256
+
+
+@given(st.integers(1, 5000), st.integers(1, 2000))
+def test_shares_are_equal_and_together_everything(partitions: int, workers: int) -> None:
+    """None wants two more than another, and nothing is left over or wanted twice."""
+    shares = [partitions_wanted(partitions, workers, rank) for rank in range(workers)]
+
+    assert sum(shares) == partitions
+    assert max(shares) - min(shares) <= 1

@@ -1,12 +1,12 @@
-"""The suffix of a name, as tldextract itself finds it."""
+"""Registered domains: the suffix of a name is the one that tldextract finds."""
 
 import random
 
 import pytest
 import tldextract
 
-from crawlerproject.rules.url import public_suffixes
-from crawlerproject.rules.url.public_suffixes import domain_of
+from crawlerproject.rules.url import domains
+from crawlerproject.rules.url.domains import domain_of
 
 ORACLE = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 RULES = sorted({rule for private in (False, True) for rule in ORACLE._get_tld_extractor().tlds(private)})
@@ -42,14 +42,14 @@ def test_it_is_what_tldextract_says(private: bool) -> None:
 
 def test_a_list_elsewhere_is_tldextracts_affair(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the file is not, tldextract is asked."""
-    monkeypatch.setattr(public_suffixes, "_by_top_level", lambda **_: None)
+    monkeypatch.setattr(domains, "_by_top_level", lambda **_: None)
 
     assert domain_of("a.b.example.co.uk", private=True) == ("example.co.uk", "co.uk")
 
 
 def test_the_list_is_found() -> None:
     """Of the version that is pinned: or each start would pay for tldextract."""
-    rules = public_suffixes._by_top_level(private=True)
+    rules = domains._by_top_level(private=True)
 
     assert rules is not None
     assert sorted(rule for found in rules.values() for rule in set(found)) == RULES
