@@ -26,8 +26,7 @@ from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.hostile.arena import Arena, Asked, answer, arena
 from tests.web.running import many_files, one_pace
 

@@ -18,8 +18,8 @@ from crawlerproject.stores.crawl_folders import refuse_moving
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.fleet_view import HeldStores
 from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_frontier
-from crawlerproject.stores.rocks.held_stores import HeldStores
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.terminal import say
 

@@ -30,8 +30,7 @@ from crawlerproject.stores.fleet_plan import alone, read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.redis.worker_identity import fact_of_worker
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from crawlerproject.terminal import say
 
 

@@ -9,8 +9,8 @@ import orjson
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.learner import Facts
+from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.protocols import FactReader, Fingerprint
-from crawlerproject.stores.texts import NearText, Text
 
 # A page whose question has no answer by then is not known to repeat another one: it holds its host's turn (ours).
 _PATIENCE_SECONDS = 2.0
@@ -25,7 +25,7 @@ _FACT = "texts"
 """Texts of committed pages that may not have been added yet."""
 
 Exchange = Callable[[Sequence[Text], Sequence[int], int], Awaitable[list[list[NearText]]]]
-"""As ``TextIndex.exchange``, while the event loop goes on."""
+"""As ``RocksTexts.exchange``, while the event loop goes on."""
 Question = tuple[int, "asyncio.Future[list[NearText]]"]
 
 

@@ -35,7 +35,7 @@ from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.fleet_view import FleetView
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView
 
 LocalView = FrontierView | FleetView
 View = LocalView | RedisView

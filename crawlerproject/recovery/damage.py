@@ -11,9 +11,9 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.folder import damaged
 from crawlerproject.stores.rocks.frontier_folder import KNOWS_NOTHING, never_begun
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.tables import damaged
 from crawlerproject.stores.row_codec import host_of, unpack_queued, unpack_record
 
 # Of rows, between two calls of ``progress``.

@@ -14,9 +14,9 @@ from xxhash import xxh3_128_digest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import FLAG_REQUISITE, FLAG_ROBOTS, Changes, QueuedPage
-from crawlerproject.stores.rocks.folder import make_folder
 from crawlerproject.stores.rocks.options import MIB
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import make_folder
 
 LISTS_SUFFIX = ".lists"
 _PLACE = Struct("<BQ")  # priority, arrival

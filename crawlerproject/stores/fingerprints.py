@@ -1,10 +1,11 @@
-"""The fingerprints of the hosts being crawled, kept in memory: eight bytes a page, of the hosts used last."""
+"""Fingerprints of texts: those of the hosts used last in memory, eight bytes a page, and what is known of each text."""
 
 from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import NamedTuple
 
 from crawlerproject.rules.duplicates.nearest import near
 
@@ -12,6 +13,22 @@ from crawlerproject.rules.duplicates.nearest import near
 MAX_FINGERPRINTS = 4_000_000
 # An empty host costs about 200 bytes as well.
 MAX_HOSTS = 50_000
+
+
+class Text(NamedTuple):
+    """A page that repeats no other, by its text."""
+
+    value: int  # its fingerprint, 64 bits
+    key: bytes  # the page's, 24 bytes
+    url: str
+
+
+class NearText(NamedTuple):
+    """A page whose fingerprint is near the one that was asked about."""
+
+    bits: int  # in which they differ
+    key: bytes  # the page's
+    url: str
 
 
 class HostFingerprints:

@@ -20,8 +20,7 @@ from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out, write
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses
 from crawlerproject.stores.protocols import DUE_FACT, Changes
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.hostile.arena import Arena, Asked, answer, page
 
 WORKERS = ("worker-1", "worker-2")

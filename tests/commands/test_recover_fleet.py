@@ -14,8 +14,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import finish
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.commands.running import crawl, scrapy
 from tests.commands.test_verify import spoil, warc_of
 from tests.web.running import IDENTITY

@@ -12,9 +12,9 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet import text_questions
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, Fingerprint
-from crawlerproject.stores.texts import NearText, Text
 
 
 class Index:
@@ -32,7 +32,7 @@ class Index:
         return await asyncio.to_thread(self.exchange, added, values, bits)
 
     def exchange(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
-        """As ``TextIndex``."""
+        """As ``RocksTexts``."""
         self.free.wait(60)
         self.batches.append((len(added), len(values)))
         if self.away:

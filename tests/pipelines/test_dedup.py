@@ -13,9 +13,9 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.items import Ending
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Fingerprint, QueuedPage
-from crawlerproject.stores.texts import NearText
 from tests.crawl.sessions import HOST, Bench, page_of
 
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()

@@ -17,9 +17,9 @@ from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.rules.readable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.rocks.texts import RocksTexts
-from crawlerproject.stores.rocks.view import FrontierView
-from crawlerproject.stores.texts import NearText, Text
+from crawlerproject.stores.fingerprints import NearText, Text
+from crawlerproject.stores.rocks.fingerprints import RocksTexts
+from crawlerproject.stores.rocks.store import FrontierView
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ def _stamp(folder: CrawlDir) -> bytes:
 
 
 async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
-    """As ``TextIndex.exchange``, of the supervisor's."""
+    """As ``RocksTexts.exchange``, of the supervisor's."""
     given = [[text.value, text.key.hex(), text.url] for text in added]
     answers = await link.ask(TEXTS, given, list(values))
     if answers is None:

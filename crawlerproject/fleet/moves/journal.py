@@ -19,8 +19,8 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan
-from crawlerproject.stores.rocks.folder import make_folder
 from crawlerproject.stores.rocks.options import MIB
+from crawlerproject.stores.rocks.tables import make_folder
 
 _FORMAT = 1
 _MOVE, _PHASE, _CURSOR = b"move", b"phase", b"cursor"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.duplicates.nearest import near
+from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
-from crawlerproject.stores.texts import NearText
 
 if TYPE_CHECKING:
     from crawlerproject.rules.url.urls import Address

@@ -22,6 +22,7 @@ from crawlerproject.stores.copy.compare import (
     changed,
     compare,
 )
+from crawlerproject.stores.fingerprints import Text
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.redis.batch import Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
@@ -40,7 +41,6 @@ from crawlerproject.stores.row_codec import (
     unpack_queued,
     unpack_record,
 )
-from crawlerproject.stores.texts import Text
 
 _ORDER = (
     tables.HOSTS,

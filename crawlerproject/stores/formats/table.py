@@ -48,8 +48,8 @@ PARTS = (
     Part(
         "frontier", 2, "rows and tables of the frontier", ("frontier",), "stores.rocks.tables:FORMAT", recorded=True,
         changes=(
-            Change("1.0.0", "format 1, of no release", How.REFUSED, "stores.rocks.folder:other_version",
-                   "stores/rocks/test_folder.py::test_a_store_of_another_version_is_refused"),
+            Change("1.0.0", "format 1, of no release", How.REFUSED, "stores.rocks.tables:other_version",
+                   "stores/rocks/test_tables.py::test_a_store_of_another_version_is_refused"),
             Change("1.1.0", "no list of hosts that are due", How.MADE, "frontier.hosts.on_disk:HostsOnDisk",
                    "frontier/hosts/test_paging.py::test_the_folder_of_an_older_version_is_crawled_on_and_looked_at"),
             Change("1.1.0", "no list of hubs, but subscriptions that they verified", How.READ,

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlerproject.rules.duplicates import permuted_tables as across
+from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import texts_key
 from crawlerproject.stores.redis.scripts import ADD_TEXTS, ROWS_OF_TEXTS, Script
 from crawlerproject.stores.row_codec import PAGE_KEY_BYTES
-from crawlerproject.stores.texts import NearText, Text
 
 BLOCKS = 1 << 16
 """Of each table."""
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
 
 class RedisTexts:
-    """A ``TextIndex``."""
+    """The texts that several processes share: what is near whose text, whatever its host."""
 
     def __init__(self, link: RedisLink, crawl: str, max_texts: int) -> None:
         """The last ``max_texts`` of all workers are known, more or less: as many in each block."""

@@ -1,23 +1,46 @@
-"""Fingerprints in RocksDB: one row in the host's share, four in the tables of all hosts, all in one column."""
+"""Fingerprints in RocksDB: one row in the host's share, four in the tables of all hosts, all in one column.
+
+``RocksTexts`` has the texts of all workers of one machine in a database of its own. It is derived: each worker's
+frontier has the texts of its own pages, and what is missing is made again from there.
+"""
 
 from __future__ import annotations
 
+import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from typing import cast
 
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
 
+from crawlerproject.errors import StorageError
 from crawlerproject.rules.duplicates import permuted_tables as across
 from crawlerproject.rules.duplicates.nearest import near
-from crawlerproject.stores.fingerprints import HostFingerprints
+from crawlerproject.stores.fingerprints import HostFingerprints, NearText, Text
 from crawlerproject.stores.protocols import Fingerprint, Near
-from crawlerproject.stores.row_codec import fingerprints_of, host_fingerprint_key, host_fingerprints_prefix, table_key
+from crawlerproject.stores.rocks.options import database_options
+from crawlerproject.stores.rocks.tables import make_folder, open_to_read, opening_error
+from crawlerproject.stores.row_codec import (
+    FINGERPRINT_BYTES,
+    PAGE_KEY_BYTES,
+    fingerprints_of,
+    host_fingerprint_key,
+    host_fingerprints_prefix,
+    table_key,
+    unpack_record,
+)
 
 MAX_READ = 32_768
 """Fingerprints that are read at most, once, to know which ranges are empty: 30 milliseconds for so many (measured).
 With a few times more stored few ranges are."""
+
+_OF = b"of"
+"""The name of the row that says of what the texts are; rows of texts begin with zeros."""
+_AT_A_TIME = 1000
+_ERRORS = "surrogatepass"
 
 
 class RocksFingerprints:
@@ -81,3 +104,89 @@ class RocksFingerprints:
         prefix = host_fingerprints_prefix(host)
         end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
         return fingerprints_of(self._keys(prefix, end))
+
+
+class RocksTexts:
+    """The texts that several processes share, in a folder, made when missing. Raises OperatorError when it is made."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = os.fspath(folder)
+        self._failed = False  # a write has, and RocksDB takes no other before it is opened again
+        make_folder(self._folder)
+        try:
+            self._rows = Rdict(self._folder, database_options())
+        except Exception as error:  # rocksdict raises no narrower class
+            raise opening_error(self._folder, str(error)) from error
+        self._index = RocksFingerprints(lambda: self._rows)
+
+    def exchange(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+        """Add texts, then for each value what is within ``bits`` of it, nearest first."""
+        try:
+            if self._failed:
+                self._open_again()
+            self._add(added)
+            return [
+                sorted(NearText(near.bits, *_unpacked(near.key)) for near in self._index.near("", value, bits))
+                for value in values
+            ]
+        except Exception as error:  # rocksdict raises no narrower class
+            self._failed = True
+            raise StorageError(f"{self._folder} cannot be used: {error}") from error
+
+    def is_of(self, stamp: bytes) -> bool:
+        """Whether the texts are those of the workers that this stamp stands for."""
+        return self._rows.get(_OF) == stamp
+
+    def fill(self, stamp: bytes, frontiers: Iterable[Path]) -> int:
+        """Take in the texts of workers' frontiers, which no process writes now; how many. Raises StorageError."""
+        count = 0
+        for folder in frontiers:
+            texts = _texts_in(folder)
+            while some := list(islice(texts, _AT_A_TIME)):
+                self.exchange(some, [], 0)
+                count += len(some)
+        self._rows.put(_OF, stamp)
+        return count
+
+    def close(self) -> None:
+        """Let the folder go; its lock falls with the last handle."""
+        rows = self.__dict__.pop("_rows", None)
+        if rows is not None:
+            rows.close()
+
+    def _open_again(self) -> None:
+        with suppress(Exception):  # closing repeats the error of the write
+            self.close()
+        self._rows = Rdict(self._folder, database_options())
+        self._index = RocksFingerprints(lambda: self._rows)
+        self._failed = False
+
+    def _add(self, added: Sequence[Text]) -> None:
+        batch = WriteBatch(raw_mode=True)
+        for text in added:
+            page = text.key + text.url.encode("utf-8", _ERRORS)
+            for table in range(across.TABLES):
+                batch.put(table_key(table, across.rotated(text.value, table)), b"" if table else page)
+        if added:
+            self._rows.write(batch)
+        for text in added:
+            self._index.stored(Fingerprint("", text.value, b""))
+
+
+def _unpacked(page: bytes) -> tuple[bytes, str]:
+    return page[:PAGE_KEY_BYTES], page[PAGE_KEY_BYTES:].decode("utf-8", _ERRORS)
+
+
+def _texts_in(folder: Path) -> Iterator[Text]:
+    """Those of a frontier. Raises OperatorError when it cannot be read."""
+    tables = open_to_read(os.fspath(folder))
+    try:
+        end = table_key(1, 0)
+        for key, page in tables.rows(tables.prints, table_key(0, 0)):
+            if key >= end:
+                return
+            record = tables.pages.get(page)
+            if record is not None:
+                yield Text(int.from_bytes(key[-FINGERPRINT_BYTES:], "big"), page, unpack_record(record).url)
+    finally:
+        tables.close(failed=False)

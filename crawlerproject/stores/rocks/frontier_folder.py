@@ -15,8 +15,8 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import FactReader
-from crawlerproject.stores.rocks.folder import damaged, whole_crawl
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import damaged, whole_crawl
 
 CLEAN_FACT = "clean"
 """Whether the last run ended in good order (b"1"); b"0" after a crash. Every start of a crawl writes it."""

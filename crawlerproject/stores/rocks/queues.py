@@ -1,17 +1,24 @@
-"""The queues of all hosts in RocksDB: one table, in which the rows of a host lie together in their order."""
+"""The queues of all hosts in RocksDB: one table, in which the rows of a host lie together in their order.
+
+``QueueHeadCache`` remembers where the first rows of queues lie, so that they are read by key, and the very first of
+these rows themselves. A look for the beginning of a queue on disk opens an iterator over all sorted files, and reading
+a row by its key costs half of that (benchmarks). What is known is always an unbroken beginning of the queue: it may
+answer in the store's stead, also that there is no row at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import attrgetter
+from struct import Struct
+from typing import Final
 
 from rocksdict import ReadOptions, WriteBatch
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.rocks.head_cache import MAX_PLACES, PackedRow, QueueHeadCache
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
@@ -29,6 +36,31 @@ from crawlerproject.stores.row_codec import (
 HOSTS_AT_A_TIME = 250
 
 _HOST = attrgetter("host")
+
+MAX_PLACES = 16
+"""Of one host: one look at the store finds them all, and costs a tenth more than one for the first row alone."""
+MAX_ROWS = 4
+"""Rows of one host that are kept, and read at a time: those that follow a row mostly lie in the same block."""
+MAX_HOSTS = 100_000
+"""As many as a crawl has in memory (FRONTIER_MAX_HOSTS_IN_MEMORY): 30 MB with sixteen places each. Hosts come in turn,
+so with more of them those that are in stay in: throwing the oldest out would throw out each just before its turn."""
+MAX_ROW_BYTES = 24 * 1024 * 1024
+"""All rows kept: one or two for each of so many hosts. The others are read when they are asked for."""
+_REFUSALS = MAX_HOSTS
+"""After so many looks that found no room everything goes, so that hosts which never come back do not stay for ever."""
+
+PackedRow = tuple[bytes, bytes]  # queue key, packed row
+
+# What is known of a queue, by the places that follow.
+_MORE: Final = 0  # the first rows; others may follow them
+_WHOLE: Final = 1  # all rows, none maybe
+_NONE_BEFORE: Final = 2  # no row: only that there is none before this one place
+
+# One host's: kind, places. Then the places in order, then the first rows, each behind its length. Packed, for a hundred
+# thousand lists would take three times as much.
+_HEAD = Struct("<BB")
+_LENGTH = Struct("<I")
+_BEHIND_ALL = b"\xff" * (PLACE_BYTES + 1)
 
 
 class RocksQueues:
@@ -159,3 +191,170 @@ class RocksQueues:
         if len(found) < HOSTS_AT_A_TIME:
             tables.require_end(rows)
         return found, start
+
+
+class QueueHeadCache:
+    """Bounded; every change of the queues must be reported to it."""
+
+    def __init__(self, max_hosts: int = MAX_HOSTS, max_row_bytes: int = MAX_ROW_BYTES) -> None:
+        self._heads: dict[str, bytes] = {}
+        self._max_hosts = max_hosts
+        self._row_room = self._max_row_bytes = max_row_bytes
+        self._refusals = 0
+
+    def __contains__(self, host: str) -> bool:
+        return host in self._heads
+
+    def first(self, host: str, limit: int) -> tuple[list[bytes], list[bytes]] | None:
+        """The places of the first ``limit`` rows of the host's queue, and the first of the packed rows themselves.
+
+        None when the store must be asked.
+        """
+        head = self._heads.get(host)
+        if head is None:
+            return None
+        kind, known = head[0], head[1]
+        if kind == _NONE_BEFORE or (known < limit and kind == _MORE):
+            return None
+        return _places(head, min(limit, known)), _rows(head, limit)
+
+    def start(self, host: str) -> bytes:
+        """A place with no row of the host before it; empty when none is known."""
+        head = self._heads.get(host)
+        return b"".join(_places(head, min(head[1], 1))) if head else b""
+
+    def last(self, host: str) -> bytes:
+        """The last place at which rows that join must be reported; empty when none must."""
+        head = self._heads.get(host)
+        if head is None:
+            return b""
+        end = _end(head)
+        return _BEHIND_ALL if head[0] == _WHOLE else head[end - PLACE_BYTES : end]
+
+    def has_room(self, host: str) -> bool:
+        """Whether the beginning of this queue may be kept."""
+        return len(self._heads) < self._max_hosts or host in self._heads
+
+    def refused(self) -> None:
+        """A queue was looked at whose beginning may not be kept."""
+        self._refusals += 1
+        if self._refusals >= _REFUSALS:
+            self.clear()
+
+    def keep(self, host: str, rows: Sequence[PackedRow], *, whole: bool) -> None:
+        """The beginning of a queue as just read; ``whole``: there is no other row."""
+        if not rows and not whole:
+            return
+        kept = rows[:MAX_PLACES]
+        kind = _WHOLE if whole and len(kept) == len(rows) else _MORE
+        places = b"".join([key[-PLACE_BYTES:] for key, _ in kept])
+        self._put(host, kind, places, [packed for _, packed in kept])
+
+    def keep_rows(self, host: str, rows: list[bytes]) -> None:
+        """The packed rows at the first places that are known, as just read."""
+        head = self._heads[host]
+        self._put(host, head[0], head[_HEAD.size : _end(head)], rows)
+
+    def rows_to_read(self, host: str, limit: int) -> list[bytes]:
+        """The places of the rows to read where ``limit`` are asked for: some more, as far as there is room for them."""
+        head = self._heads[host]
+        return _places(head, min(max(limit, self._most_rows()), head[1]))
+
+    def removed(self, host: str, key: bytes) -> None:
+        """A row has left the queue."""
+        head = self._heads.get(host)
+        if head is None or head[0] == _NONE_BEFORE:
+            return
+        place = key[-PLACE_BYTES:]
+        at, end = _at(head, place), _end(head)
+        if at == end or head[at : at + PLACE_BYTES] != place:
+            return
+        begin, behind = _row_at(head, _number(at))
+        left = head[_HEAD.size : at] + head[at + PLACE_BYTES : begin] + head[behind:]
+        self._row_room += behind - begin
+        if head[1] > 1 or head[0] == _WHOLE:
+            self._heads[host] = _HEAD.pack(head[0], head[1] - 1) + left
+        else:
+            self._heads[host] = _HEAD.pack(_NONE_BEFORE, 1) + place
+
+    def queued(self, host: str, joined: dict[bytes, bytes]) -> None:
+        """Rows have joined the queue, or were written over, at places (place -> packed row) not behind ``last``."""
+        head = self._heads.get(host)
+        if head is None:
+            return
+        kind, known, rows = head[0], _places(head, head[1]), _rows(head, MAX_ROWS)
+        if kind == _NONE_BEFORE:
+            kind, known = _MORE, []
+        packed = dict(zip(known, rows, strict=False))
+        packed.update(joined)
+        places = sorted({*known, *joined})
+        if len(places) > MAX_PLACES:
+            kind, places = _MORE, places[:MAX_PLACES]
+        first = map(packed.get, places[:MAX_ROWS])
+        unbroken = takewhile(lambda row: row is not None, first)
+        self._put(host, kind, b"".join(places), [row for row in unbroken if row is not None])
+
+    def forget(self, host: str) -> None:
+        """Let go of one host."""
+        head = self._heads.pop(host, b"")
+        self._row_room += len(head) - _end(head) if head else 0
+
+    def clear(self) -> None:
+        """Let go of everything: what the store holds is not known for sure."""
+        self._heads.clear()
+        self._row_room = self._max_row_bytes
+        self._refusals = 0
+
+    def _put(self, host: str, kind: int, places: bytes, rows: Sequence[bytes]) -> None:
+        self.forget(host)
+        packed = b"".join([_LENGTH.pack(len(row)) + row for row in rows[: self._most_rows()]])
+        if len(packed) > self._row_room:
+            packed = b""
+        self._row_room -= len(packed)
+        self._heads[host] = _HEAD.pack(kind, len(places) // PLACE_BYTES) + places + packed
+
+    def _most_rows(self) -> int:
+        """Rows to keep of one host: fewer where they are kept of many."""
+        return 1 + (MAX_ROWS - 1) * self._row_room // self._max_row_bytes if self._row_room > 0 else 0
+
+
+def _end(head: bytes) -> int:
+    """Where the places end and the rows begin."""
+    return _HEAD.size + head[1] * PLACE_BYTES
+
+
+def _number(at: int) -> int:
+    """How many places are before this one."""
+    return (at - _HEAD.size) // PLACE_BYTES
+
+
+def _at(head: bytes, place: bytes) -> int:
+    """Where the place is, or would be."""
+    at, end = _HEAD.size, _end(head)
+    while at < end and head[at : at + PLACE_BYTES] < place:
+        at += PLACE_BYTES
+    return at
+
+
+def _places(head: bytes, number: int) -> list[bytes]:
+    return [head[at : at + PLACE_BYTES] for at in range(_HEAD.size, _HEAD.size + number * PLACE_BYTES, PLACE_BYTES)]
+
+
+def _row_at(head: bytes, number: int) -> tuple[int, int]:
+    """Where the row of this number begins, with its length, and ends; both the end of all where it is not kept."""
+    begin = _end(head)
+    for _ in range(number):
+        if begin == len(head):
+            break
+        begin += _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
+    return begin, begin if begin == len(head) else begin + _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
+
+
+def _rows(head: bytes, most: int) -> list[bytes]:
+    at = _end(head)
+    found: list[bytes] = []
+    while at < len(head) and len(found) < most:
+        begin = at + _LENGTH.size
+        at = begin + _LENGTH.unpack_from(head, at)[0]
+        found.append(head[begin:at])
+    return found

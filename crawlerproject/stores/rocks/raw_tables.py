@@ -11,9 +11,8 @@ from rocksdict import ColumnFamily, Rdict, RdictIter, ReadOptions, WriteBatch
 
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.rocks import options as names
-from crawlerproject.stores.rocks.folder import damaged, make_folder, opening_error, other_version
 from crawlerproject.stores.rocks.store import RESERVE_BYTES
-from crawlerproject.stores.rocks.tables import FORMAT, FORMAT_FACT
+from crawlerproject.stores.rocks.tables import FORMAT, FORMAT_FACT, damaged, make_folder, opening_error, other_version
 
 FACTS: Final = ""
 """The column of facts, as a table."""

@@ -1,23 +1,30 @@
-"""The frontier on disk: one RocksDB, one atomic batch a change, memory that does not grow with the URLs."""
+"""The frontier on disk: one RocksDB, one atomic batch a change, memory that does not grow with the URLs.
+
+``RocksReader`` answers questions, ``RocksStore`` takes changes as well, ``FrontierView`` looks on from outside, while a
+crawl runs or after: it changes and locks nothing in the folder.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Self
 
 from rocksdict import Checkpoint, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.atomic_files import storage_errors
-from crawlerproject.stores.protocols import Changes, Due
+from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import options
+from crawlerproject.stores.rocks.fingerprints import RocksFingerprints
 from crawlerproject.stores.rocks.messages import RocksMessages
-from crawlerproject.stores.rocks.reader import RocksReader
-from crawlerproject.stores.rocks.tables import Tables, open_to_write
-from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record
+from crawlerproject.stores.rocks.queues import RocksQueues
+from crawlerproject.stores.rocks.tables import READ_TABLES, TRIES, Tables, open_to_read, open_to_write
+from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record, unpack_original, unpack_record
 
 # Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
 # each are a JSON list in a fact of this name and its number (stores/copy/to_rocks.py).
@@ -26,12 +33,100 @@ LETTERS_FACT = "letters"
 # Below this much free disk nothing is begun: all that is in memory can still be written out, with a file's overhead.
 RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
 
-
 # Of a table: write buffers that are full, or were declared so, and are in no file yet.
 _UNWRITTEN = "rocksdb.num-immutable-mem-table"
 
 # Written as a database is opened: its options (some 60 KB), a manifest, a log.
 _OPENING_BYTES = 256 * 1024
+
+
+class RocksReader:
+    """The questions of a ``FrontierStore``. Raises FrontierDamaged where a table cannot be read to its end."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._queues = RocksQueues(lambda: self._tables)
+        self._fingerprints = RocksFingerprints(lambda: self._tables.prints)
+
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
+        """For each key, whether the page is queued or was decided before."""
+        if not keys:
+            return []
+        values: list[bytes | None] = self._tables.seen.get(list(keys)) or []
+        return [value is not None for value in values]
+
+    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
+        return self._queues.head(host, limit, after)
+
+    def queue(self, host: str) -> Iterator[QueuedPage]:
+        """The host's whole queue in order."""
+        return self._queues.whole(host)
+
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first. ``host`` is not needed."""
+        value = self._tables.pages.get(key)
+        return None if value is None else unpack_record(value)
+
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page and its key, in order of key; as they were when the iteration began."""
+        for key, value in self._tables.rows(self._tables.pages):
+            yield key, unpack_record(value)
+
+    def host(self, host: str) -> bytes | None:
+        """The packed state of the host."""
+        return self._tables.hosts.get(host.encode())
+
+    def hosts(self) -> Iterator[tuple[str, bytes]]:
+        """Every host ever met and its packed state, in order of name."""
+        for name, packed in self._tables.rows(self._tables.hosts):
+            yield name.decode(), packed
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once; it may see changes made meanwhile."""
+        return self._queues.hosts()
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed robots record of the origin."""
+        return self._tables.robots.get(origin.encode())
+
+    def fact(self, name: str) -> bytes | None:
+        """A crawl-wide fact."""
+        return self._tables.database.get(name.encode())
+
+    def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
+        for name, value in self._tables.rows(self._tables.database, prefix.encode()):
+            if not name.startswith(prefix.encode()):
+                return
+            yield name.decode(), value
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three at most."""
+        return self._fingerprints.near(host, value, bits)
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
+        value = self._tables.payloads.get(digest)
+        return None if value is None else unpack_original(value)
+
+
+class FrontierView(RocksReader):
+    """The frontier as of the last commit before it was opened, which is about a second ago; open another to look again.
+
+    Raises OperatorError when there is none.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], tables: Iterable[str] = READ_TABLES, *, tries: int = TRIES
+    ) -> None:
+        super().__init__(open_to_read(os.fspath(folder), tables, tries))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._tables.close(failed=False)
 
 
 class RocksStore(RocksReader):

@@ -13,8 +13,7 @@ from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due
 from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.frontier.conftest import Bench, drain
 from tests.stores.conformance import row
 

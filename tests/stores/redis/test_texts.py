@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
+from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.texts import BLOCKS, RedisTexts
 from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.texts import NearText, Text
 from tests.stores.conformance import turned
 from tests.stores.redis_crawls import numbers
 from tests.stores.redis_servers import RedisServer

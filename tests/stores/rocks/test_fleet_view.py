@@ -18,8 +18,7 @@ from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import fleet_view
 from crawlerproject.stores.rocks.fleet_view import KEPT_OPEN, FleetView
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 
 HOSTS = [f"site{number}.test" for number in range(8)]
 NAMES = [f"worker-{number}" for number in range(1, 6)]

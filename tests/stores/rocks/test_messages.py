@@ -14,8 +14,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Applied, Box, Changes
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks import store as rocks
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of, partition_prefix
 from tests.stores.conformance import row
 

@@ -25,7 +25,7 @@ from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
 from crawlerproject.stores.rocks import fingerprints, options
 from crawlerproject.stores.rocks import store as rocks
-from crawlerproject.stores.rocks.head_cache import QueueHeadCache
+from crawlerproject.stores.rocks.queues import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract, key_of, record, row
@@ -98,7 +98,7 @@ def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch:
 WRITER = """
 import sys
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.head_cache import QueueHeadCache
+from crawlerproject.stores.rocks.queues import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import record, row
@@ -186,7 +186,7 @@ FILE_LIMIT = """
 import resource, sys
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.head_cache import QueueHeadCache
+from crawlerproject.stores.rocks.queues import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import row

@@ -10,10 +10,10 @@ import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.rocks.fingerprints import RocksTexts
 from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.texts import RocksTexts
-from crawlerproject.stores.texts import NearText
 from tests.stores.redis.test_texts import clusters, on_disk, text
 
 

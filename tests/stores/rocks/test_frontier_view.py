@@ -10,8 +10,7 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 
 PROJECT = Path(__file__).resolve().parents[3]
 

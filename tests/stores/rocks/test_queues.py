@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from crawlerproject.stores.rocks import head_cache
-from crawlerproject.stores.rocks.head_cache import MAX_PLACES, MAX_ROWS, PackedRow, QueueHeadCache
+from crawlerproject.stores.rocks import queues as head_cache
+from crawlerproject.stores.rocks.queues import MAX_PLACES, MAX_ROWS, PackedRow, QueueHeadCache
 from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place_of
 
 
