@@ -158,7 +158,7 @@ def start(folder: Path, hosts: int, in_memory: int, *, clean: bool) -> Crawl:
         loading = bool(crawl.held("load", lambda: frontier.load_some(250)))
         if not first and (lease := crawl.turn()) is not None:
             first = time.monotonic() - began
-            frontier.put_back(lease, crawl.now)
+            frontier.requeue(lease, crawl.now)
         crawl.now = started + time.monotonic() - began
     whole = time.monotonic() - began
     after, looked = ("an orderly end", "all in memory") if clean else ("a kill", "every queue looked at")

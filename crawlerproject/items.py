@@ -1,7 +1,8 @@
 """How leases end: each in one outcome, whatever became of its request.
 
-An ``Ending`` takes a lease and its outcome through the completion (``crawl/completion/``): it is compared with other
-pages, its links are queued, it is archived and logged. It is no item of Scrapy's; feeds and pipelines never see it.
+A ``LeaseResult`` takes a lease and its outcome through the completion (``crawl/completion/``): it is compared with
+other pages, its links are queued, it is archived and logged. It is no item of Scrapy's; feeds and pipelines never see
+it.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ NOT_COMPARED = Compared()
 
 
 @dataclass(slots=True)
-class Ending:
+class LeaseResult:
     """A lease on its way to its end."""
 
     lease: Lease
@@ -212,7 +213,7 @@ class Ending:
     new_links: int = 0  # of ``found``, once they are queued
 
     @classmethod
-    def of(cls, lease: Lease, outcome: Outcome) -> Ending:
+    def of(cls, lease: Lease, outcome: Outcome) -> LeaseResult:
         """The lease ends with this outcome."""
         if isinstance(outcome, FetchedPage | RenderedPage):
             return cls(lease, outcome, outcome.found, list(outcome.notes))
@@ -232,3 +233,7 @@ class Ending:
     def changed(self) -> Changed:
         """Known pages that have changed, by the word of this one."""
         return self.outcome.changed if isinstance(self.outcome, FetchedPage) else ()
+
+
+Ending = LeaseResult
+"""The name that spiders of version 1.7 and before import."""

@@ -155,7 +155,7 @@ class LeaseDispatch:
         """The lease's address is reserved for it among the workers."""
         run, now = self._run, self._run.now()
         if run.lost or run.stopped or not self._member.may_ask(lease.row.host):
-            self._frontier.defer(lease, now, now)
+            self._frontier.postpone(lease, now, now)
             self._under_way.over(lease)
             return
         lease.granted(now)
@@ -164,7 +164,7 @@ class LeaseDispatch:
     def refused(self, lease: Lease, wait_seconds: float) -> None:
         """Another worker has the lease's address."""
         now = self._run.now()
-        self._frontier.defer(lease, now, now + wait_seconds)
+        self._frontier.postpone(lease, now, now + wait_seconds)
         self.wake()
 
     def quit(self) -> bool:
@@ -172,7 +172,7 @@ class LeaseDispatch:
         while self._ready:
             lease, _ = self._ready.popleft()
             if not lease.ended:
-                self._frontier.put_back(lease, self._run.now())
+                self._frontier.requeue(lease, self._run.now())
                 self._under_way.over(lease)
         return not (self._frontier.state.leased or self._lookups)
 

@@ -70,7 +70,7 @@ class Session:
     def close(self, now: float) -> None:
         """Make the last commit and close everything under its final name. StorageError: ``abandon`` it."""
         self.write_again(now)
-        self.commits.whole()
+        self.commits.commit_blocking()
         self.archive.close()
         self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
         self.store.sync()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crawlerproject.crawl.completion.failures import outcome_of_error
 from crawlerproject.errors import LeaseOver
-from crawlerproject.items import Ending, Outcome, failed
+from crawlerproject.items import LeaseResult, Outcome, failed
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.parse.response_page import REDIRECTS, header, page_of
 from crawlerproject.reasons import Reason
@@ -47,7 +47,7 @@ class SubrequestAnswers:
                 target = Base(lease.row.url).join(header(response.headers, b"Location"))
                 outcome = outcome._replace(location=target.url if target is not None else "")
             _tell(lease, response)
-        await self._pipeline.complete(Ending.of(lease, outcome))
+        await self._pipeline.complete(LeaseResult.of(lease, outcome))
 
     async def on_error(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
@@ -56,13 +56,13 @@ class SubrequestAnswers:
         assert error is not None
         _tell(lease, error)
         if isinstance(error, LeaseOver):
-            self._pipeline.put_back(lease)
+            self._pipeline.requeue(lease)
             return
         outcome = outcome_of_error(lease, error)
         if outcome.reason is Reason.INTERNAL_ERROR:
             logger.error("unexpected failure of %s: %r", lease.row.url, error)
             self._pipeline.count_error()
-        await self._pipeline.complete(Ending.of(lease, outcome))
+        await self._pipeline.complete(LeaseResult.of(lease, outcome))
 
 
 def _tell(lease: Lease, outcome: Any) -> None:

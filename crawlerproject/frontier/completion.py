@@ -134,7 +134,7 @@ class LeaseCompletion:
         self._hosts.dirty[host.name] = host
         self._left_browser(host, now)
 
-    def put_back(self, lease: Lease, now: float) -> None:
+    def requeue(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         host = self._taken_back(lease)
         if lease.is_render:
@@ -142,12 +142,12 @@ class LeaseCompletion:
         else:
             self._start_clock(host, now)
 
-    def spare(self, lease: Lease, now: float, until: float) -> None:
-        """As ``put_back``; its host is not asked before ``until``. What waits for it in the browser has its answer."""
+    def requeue_blameless(self, lease: Lease, now: float, until: float) -> None:
+        """As ``requeue``; its host is not asked before ``until``. What waits for it in the browser has its answer."""
         lease.host.rest_until = max(lease.host.rest_until, until)
-        self.put_back(lease, now)
+        self.requeue(lease, now)
 
-    def defer(self, lease: Lease, now: float, until: float) -> None:
+    def postpone(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing; its address may be asked for again ``until`` then."""
         host = self._taken_back(lease)
         work = host.waiting_urls > 0 or not lease.stored

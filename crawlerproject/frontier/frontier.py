@@ -86,7 +86,7 @@ class Frontier:
         self.again, self.add_again = self._admission.again, self._admission.add_again
         self.address_for, self.looked_up = self._issuer.address_for, self._issuer.looked_up
         self.finish_render = self._completion.finish_render
-        self.spare = self._completion.spare
+        self.requeue_blameless = self._completion.requeue_blameless
         self.changed: Callable[[Iterable[tuple[Address, float]], float], int] = _not_learned
         """Takes word that known pages have changed; ``Announcements`` do, where there are any."""
         self.hubs: Callable[[HubMessage, float], None] = _no_hubs
@@ -174,17 +174,17 @@ class Frontier:
         if host.ports is None:  # else other ports may be there
             self.domains.is_there(host.name, there=not absent)
 
-    def put_back(self, lease: Lease, now: float) -> None:
+    def requeue(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         if lease.embed is not None:
             lease.embed.refused(Reason.RENDER_PACE)
-        self._completion.put_back(lease, now)
+        self._completion.requeue(lease, now)
 
-    def defer(self, lease: Lease, now: float, until: float) -> None:
+    def postpone(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
         if lease.embed is not None:
             self.embeds.ask_again(lease.embed)
-        self._completion.defer(lease, now, until)
+        self._completion.postpone(lease, now, until)
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """Host names and keys that are not asked from now on, each with its remark. Raises StorageError."""

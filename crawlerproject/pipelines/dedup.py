@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex
-    from crawlerproject.items import Ending, PageText
+    from crawlerproject.items import LeaseResult, PageText
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.runtime.stats import Stats
     from crawlerproject.stores.poison import Poison
@@ -44,24 +44,24 @@ class DedupPipeline:
         """Only a crawl makes one. Raises NotConfigured."""
         raise NotConfigured(NOT_FOR_SCRAPY)
 
-    async def process_item(self, ending: Ending) -> Ending:
+    async def process_item(self, result: LeaseResult) -> LeaseResult:
         """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop.
 
         In a fleet a page that repeats none of this worker's waits for an answer about those of the others.
         """
         await self.line.room()
-        outcome = ending.outcome
+        outcome = result.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
-            return ending
-        with self._poison.reading(ending.lease.row):
+            return result
+        with self._poison.reading(result.lease.row):
             payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
-            ending.compared = self._compared(ending.lease.row, payload, outcome.text)
+            result.compared = self._compared(result.lease.row, payload, outcome.text)
         if self._duplicates.others is not None:
-            await self._compare_elsewhere(ending, outcome.text.canonical)
-        self._note(ending)
-        if ending.compared.duplicate is not None:
-            await _queue_behind(ending)
-        return ending
+            await self._compare_elsewhere(result, outcome.text.canonical)
+        self._note(result)
+        if result.compared.duplicate is not None:
+            await _queue_behind(result)
+        return result
 
     def _compared(self, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
         digest = payload_digest(payload) if payload else b""
@@ -82,15 +82,15 @@ class DedupPipeline:
         except StorageError:
             return None  # a page that is not compared is archived like any other
 
-    async def _compare_elsewhere(self, ending: Ending, canonical: Address | None) -> None:
-        row, (_, fingerprint, found) = ending.lease.row, ending.compared
+    async def _compare_elsewhere(self, result: LeaseResult, canonical: Address | None) -> None:
+        row, (_, fingerprint, found) = result.lease.row, result.compared
         if fingerprint is not None and found is None:
             made = Fingerprint(row.host, fingerprint, row.page_key)
             found = await self._duplicates.near_elsewhere(made, canonical)
-            ending.compared = ending.compared._replace(duplicate=found)
+            result.compared = result.compared._replace(duplicate=found)
 
-    def _note(self, ending: Ending) -> None:
-        notes, (_, fingerprint, found) = ending.notes, ending.compared
+    def _note(self, result: LeaseResult) -> None:
+        notes, (_, fingerprint, found) = result.notes, result.compared
         if fingerprint is not None:
             notes.append(("simhash", f"{fingerprint:016x}"))
         if found is None:
@@ -102,11 +102,11 @@ class DedupPipeline:
         self._stats.inc_value(f"duplicates/{found.kind}")
 
 
-async def _queue_behind(ending: Ending) -> None:
+async def _queue_behind(result: LeaseResult) -> None:
     """Let a duplicate's links wait behind others; a hundred thousand of them take several turns of the event loop."""
-    links, behind = ending.found, list[DiscoveredUrl]()
+    links, behind = result.found, list[DiscoveredUrl]()
     for start in range(0, len(links), _LINKS_AT_A_TIME):
         if start:
             await asyncio.sleep(0)
         behind += [link.behind() for link in links[start : start + _LINKS_AT_A_TIME]]
-    ending.found = behind
+    result.found = behind

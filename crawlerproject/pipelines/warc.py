@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Ending, Fetch, Rendered
+    from crawlerproject.items import Fetch, LeaseResult, Rendered
     from crawlerproject.rules.archive.log_line import Attempt
     from crawlerproject.stores.archive.archive import Archive
     from crawlerproject.stores.protocols import QueuedPage
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Records(Protocol):
     """Where the completion of pages records them."""
 
-    def write(self, ending: Ending) -> Written | None:
+    def write(self, result: LeaseResult) -> Written | None:
         """Record what was received; None when that is nothing. StorageError without room."""
 
     def log(self, attempt: Attempt, now: float) -> None:
@@ -51,11 +51,11 @@ class WarcPipeline:
         """Only a crawl makes one. Raises NotConfigured."""
         raise NotConfigured(NOT_FOR_SCRAPY)
 
-    def write(self, ending: Ending) -> Written | None:
+    def write(self, result: LeaseResult) -> Written | None:
         """Archive a page; StorageError when there is no room, and nothing has changed then."""
-        outcome, lease = ending.outcome, ending.lease
+        outcome, lease = result.outcome, result.lease
         if isinstance(outcome, RenderedPage | FailedRender):
-            return self._write_render(outcome.rendered, ending)
+            return self._write_render(outcome.rendered, result)
         wire = outcome.wire
         if wire is None or not wire.status or lease.is_hub:
             return None
@@ -66,24 +66,24 @@ class WarcPipeline:
             lease.delay_seconds,
             wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
             outcome.body[:SAMPLE_BYTES],
-            ending.notes,
+            result.notes,
         )
-        digest = ending.compared.digest or payload_digest(wire.body)
+        digest = result.compared.digest or payload_digest(wire.body)
         original = self._original(lease.row, outcome, digest) if lease.embed is None else None
         written = self._archive.write(exchange_of(wire), context, digest, original)
         if lease.embed is None:
-            remember(ending, written, original, self._duplicates, self._frontier)
+            remember(result, written, original, self._duplicates, self._frontier)
         if lease.is_robots and wire.status == 200 and outcome.usable:
             self._archive.robots_copy(lease.row.note, wire.started_at, outcome.body)
         return written
 
-    def _write_render(self, rendered: Rendered | None, ending: Ending) -> Written | None:
+    def _write_render(self, rendered: Rendered | None, result: LeaseResult) -> Written | None:
         if rendered is None or not rendered.html:
             return None
-        facts = [*rendered.facts(), *ending.notes]
+        facts = [*rendered.facts(), *result.notes]
         times = rendered.started_at, rendered.ended_at
         return self._archive.write_render(
-            Render(ending.lease.row.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
+            Render(result.lease.row.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
         )
 
     def _original(self, row: QueuedPage, outcome: Fetch, digest: bytes) -> Original | None:
@@ -98,11 +98,11 @@ class WarcPipeline:
 
 
 def remember(
-    ending: Ending, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
+    result: LeaseResult, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
 ) -> None:
     """Let later pages refer to this one."""
-    row, changes, compared = ending.lease.row, frontier.state.changes, ending.compared
-    if original is None and isinstance(ending.outcome, FetchedPage) and ending.outcome.payload:
+    row, changes, compared = result.lease.row, frontier.state.changes, result.compared
+    if original is None and isinstance(result.outcome, FetchedPage) and result.outcome.payload:
         duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
     if compared.fingerprint is not None and compared.duplicate is None:
         duplicates.add_fingerprint(Fingerprint(row.host, compared.fingerprint, row.page_key), row.url, changes)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
-from crawlerproject.items import Compared, Ending, FailedFetch, FetchedPage, Outcome, Rendered, RenderedPage
+from crawlerproject.items import Compared, FailedFetch, FetchedPage, LeaseResult, Outcome, Rendered, RenderedPage
 from crawlerproject.parse.response_page import page_of
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.outcomes import Outcomes, rendered_page
@@ -56,11 +56,11 @@ class Answers:
         self._outcomes = Outcomes(settings["CRAWLER_NAME"], sitemaps=settings.getbool("SITEMAPS"), signals=lambda _: ())
         self._files: dict[int, Path] = {}  # that payloads are in
 
-    async def page(self, lease: Lease, attempt: Attempt, renders: Renders) -> Ending:
+    async def page(self, lease: Lease, attempt: Attempt, renders: Renders) -> LeaseResult:
         """The end of an attempt. Raises Unreadable."""
         capture = attempt.capture
         if capture is None:
-            return Ending.of(lease, _failed(lease, attempt))
+            return LeaseResult.of(lease, _failed(lease, attempt))
         if capture.rendered:
             rendered = Rendered(lease.row.url, html=capture.member.block)
             response = rendered_response(lease.row.url, capture.member)
@@ -71,11 +71,11 @@ class Answers:
             digest = sha1_of(capture.member.field("warc-payload-digest"))
         if isinstance(outcome, FetchedPage | RenderedPage) and _walled(attempt, capture):
             outcome = outcome._replace(reason=Reason.CHALLENGE)
-        ending = Ending.of(lease, outcome)
-        ending.compared = Compared(digest, _fingerprint(outcome), _duplicate(attempt))
-        if ending.compared.duplicate is not None:
-            ending.found = [found.behind() for found in ending.found]
-        return ending
+        result = LeaseResult.of(lease, outcome)
+        result.compared = Compared(digest, _fingerprint(outcome), _duplicate(attempt))
+        if result.compared.duplicate is not None:
+            result.found = [found.behind() for found in result.found]
+        return result
 
     def written(self, capture: Capture) -> Written:
         """Where a capture is."""

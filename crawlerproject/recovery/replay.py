@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Ending
+    from crawlerproject.items import LeaseResult
     from crawlerproject.recovery.attempts import Attempt
     from crawlerproject.recovery.placed_store import PlacedStore
     from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
@@ -78,12 +78,12 @@ class _Archived:
         self.written: Written | None = None  # the capture of the page that ends next
         self.repeats = False  # it is a revisit
 
-    def write(self, ending: Ending) -> Written | None:
+    def write(self, result: LeaseResult) -> Written | None:
         """Where its capture is; later pages may refer to it."""
         written = self.written
-        if written is not None and not ending.lease.is_render:
+        if written is not None and not result.lease.is_render:
             original = self._duplicates.original(written.digest) if self.repeats else None
-            remember(ending, written, original, self._duplicates, self._frontier)
+            remember(result, written, original, self._duplicates, self._frontier)
         return written
 
     def log(self, attempt: LogAttempt, now: float) -> None:
@@ -169,7 +169,7 @@ class Replay:
             await self._follow(attempt)
             return
         try:
-            ending = await self.answers.page(lease, attempt, self.frontier.renders)
+            result = await self.answers.page(lease, attempt, self.frontier.renders)
         except Unreadable as error:
             self._leave(lease, str(error))
             return
@@ -179,7 +179,7 @@ class Replay:
             logger.exception("could not read %s again", lease.row.url)
             self._leave(lease, "could not be read again")
             return
-        self._finish(ending, attempt)
+        self._finish(result, attempt)
         self._uncommitted += 1
         self._since_opened += 1
         if self._uncommitted >= _COMMIT_PAGES:
@@ -191,7 +191,7 @@ class Replay:
     def _leave(self, lease: Lease, why: str) -> None:
         """An attempt cannot be used: its page waits as before."""
         self.counts[why] += 1
-        self.frontier.put_back(lease, self._now)
+        self.frontier.requeue(lease, self._now)
 
     async def _follow(self, attempt: Attempt) -> None:
         """Take in the links of a render that this frontier would not have asked for; nothing else is known of it."""
@@ -203,9 +203,9 @@ class Replay:
             address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
         )
         lease = Lease(row, self.frontier.hosts.of(address.host), "", self._now, 0.0)
-        ending = await self.answers.page(lease, attempt, self.frontier.renders)
-        self._add(ending.found)
-        self._add(ending.requisites)
+        result = await self.answers.page(lease, attempt, self.frontier.renders)
+        self._add(result.found)
+        self._add(result.requisites)
 
     def _add(self, found: Sequence[DiscoveredUrl]) -> int:
         return sum(
@@ -213,15 +213,15 @@ class Replay:
             for start in range(0, len(found), _LINKS_AT_A_TIME)
         )
 
-    def _finish(self, ending: Ending, attempt: Attempt) -> None:
-        ending.new_links = self._add(ending.found)
-        self._add(ending.requisites)
-        if ending.changed:
-            self._announcements.changed(ending.changed, self._now)
+    def _finish(self, result: LeaseResult, attempt: Attempt) -> None:
+        result.new_links = self._add(result.found)
+        self._add(result.requisites)
+        if result.changed:
+            self._announcements.changed(result.changed, self._now)
         capture = attempt.capture
         self._records.written = self.answers.written(capture) if capture is not None else None
         self._records.repeats = capture is not None and capture.member.kind == "revisit"
-        self._completion.finish(ending)
+        self._completion.finish(result)
         if self._run.paused:  # there is no room: a crawl would wait for some
             raise StorageError(self._run.paused)
         self.counts["captures" if capture is not None else "failures"] += 1

@@ -14,7 +14,7 @@ from crawlerproject.spiders.web import WebSpider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from crawlerproject.items import Ending
+    from crawlerproject.items import LeaseResult
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class PlanSpider(WebSpider):
         for request in nothing:
             yield request
 
-    def choose_links(self, page: Ending) -> None:
+    def choose_links(self, page: LeaseResult) -> None:
         """Keep links within the plan's depth and the page's own domain."""
         row = page.lease.row
         domain = registered_domain(row.host)

@@ -27,7 +27,7 @@ from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import LeaseOver
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.items import Ending, FetchedPage, Outcome, RenderedPage, failed
+from crawlerproject.items import FetchedPage, LeaseResult, Outcome, RenderedPage, failed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
@@ -172,12 +172,12 @@ class WebSpider(Spider):
             coming = self.services[PageReader].read(exchange.lease, response)
             read = coming if isinstance(coming, ReadPage) else await coming
         with exchange.mark():
-            ending = Ending.of(exchange.lease, self._outcome(exchange, response, read))
-            items = self._extracted(ending, response)
-            self._choose(ending)
+            result = LeaseResult.of(exchange.lease, self._outcome(exchange, response, read))
+            items = self._extracted(result, response)
+            self._choose(result)
         if not isinstance(items, list):
-            items = await self._late(ending, items)
-        await self.services[PagePipeline].complete(ending)
+            items = await self._late(result, items)
+        await self.services[PagePipeline].complete(result)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
@@ -221,35 +221,35 @@ class WebSpider(Spider):
                 return page._replace(location=target.url, error="")
         return page
 
-    def _extracted(self, ending: Ending, response: Response) -> Any:
+    def _extracted(self, result: LeaseResult, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
-        lease, outcome = ending.lease, ending.outcome
+        lease, outcome = result.lease, result.outcome
         if not isinstance(outcome, FetchedPage) or response.status != 200 or lease.row.flags & _NO_PAGE:
             return []
         try:
             given = self.extract(response)
             return given if is_late(given) else list(arg_to_iter(given))
         except Exception as error:
-            ending.outcome = outcome._replace(error=self._own_error(lease, error))
+            result.outcome = outcome._replace(error=self._own_error(lease, error))
             return []
 
-    async def _late(self, ending: Ending, given: Any) -> list[Any]:
+    async def _late(self, result: LeaseResult, given: Any) -> list[Any]:
         """The items of an ``async def extract``. Other pages are read meanwhile, so this one is not marked."""
         try:
             return await items_of(given)
         except Exception as error:
-            assert isinstance(ending.outcome, FetchedPage)
-            ending.outcome = ending.outcome._replace(error=self._own_error(ending.lease, error))
+            assert isinstance(result.outcome, FetchedPage)
+            result.outcome = result.outcome._replace(error=self._own_error(result.lease, error))
             return []
 
-    def _choose(self, ending: Ending) -> None:
+    def _choose(self, result: LeaseResult) -> None:
         """Let a derived spider choose links; one that fails at it has none of the page's followed."""
         try:
-            self.choose_links(ending)
+            self.choose_links(result)
         except Exception as error:
-            ending.found, said = (), self._own_error(ending.lease, error)
-            if isinstance(ending.outcome, FetchedPage | RenderedPage):
-                ending.outcome = ending.outcome._replace(error=said)
+            result.found, said = (), self._own_error(result.lease, error)
+            if isinstance(result.outcome, FetchedPage | RenderedPage):
+                result.outcome = result.outcome._replace(error=said)
 
     def extract(self, response: Response) -> Any:
         """For derived spiders: the items of a response with status 200, which is archived in any case.
@@ -258,7 +258,7 @@ class WebSpider(Spider):
         """
         return () if type(self).parse is WebSpider.parse else self.parse(response)
 
-    def choose_links(self, page: Ending) -> None:
+    def choose_links(self, page: LeaseResult) -> None:
         """For derived spiders that follow fewer links: they replace ``page.found`` by a shorter list.
 
         Called for each answer, also for robots.txt files and sitemaps, whose ``found`` are what they name.
@@ -271,14 +271,14 @@ class WebSpider(Spider):
         if lease is None or error is None:
             return
         if isinstance(error, LeaseOver):
-            self.services[PagePipeline].put_back(lease)
+            self.services[PagePipeline].requeue(lease)
             return
         outcome = outcome_of_error(lease, error)
         if outcome.reason is Reason.INTERNAL_ERROR:
             known = {"url": lease.row.url, "host": lease.row.host}
             logger.error("unexpected failure of %s", lease.row.url, exc_info=failure_to_exc_info(failure), extra=known)
             self.count_error()
-        await self.services[PagePipeline].complete(Ending.of(lease, outcome))
+        await self.services[PagePipeline].complete(LeaseResult.of(lease, outcome))
 
     def _own_error(self, lease: Lease, error: Exception) -> str:
         """Count an error of ours that a page met; what the request log says of the page."""

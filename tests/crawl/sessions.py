@@ -21,7 +21,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.items import Ending, FetchedPage, PageText
+from crawlerproject.items import FetchedPage, LeaseResult, PageText
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.url.urls import parse
@@ -135,7 +135,7 @@ class Bench:
 
     def commit(self) -> None:
         """One commit, blocking."""
-        self.session.commits.whole()
+        self.session.commits.commit_blocking()
 
     def close(self) -> None:
         """As a crawl ends."""
@@ -151,7 +151,7 @@ class Bench:
         return Bench(to, store=self.store, now=self.now + 100)
 
 
-def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"words", **more: Any) -> Ending:
+def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"words", **more: Any) -> LeaseResult:
     """The end of a lease that was answered; ``text`` makes it an HTML page that was read."""
     head = b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
     wire = Wire(
@@ -168,7 +168,7 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
     reason = more.pop("reason", Reason.FETCHED if status == 200 else Reason.HTTP_ERROR)
     text, canonical = more.pop("text", None), more.pop("canonical", None)
     read = None if text is None else PageText((), canonical, text_fingerprint(text))
-    return Ending.of(lease, FetchedPage(reason, wire, body, text=read, **more))
+    return LeaseResult.of(lease, FetchedPage(reason, wire, body, text=read, **more))
 
 
 class Answers:

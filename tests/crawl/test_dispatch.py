@@ -147,7 +147,7 @@ def test_while_answers_wait_to_be_read_nothing_more_goes_out(out: Out, monkeypat
         assert 0.0 < at - out.run.now() <= 0.02
         lease = lease_in(first)
         assert lease is not None
-        out.frontier.put_back(lease, out.now)
+        out.frontier.requeue(lease, out.now)
         out.unread.waiting = 0
         return first, out.dispatch.next()
 
@@ -241,7 +241,7 @@ def test_before_a_session_is_replaced_what_is_ready_goes_back(out: Out) -> None:
         before = out.dispatch.quit()
         lease = lease_in(request) if request is not None else None
         assert lease is not None
-        out.frontier.put_back(lease, out.now)
+        out.frontier.requeue(lease, out.now)
         return before, out.dispatch.quit()
 
     assert asyncio.run(run()) == (False, True)

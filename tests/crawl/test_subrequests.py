@@ -16,7 +16,7 @@ from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.guard.refusal import Refused
-from crawlerproject.items import Ending, FetchedPage
+from crawlerproject.items import FetchedPage, LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
 from crawlerproject.wire import Wire
@@ -28,15 +28,15 @@ class Pipeline:
     """Notes what comes of pages."""
 
     def __init__(self) -> None:
-        self.completed: list[Ending] = []
+        self.completed: list[LeaseResult] = []
         self.back: list[Any] = []
         self.errors = 0
 
-    async def complete(self, ending: Ending) -> None:
+    async def complete(self, result: LeaseResult) -> None:
         """To the archive."""
-        self.completed.append(ending)
+        self.completed.append(result)
 
-    def put_back(self, lease: Any) -> None:
+    def requeue(self, lease: Any) -> None:
         """To the queue."""
         self.back.append(lease)
 
@@ -70,10 +70,10 @@ class Asked:
         asyncio.run(self.answers.on_error(failure))
 
 
-def fetched(ending: Ending) -> FetchedPage:
+def fetched(result: LeaseResult) -> FetchedPage:
     """A response, whatever its status."""
-    assert isinstance(ending.outcome, FetchedPage)
-    return ending.outcome
+    assert isinstance(result.outcome, FetchedPage)
+    return result.outcome
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_the_answer_goes_to_the_page_and_to_the_archive(asked: Asked) -> None:
     response = asked.answer(200)
 
     assert asked.told == [response]
-    assert [fetched(ending).body for ending in asked.pipeline.completed] == [b"alert(1)"]
+    assert [fetched(result).body for result in asked.pipeline.completed] == [b"alert(1)"]
 
 
 def test_a_redirect_names_its_target(asked: Asked) -> None:
@@ -121,7 +121,7 @@ def test_why_there_is_none(asked: Asked, error: Exception, reason: Reason) -> No
     asked.fail(error)
 
     assert asked.told == [error]
-    assert [ending.outcome.reason for ending in asked.pipeline.completed] == [reason]
+    assert [result.outcome.reason for result in asked.pipeline.completed] == [reason]
     assert asked.pipeline.errors == (reason is Reason.INTERNAL_ERROR)
 
 

@@ -5,7 +5,8 @@
 
 Three ways are looked at: all of the crawl from its first URL on; of the first link that a page leads to, from its
 discovery to the commit of its page; and within that from the making of its request to the end of its lease. Whatever
-runs meanwhile counts, such as the loops' beats. Depth is the number of our own functions on the stack.
+runs meanwhile counts, but for the extensions that work by a timer of their own (all but the commit loop), since how
+often they do is chance. Depth is the number of our own functions on the stack.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ REQUESTED = "requested to ended"
 _FOUND = "frontier/admission.py:add"
 _REQUESTED = "crawl/requests.py:request"
 _ENDED = "frontier/frontier.py:finish"
-_COMMIT = ("crawl/completion/commits.py:begin", "frontier/state.py:apply", "crawl/completion/commits.py:roll")
+_OF_A_PAGE = tuple(f"extensions/{name}.py" for name in ("commit_loop", "crawl_task", "log_formatter"))
+_COMMIT = ("crawl/completion/commits.py:prepare", "frontier/state.py:apply", "crawl/completion/commits.py:_answer")
 
 
 class Way:
@@ -78,9 +80,10 @@ class Trace:
         where = f"{_file(code)}:{code.co_name}"
         if event == "call":
             self._entered(where, frame)
-            for way in self.ways.values():
-                if way.open:
-                    way.called(code, _depth(frame))
+            ways = [way for way in self.ways.values() if way.open]
+            depth = _depth(frame) if ways else 0
+            for way in ways if depth else ():
+                way.called(code, depth)
         elif event == "return":
             self._left_function(where, frame)
 
@@ -135,9 +138,14 @@ def _file(code: CodeType) -> str:
 
 
 def _depth(frame: FrameType | None) -> int:
+    """How many of our own functions are on the stack; 0 below an extension's timer."""
     depth = 0
     while frame is not None:
-        depth += frame.f_code.co_filename.startswith(PACKAGE)
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            depth += 1
+            name = _file(frame.f_code)
+            if name.startswith("extensions/") and name not in _OF_A_PAGE:
+                return 0
         frame = frame.f_back
     return depth
 

@@ -278,10 +278,10 @@ def test_a_lease_that_sent_nothing_waits_again(bench: Bench) -> None:
     bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 30), bench.now)
     lease = next_of(bench)
 
-    bench.frontier.defer(lease, bench.now, bench.now + 0.25)
+    bench.frontier.postpone(lease, bench.now, bench.now + 0.25)
     again = next_of(bench)
     assert again.row.url == lease.row.url
-    bench.frontier.put_back(again, bench.now)
+    bench.frontier.requeue(again, bench.now)
 
     assert heard.refused == [Reason.RENDER_PACE]
     assert host.embeds == 0

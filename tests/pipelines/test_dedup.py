@@ -10,7 +10,7 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.items import Ending
+from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.fingerprints import NearText
@@ -29,14 +29,14 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def compared(bench: Bench, page: Ending) -> Ending:
+def compared(bench: Bench, page: LeaseResult) -> LeaseResult:
     """The page after its dedup."""
     dedup = DedupPipeline(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
     asyncio.run(dedup.process_item(page))
     return page
 
 
-def ended(bench: Bench, **more: object) -> Ending:
+def ended(bench: Bench, **more: object) -> LeaseResult:
     """A page that was compared and has ended."""
     page = compared(bench, page_of(bench.page_lease(), bench.now, **more))  # type: ignore[arg-type]
     bench.session.pages.finish(page)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawlerproject.items import Ending, FailedFetch
+from crawlerproject.items import FailedFetch, LeaseResult
 from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_HUB
@@ -33,7 +33,7 @@ def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
     hub = page_of(lease, bench.now)
     hub.lease = SimpleNamespace(row=lease.row, is_render=False, is_hub=True)  # type: ignore[assignment]
 
-    assert records(bench).write(Ending.of(lease, FailedFetch(Reason.CONNECT_REFUSED))) is None
+    assert records(bench).write(LeaseResult.of(lease, FailedFetch(Reason.CONNECT_REFUSED))) is None
     assert records(bench).write(page_of(lease, bench.now, status=0)) is None
     assert records(bench).write(hub) is None
     assert FLAG_HUB

@@ -19,7 +19,7 @@ from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import Ending
+from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
@@ -52,7 +52,7 @@ class Line(Bench):
         crawler.engine = cast("Any", SimpleNamespace(close_spider_async=self._stop))
         self.poison = Poison(self.folder, self.now)
         self.intake = Intake(self.session, self.run, lambda: None)
-        self.ended: list[Ending] = []
+        self.ended: list[LeaseResult] = []
         self.asked_hubs: list[Any] = []
         self.pipeline = PagePipeline(
             DedupPipeline(self.session.learned.duplicates, self.poison, self.stats),
@@ -68,9 +68,9 @@ class Line(Bench):
         processes: Any = NoProcesses()
         complete = self.pipeline.complete
 
-        async def completed(ending: Ending) -> None:
-            self.ended.append(ending)
-            await complete(ending)
+        async def completed(result: LeaseResult) -> None:
+            self.ended.append(result)
+            await complete(result)
 
         self.pipeline.complete = completed  # type: ignore[method-assign]
         websub = WebSub(None, self.intake, self.run)
@@ -107,7 +107,7 @@ class Line(Bench):
         asyncio.run(self.web.on_error(failure))
 
     @property
-    def last(self) -> Ending:
+    def last(self) -> LeaseResult:
         """The end of the last lease."""
         return self.ended[-1]
 

@@ -15,7 +15,15 @@ from scrapy.http import HtmlResponse, Response
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.guard.refusal import Refused
-from crawlerproject.items import Ending, FailedFetch, FailedRender, FetchedPage, Rendered, RenderedPage, RenderFailed
+from crawlerproject.items import (
+    FailedFetch,
+    FailedRender,
+    FetchedPage,
+    LeaseResult,
+    Rendered,
+    RenderedPage,
+    RenderFailed,
+)
 from crawlerproject.reasons import Reason
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_SITEMAP
@@ -352,14 +360,14 @@ def test_a_fault_in_extract_costs_no_page(
 class Choosing(WebSpider):
     """Follows what lies below one folder."""
 
-    def choose_links(self, page: Ending) -> None:
+    def choose_links(self, page: LeaseResult) -> None:
         page.found = [found for found in page.found if "/kept/" in found.address.url]
 
 
 class FailingChoice(WebSpider):
     """A fault of the project's, where it chooses."""
 
-    def choose_links(self, page: Ending) -> None:
+    def choose_links(self, page: LeaseResult) -> None:
         raise ValueError("theirs")
 
 

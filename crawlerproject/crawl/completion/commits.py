@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Commits:
-    """Makes the ends of pages durable together: ``begin``, then the archive's ``sync``, then ``end``."""
+    """Makes the ends of pages durable together: ``prepare``, then the archive's ``sync``, then ``apply``."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Commits:
         await member.read(frontier, run.now)
         if run.lost:
             return False
-        changes, facts = self.begin()
+        changes, facts = self.prepare()
         if member.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
             return await member.turn(frontier, self._learned.hosts, run, idle)
         began = run.now()
@@ -81,7 +81,7 @@ class Commits:
         """
         self._pages.hold()
         try:
-            if not await self._make_durable(*self.begin()):
+            if not await self._make_durable(*self.prepare()):
                 return False
             await asyncio.to_thread(self._archive.warc.roll_if_full)
             if self._pages.unwritten:
@@ -111,18 +111,18 @@ class Commits:
             raise
         if run.lost:  # meanwhile: some state of a host may be half of what it is to be
             return False
-        self.end(changes, facts)
+        self.apply(changes, facts)
         await asyncio.to_thread(member.store.sync)
         return not run.lost
 
-    def begin(self) -> tuple[Changes, Facts]:
+    def prepare(self) -> tuple[Changes, Facts]:
         """What the next commit holds: all ends up to now, and the archive's length that covers them."""
         self._archive.flush()
         state = self._archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         return self._frontier.state.take_changes(), facts + self._learned.facts()
 
-    def end(self, changes: Changes, facts: Facts) -> None:
+    def apply(self, changes: Changes, facts: Facts) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         frontier = self._frontier
         frontier.state.apply(changes, facts)
@@ -135,16 +135,16 @@ class Commits:
             frontier.state.announced = 0
             self._run.stats.inc_value("recrawl/announced", announced)
 
-    def whole(self) -> None:
+    def commit_blocking(self) -> None:
         """A whole commit at once, blocking."""
-        changes, facts = self.begin()
+        changes, facts = self.prepare()
         try:
             self._archive.sync()
             self._member.deliver_now(self._frontier, self._run.now())
         except StorageError:
             self._frontier.state.take_back(changes)
             raise
-        self.end(changes, facts)
+        self.apply(changes, facts)
         self._member.store.sync()
         self._answer(self._take_waiting(), durable=True)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrapy.utils.asyncio import call_later
 
-from crawlerproject.items import Ending
+from crawlerproject.items import LeaseResult
 
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
@@ -39,7 +39,7 @@ _SLICE_SECONDS = 0.02
 class _Rest:
     """A page and how many of its links are queued."""
 
-    ending: Ending
+    result: LeaseResult
     changed: int = 0
     found: int = 0
     requisites: int = 0
@@ -48,14 +48,14 @@ class _Rest:
 class Ends(Protocol):
     """Ends the pages whose links are queued."""
 
-    def end(self, ending: Ending) -> None:
+    def end(self, result: LeaseResult) -> None:
         """Archive a page and end its lease."""
 
-    def put_back(self, lease: Lease) -> None:
+    def requeue(self, lease: Lease) -> None:
         """End the lease; the page is tried again."""
 
     def fail(self, lease: Lease) -> None:
-        """As ``put_back``, and count an error of our own."""
+        """As ``requeue``, and count an error of our own."""
 
 
 class LongPages:
@@ -70,19 +70,19 @@ class LongPages:
     def __len__(self) -> int:
         return len(self._line)
 
-    def begin(self, ending: Ending) -> None:
+    def begin(self, result: LeaseResult) -> None:
         """Queue what the page names from the next turn of the event loop on, then end it."""
-        self._line.append(_Rest(ending))
+        self._line.append(_Rest(result))
         self.go_on()
 
-    def hold(self, ending: Ending, links: int | None = None) -> None:
+    def hold(self, result: LeaseResult, links: int | None = None) -> None:
         """End a page once the pause is over: the store has no room for its links, or took these and has none for more.
 
         What it had no room for is queued by then.
         """
-        ending.new_links = links or 0
-        taken = 0 if links is None else len(ending.requisites)
-        self._line.append(_Rest(ending, len(ending.changed), len(ending.found), taken))
+        result.new_links = links or 0
+        taken = 0 if links is None else len(result.requisites)
+        self._line.append(_Rest(result, len(result.changed), len(result.found), taken))
 
     def go_on(self) -> None:
         """Continue, when there is something to do and no pause."""
@@ -97,7 +97,7 @@ class LongPages:
             self._slice()
             await asyncio.sleep(0)
         while self._line:
-            self._ends.put_back(self._line.popleft().ending.lease)
+            self._ends.requeue(self._line.popleft().result.lease)
 
     def _turn(self) -> None:
         self._timer = None
@@ -112,22 +112,22 @@ class LongPages:
             try:
                 self._take_some(rest)
             except Exception:  # our own error: as for any page whose completion fails
-                logger.exception("could not take in what %s names", rest.ending.lease.row.url)
-                self._ends.fail(rest.ending.lease)
+                logger.exception("could not take in what %s names", rest.result.lease.row.url)
+                self._ends.fail(rest.result.lease)
 
     def _take_some(self, rest: _Rest) -> None:
         """Queue one slice of one page; the next page follows."""
-        ending, intake = rest.ending, self._intake
-        if rest.changed < len(ending.changed):
-            intake.announced(ending.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
+        result, intake = rest.result, self._intake
+        if rest.changed < len(result.changed):
+            intake.announced(result.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
             rest.changed += _CHANGED_AT_A_TIME
-        elif rest.found < len(ending.found):
-            ending.new_links += intake.add(ending.found[rest.found : rest.found + _LINKS_AT_A_TIME])
+        elif rest.found < len(result.found):
+            result.new_links += intake.add(result.found[rest.found : rest.found + _LINKS_AT_A_TIME])
             rest.found += _LINKS_AT_A_TIME
-        elif rest.requisites < len(ending.requisites):
-            intake.add(ending.requisites[rest.requisites : rest.requisites + _LINKS_AT_A_TIME])
+        elif rest.requisites < len(result.requisites):
+            intake.add(result.requisites[rest.requisites : rest.requisites + _LINKS_AT_A_TIME])
             rest.requisites += _LINKS_AT_A_TIME
         else:
-            self._ends.end(ending)
+            self._ends.end(result)
             return
         self._line.append(rest)

@@ -41,7 +41,7 @@ from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
-    from crawlerproject.items import Ending
+    from crawlerproject.items import LeaseResult
 
 logger = logging.getLogger(__name__)
 
@@ -59,17 +59,17 @@ _SAY_AGAIN_SECONDS = 60.0
 class Ends(Protocol):
     """Ends the pages whose failure is understood."""
 
-    def end_now(self, ending: Ending) -> None:
+    def end_now(self, result: LeaseResult) -> None:
         """The failure is the host's."""
 
-    def spare(self, ending: Ending) -> None:
+    def requeue_blameless(self, result: LeaseResult) -> None:
         """It is ours: the page waits as if it had never been asked for."""
 
 
 class _Held(NamedTuple):
     """A failure without a verdict."""
 
-    ending: Ending
+    result: LeaseResult
     since: float  # epoch seconds
 
 
@@ -108,20 +108,20 @@ class Outage:
         """Whether the crawl waits for its network."""
         return self._down_since > 0.0
 
-    def takes(self, ending: Ending) -> bool:
+    def takes(self, result: LeaseResult) -> bool:
         """Whether the end is put off, or was: a failure of which it must be seen first whose it is."""
-        outcome, lease = ending.outcome, ending.lease
+        outcome, lease = result.outcome, result.lease
         if not isinstance(outcome, FetchedPage | FailedFetch):
             return False
         if outcome.reason is Reason.OUR_LIMIT:
             self._say_limit(outcome.error)
-            self._ends.spare(ending)
+            self._ends.requeue_blameless(result)
             return True
         if not self._longest_seconds:
             return False
         status = outcome.status
         if status is not None and status != NETWORK_AUTHENTICATION:
-            self._answered(ending, outcome)
+            self._answered(result, outcome)
             return False
         known = self._any_reached
         if not is_doubtful(outcome.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
@@ -129,12 +129,12 @@ class Outage:
         if lease.is_hub and outcome.reason not in UNSENT_FAILURES:  # a POST, which may have done its work
             return False
         if self.down:
-            self._spare(ending)
+            self._spare(result)
             return True
         now = self._run.now()
         if now < self._believed_until or not self._suspects(lease.host.name):
             return False
-        self._held[_is_tls(ending)].append(_Held(ending, now))
+        self._held[_is_tls(result)].append(_Held(result, now))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._look())
         return True
@@ -165,11 +165,11 @@ class Outage:
             self._strangers.add(host)
         return len(self._strangers) >= LEAST_STRANGERS
 
-    def _answered(self, ending: Ending, outcome: FetchedPage | FailedFetch) -> None:
-        now, lease, wire = self._run.now(), ending.lease, outcome.wire
+    def _answered(self, result: LeaseResult, outcome: FetchedPage | FailedFetch) -> None:
+        now, lease, wire = self._run.now(), result.lease, outcome.wire
         if wire is None:
             return
-        tls = _is_tls(ending)
+        tls = _is_tls(result)
         if now >= self._remember_at and wire.ip and wire.ip == lease.address:
             self._remember_at = now + (_REMEMBER_SECONDS if len(self._witnesses) >= MOST_WITNESSES else 0.0)
             self._remember(Endpoint(wire.ip, wire.port, host_name(lease.host.name).strip("[]"), tls))
@@ -188,7 +188,7 @@ class Outage:
         """A request of that moment (epoch seconds) was answered: failures before it are their hosts'."""
         for line in self._held.values() if tls else (self._held[False],):
             while line and line[0].since <= sent_at:
-                self._ends.end_now(line.popleft().ending)
+                self._ends.end_now(line.popleft().result)
 
     async def _look(self) -> None:
         """See whose the failures are that are held; when they are ours, try until the network is there."""
@@ -272,12 +272,12 @@ class Outage:
     def _spare_held(self) -> None:
         for line in self._held.values():
             while line:
-                self._spare(line.popleft().ending)
+                self._spare(line.popleft().result)
 
-    def _spare(self, ending: Ending) -> None:
+    def _spare(self, result: LeaseResult) -> None:
         self._spared += 1
-        self._ends.spare(ending)
+        self._ends.requeue_blameless(result)
 
 
-def _is_tls(ending: Ending) -> bool:
-    return ending.lease.row.url.startswith("https:")
+def _is_tls(result: LeaseResult) -> bool:
+    return result.lease.row.url.startswith("https:")

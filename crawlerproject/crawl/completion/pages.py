@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.items import Ending, Fetch
+    from crawlerproject.items import Fetch, LeaseResult
     from crawlerproject.pipelines.warc import Records
     from crawlerproject.stores.archive.archive import Written
 
@@ -44,7 +44,7 @@ _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what b
 
 
 class PageCompletion:
-    """Ends the pages of a session: one call of ``finish`` or ``put_back`` for each."""
+    """Ends the pages of a session: one call of ``finish`` or ``requeue`` for each."""
 
     def __init__(
         self,
@@ -63,45 +63,45 @@ class PageCompletion:
         self._run = run
         self._retry_after_max_seconds = retry_after_max_seconds
         self.renders = RenderCompletion(frontier, records, learned, run)
-        self._unwritten: list[Ending] = []
+        self._unwritten: list[LeaseResult] = []
         self._held = False  # the archive's file is closed: what ends waits for the next one
         self.outage: Outage | None = None  # none where what failed failed long ago, as in a recovery
 
-    def finish(self, ending: Ending) -> None:
+    def finish(self, result: LeaseResult) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is some.
 
         So is a failure of which it is not known whether it is the host's.
         """
         if self._run.lost:  # another worker has the page now
-            self.put_back(ending.lease)
-        elif self.outage is None or not self.outage.takes(ending):
-            self.end_now(ending)
+            self.requeue(result.lease)
+        elif self.outage is None or not self.outage.takes(result):
+            self.end_now(result)
 
-    def end_now(self, ending: Ending) -> None:
+    def end_now(self, result: LeaseResult) -> None:
         """As ``finish``, of a page of which nothing more is to be found out."""
         if self._held:
-            self._unwritten.append(ending)
+            self._unwritten.append(result)
             return
         try:
-            written = self._records.write(ending)
+            written = self._records.write(result)
         except StorageError as error:
-            self._unwritten.append(ending)
+            self._unwritten.append(result)
             self._run.pause(str(error))
             return
-        self._end_or_lose(ending, written)
+        self._end_or_lose(result, written)
 
-    def put_back(self, lease: Lease) -> None:
+    def requeue(self, lease: Lease) -> None:
         """Return the lease of a page whose completion failed by an error of our own, unless it has ended."""
         if not lease.ended:
-            self._frontier.put_back(lease, self._run.now())
+            self._frontier.requeue(lease, self._run.now())
 
-    def spare(self, ending: Ending) -> None:
+    def requeue_blameless(self, result: LeaseResult) -> None:
         """Return the lease of a request that failed through no fault of its host's, as if it had never been sent."""
-        reason = ending.outcome.reason
+        reason = result.outcome.reason
         self._run.stats.inc_value(f"spared/{reason}")
-        if not ending.lease.ended:
+        if not result.lease.ended:
             now, rests = self._run.now(), _LIMIT_REST_SECONDS if reason is Reason.OUR_LIMIT else 0.0
-            self._frontier.spare(ending.lease, now, now + rests)
+            self._frontier.requeue_blameless(result.lease, now, now + rests)
 
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""
@@ -139,33 +139,33 @@ class PageCompletion:
         if self.outage is not None:
             self.outage.close()
         while self._unwritten:
-            self.put_back(self._unwritten.pop().lease)
+            self.requeue(self._unwritten.pop().lease)
 
-    def _end_or_lose(self, ending: Ending, written: Written | None) -> None:
+    def _end_or_lose(self, result: LeaseResult, written: Written | None) -> None:
         """End a page. When Redis fails meanwhile, the session is lost with what is half ended."""
         try:
-            self._end(ending, written)
+            self._end(result, written)
         except StorageError as error:
             if not self._run.rejoins:
                 raise
-            self.put_back(ending.lease)
+            self.requeue(result.lease)
             self._run.lose(str(error))
 
-    def _end(self, ending: Ending, written: Written | None) -> None:
-        outcome, lease = ending.outcome, ending.lease
+    def _end(self, result: LeaseResult, written: Written | None) -> None:
+        outcome, lease = result.outcome, result.lease
         kind = "embeds" if lease.embed else "requisites" if lease.row.flags & FLAG_REQUISITE else "pages"
         self._run.stats.inc_value(f"{kind}/{outcome.reason}")
         if isinstance(outcome, RenderedPage | FailedRender):
             self._run.tallies.errors += outcome.reason is not Reason.RENDERED
-            self.renders.end(ending, outcome, written)
+            self.renders.end(result, outcome, written)
         else:
-            self._end_fetch(ending, outcome, written)
+            self._end_fetch(result, outcome, written)
 
-    def _end_fetch(self, ending: Ending, outcome: Fetch, written: Written | None) -> None:
-        frontier, learned, wire, lease = self._frontier, self._learned, outcome.wire, ending.lease
+    def _end_fetch(self, result: LeaseResult, outcome: Fetch, written: Written | None) -> None:
+        frontier, learned, wire, lease = self._frontier, self._learned, outcome.wire, result.lease
         now = self._run.now()
         self._count(lease, outcome)
-        self._records.log(_attempt(ending, outcome, written, now), now)
+        self._records.log(_attempt(result, outcome, written, now), now)
         consequences = FetchOutcome(
             outcome.reason,
             outcome.status if outcome.usable else None,
@@ -182,7 +182,7 @@ class PageCompletion:
         if lease.is_robots:
             verdict = robots_verdict(outcome.status if outcome.usable else None)
             self._run.stats.inc_value(f"robots/{verdict.value}")
-        visit = _visit(ending, outcome, written.digest if written else b"", consequences.respelled)
+        visit = _visit(result, outcome, written.digest if written else b"", consequences.respelled)
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
@@ -263,11 +263,11 @@ def _is_document(lease: Lease, outcome: Fetch) -> bool:
     return first and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
 
 
-def _visit(ending: Ending, outcome: Fetch, digest: bytes, respelled: str) -> Visit:
+def _visit(result: LeaseResult, outcome: Fetch, digest: bytes, respelled: str) -> Visit:
     """The page as the learners see it; by position, for speed."""
-    headers, compared = outcome.headers, ending.compared
+    headers, compared = outcome.headers, result.compared
     return Visit(
-        ending.lease.row,
+        result.lease.row,
         outcome.reason,
         outcome.status,
         digest,
@@ -282,15 +282,15 @@ def _visit(ending: Ending, outcome: Fetch, digest: bytes, respelled: str) -> Vis
         outcome.is_feed,
         outcome.shell is not None,
         outcome.wire is not None and outcome.wire.truncated == "time",
-        bool(ending.found),
-        ending.new_links,
+        bool(result.found),
+        result.new_links,
         bool(respelled),
     )
 
 
-def _attempt(ending: Ending, outcome: Fetch, written: Written | None, now: float) -> Attempt:
+def _attempt(result: LeaseResult, outcome: Fetch, written: Written | None, now: float) -> Attempt:
     """The page's line in the request log; by position, for speed."""
-    wire, lease, duplicate = outcome.wire, ending.lease, ending.compared.duplicate
+    wire, lease, duplicate = outcome.wire, result.lease, result.compared.duplicate
     row = lease.row
     return Attempt(
         wire.started_at if wire and wire.started_at else lease.leased_at,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.items import Ending, FailedFetch, FetchedPage, failed
+from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult, failed
 from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class PagePipeline:
-    """Takes one Ending for every lease: compares the page, queues its links, archives it and ends the lease."""
+    """Takes one LeaseResult for every lease: compares the page, queues its links, archives it and ends the lease."""
 
     def __init__(
         self,
@@ -47,49 +47,49 @@ class PagePipeline:
         self.count_error = count_error
         self.long = LongPages(self, intake)
 
-    async def complete(self, ending: Ending) -> None:
+    async def complete(self, result: LeaseResult) -> None:
         """Compare, archive and end a page. An error of our own leaves its row queued; many in a row stop the crawl."""
-        self._under_way.answered(ending.lease)
+        self._under_way.answered(result.lease)
         try:
-            await self._dedup.process_item(ending)
-            if not ending.lease.ended:
-                self._finish(ending)
+            await self._dedup.process_item(result)
+            if not result.lease.ended:
+                self._finish(result)
         except Exception:
-            row = ending.lease.row
+            row = result.lease.row
             logger.exception("could not end %s", row.url, extra={"url": row.url, "host": row.host})
-            self.fail(ending.lease)
+            self.fail(result.lease)
 
-    def _finish(self, ending: Ending) -> None:
+    def _finish(self, result: LeaseResult) -> None:
         """Queue a page's links, archive it and end its lease. A page with very many links ends later, by ``end``."""
-        found, changed, outcome, requisites = ending.found, ending.changed, ending.outcome, ending.requisites
+        found, changed, outcome, requisites = result.found, result.changed, result.outcome, result.requisites
         if self._intake.waits_for_store and len(found) + len(changed) + len(requisites) > MOST_AT_ONCE:
-            self.long.begin(ending)
+            self.long.begin(result)
         else:
             if changed:
                 self._intake.announced(changed)
             added = self._intake.queue(found)
             if added is None or (requisites and self._intake.queue(requisites) is None):
-                self.long.hold(ending, links=added)
+                self.long.hold(result, links=added)
             else:
-                ending.new_links = added
-                self.end(ending)
+                result.new_links = added
+                self.end(result)
         if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
-            self._poison.acquit(ending.lease.row.key)
+            self._poison.acquit(result.lease.row.key)
 
-    def end(self, ending: Ending) -> None:
+    def end(self, result: LeaseResult) -> None:
         """A page's links are queued: archive it and end its lease."""
-        with self._poison.reading(ending.lease.row):
-            self._completion.finish(ending)
-        self._under_way.over(ending.lease)
+        with self._poison.reading(result.lease.row):
+            self._completion.finish(result)
+        self._under_way.over(result.lease)
 
-    def put_back(self, lease: Lease) -> None:
+    def requeue(self, lease: Lease) -> None:
         """End a lease whose page could not be completed; it will be tried again."""
-        self._completion.put_back(lease)
+        self._completion.requeue(lease)
         self._under_way.over(lease)
 
     def fail(self, lease: Lease) -> None:
-        """As ``put_back``, and count an error of our own."""
-        self.put_back(lease)
+        """As ``requeue``, and count an error of our own."""
+        self.requeue(lease)
         self.count_error()
 
     async def complete_replaced(self, known: Container[Request]) -> None:
@@ -101,4 +101,4 @@ class PagePipeline:
             outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware put another request in its place")
             if lease.embed is not None:
                 lease.embed.answered(RuntimeError(outcome.error))
-            await self.complete(Ending.of(lease, outcome))
+            await self.complete(LeaseResult.of(lease, outcome))

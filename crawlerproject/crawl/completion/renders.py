@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.items import Ending, Render
+    from crawlerproject.items import LeaseResult, Render
     from crawlerproject.pipelines.warc import Records
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
@@ -59,10 +59,10 @@ class RenderCompletion:
             self.no_browser(why)
         return PlainResponse(written.filename, written.offset, written.length, *shell).note()
 
-    def end(self, ending: Ending, outcome: Render, written: Written | None) -> None:
+    def end(self, result: LeaseResult, outcome: Render, written: Written | None) -> None:
         """Log a render, learn what it gained and end its lease."""
-        frontier, lease, rendered = self._frontier, ending.lease, outcome.rendered
-        row, renders, now, duplicate = lease.row, frontier.renders, self._run.now(), ending.compared.duplicate
+        frontier, lease, rendered = self._frontier, result.lease, outcome.rendered
+        row, renders, now, duplicate = lease.row, frontier.renders, self._run.now(), result.compared.duplicate
         self._records.log(
             Attempt(
                 rendered.started_at if rendered and rendered.started_at else lease.leased_at,

@@ -11,7 +11,7 @@ import pytest
 from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import Ending, FetchedPage
+from crawlerproject.items import FetchedPage, LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.wire import Wire
@@ -41,17 +41,17 @@ class Taker:
         """A slice of known pages that changed."""
         self.said.append(("announced", len(pages)))
 
-    def end(self, ending: Ending) -> None:
+    def end(self, result: LeaseResult) -> None:
         """All is taken in."""
-        self.said.append(("end", ending.lease.row.url))
+        self.said.append(("end", result.lease.row.url))
 
-    def put_back(self, lease: Lease) -> None:
+    def requeue(self, lease: Lease) -> None:
         """The page is tried again."""
-        self.said.append(("put_back", lease.row.url))
+        self.said.append(("requeue", lease.row.url))
 
     def fail(self, lease: Lease) -> None:
         """A fault of ours."""
-        self.put_back(lease)
+        self.requeue(lease)
         self.errors += 1
 
     def wake(self) -> None:
@@ -62,12 +62,12 @@ class Taker:
         return [word for word, _ in self.said]
 
 
-def long_page(name: str, links: int, changed: int = 0) -> Ending:
+def long_page(name: str, links: int, changed: int = 0) -> LeaseResult:
     """A page that names so many URLs."""
     lease: Any = SimpleNamespace(row=SimpleNamespace(url=name))
     found = [DiscoveredUrl(parse(f"http://{name}.test/{number}"), 1, "L", "", 10) for number in range(links)]
     known = [(item.address, 1.0) for item in found[:changed]]
-    return Ending.of(lease, FetchedPage(Reason.FETCHED, Wire(), found=found, changed=known))
+    return LeaseResult.of(lease, FetchedPage(Reason.FETCHED, Wire(), found=found, changed=known))
 
 
 def long_pages(taker: Taker) -> LongPages:
@@ -161,7 +161,7 @@ def test_a_fault_of_ours_puts_the_page_back_and_counts() -> None:
     asyncio.run(run())
 
     assert taker.errors == 1
-    assert [each for each in taker.said if each[0] in ("put_back", "end")] == [("put_back", "a"), ("end", "b")]
+    assert [each for each in taker.said if each[0] in ("requeue", "end")] == [("requeue", "a"), ("end", "b")]
 
 
 @pytest.mark.parametrize("paused", ["", "no room"])
@@ -178,5 +178,5 @@ def test_at_the_close_pages_end_or_go_back(paused: str) -> None:
 
     asyncio.run(run())
 
-    assert taker.said[-1] == ("put_back" if paused else "end", "a")
+    assert taker.said[-1] == ("requeue" if paused else "end", "a")
     assert taker.added == (0 if paused else 5_000)

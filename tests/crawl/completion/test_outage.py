@@ -12,7 +12,7 @@ from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import Ending, FailedFetch, FetchedPage
+from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_HUB, QueuedPage
 from crawlerproject.wire import Wire
@@ -47,13 +47,13 @@ class Line:
             self.at.pop(moment)()
         await _sleep(0)
 
-    def end_now(self, ending: Ending) -> None:
+    def end_now(self, result: LeaseResult) -> None:
         """The host's."""
-        self.blamed.append(ending.lease.host.name)
+        self.blamed.append(result.lease.host.name)
 
-    def spare(self, ending: Ending) -> None:
+    def requeue_blameless(self, result: LeaseResult) -> None:
         """Ours."""
-        self.spared.append(ending.lease.host.name)
+        self.spared.append(result.lease.host.name)
 
     def lease(self, host: str, scheme: str = "http", flags: int = 0) -> Lease:
         """A page's."""
@@ -66,11 +66,11 @@ class Line:
         for host in hosts:
             lease = self.lease(host, scheme)
             wire = Wire(ip=lease.address, port=80, status=200, started_at=self.now if sent is None else sent)
-            assert not self.outage.takes(Ending.of(lease, FetchedPage(Reason.FETCHED, wire, b"")))
+            assert not self.outage.takes(LeaseResult.of(lease, FetchedPage(Reason.FETCHED, wire, b"")))
 
     def fail(self, host: str, reason: Reason = Reason.CONNECT_TIMEOUT, **more: Any) -> bool:
         """Whether the failure waits, or is spared at once."""
-        return self.outage.takes(Ending.of(self.lease(host, **more), FailedFetch(reason)))
+        return self.outage.takes(LeaseResult.of(self.lease(host, **more), FailedFetch(reason)))
 
     async def settled(self) -> None:
         """When nothing is looked into any more."""

@@ -156,7 +156,7 @@ def test_a_page_that_has_ended_is_not_put_back(bench: Bench) -> None:
     lease = bench.page_lease()
     page = page_of(lease, bench.now)
     bench.session.pages.finish(page)
-    bench.session.pages.put_back(lease)
+    bench.session.pages.requeue(lease)
     bench.commit()
 
     assert bench.store.page(lease.row.key) is not None

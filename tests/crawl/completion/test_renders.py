@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import Ending, FailedRender, PageText, Rendered, RenderedPage
+from crawlerproject.items import FailedRender, LeaseResult, PageText, Rendered, RenderedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.plain_responses import PlainResponse
@@ -56,7 +56,7 @@ def test_a_render_is_archived_and_over(bench: Bench) -> None:
     lease = to_render(bench)
     pages = bench.run.tallies.pages
     bench.session.pages.finish(
-        Ending.of(lease, RenderedPage(Reason.RENDERED, rendered(lease, bench), text=PageText(), gained=(200, 9)))
+        LeaseResult.of(lease, RenderedPage(Reason.RENDERED, rendered(lease, bench), text=PageText(), gained=(200, 9)))
     )
     bench.commit()
 
@@ -75,7 +75,9 @@ def test_a_page_without_its_files_of_that_moment_is_no_measure(bench: Bench, blo
     lease = to_render(bench)
     made = rendered(lease, bench)
     made.blocked.update([blocked] if blocked else [])
-    bench.session.pages.finish(Ending.of(lease, RenderedPage(Reason.RENDERED, made, text=PageText(), gained=(200, 9))))
+    bench.session.pages.finish(
+        LeaseResult.of(lease, RenderedPage(Reason.RENDERED, made, text=PageText(), gained=(200, 9)))
+    )
 
     gains = bench.frontier.renders.of(lease.row.host).gains.values()
     assert sum(gain.rendered for gain in gains) == learned
@@ -87,7 +89,7 @@ def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
     tries = 0
     while True:
         bench.session.pages.finish(
-            Ending.of(lease, FailedRender(Reason.RENDER_FAILED, "", rendered(lease, bench, b""), again=True))
+            LeaseResult.of(lease, FailedRender(Reason.RENDER_FAILED, "", rendered(lease, bench, b""), again=True))
         )
         bench.commit()
         tries += 1
