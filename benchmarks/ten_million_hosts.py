@@ -117,7 +117,7 @@ class Crawl:
         while leases < _LEASES_A_BEAT and (lease := self.turn()) is not None:
             leases += 1
             record = PageRecord(lease.row.url, Reason.FETCHED, 200, self.now)
-            body = _ROBOTS if lease.is_robots else b""
+            body = _ROBOTS if lease.row.kind.is_robots else b""
             self.frontier.finish(lease, FetchOutcome(Reason.FETCHED, 200, 0.1), record, body, self.now)
             self.now += 1 / _LEASES_A_BEAT
         self.held("commit", lambda: self.frontier.state.apply(self.frontier.state.take_changes(), []))

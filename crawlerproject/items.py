@@ -187,7 +187,7 @@ Outcome = Fetch | Render
 
 def failed(lease: Lease, reason: Reason, error: str = "") -> FailedFetch | FailedRender:
     """The outcome of a lease for which nothing was fetched or rendered."""
-    return FailedRender(reason, error) if lease.is_render else FailedFetch(reason, error)
+    return FailedRender(reason, error) if lease.row.kind.is_render else FailedFetch(reason, error)
 
 
 class Compared(NamedTuple):

@@ -28,10 +28,11 @@ from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
 from crawlerproject.parse.lists import MAX_FILES, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import is_feed, read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench
 
 MB = 1024 * 1024

@@ -128,7 +128,7 @@ class LeaseDispatch:
             if isinstance(turn, Lookup):
                 if self._ready:  # the address was at hand
                     return self._ready.popleft()
-            elif self._addresses is None or turn.is_render:
+            elif self._addresses is None or turn.row.kind.is_render:
                 return turn, None
             else:
                 self._addresses.want(turn)
@@ -142,7 +142,7 @@ class LeaseDispatch:
         return not self._full
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
-        if self._addresses is not None and not lease.is_render:
+        if self._addresses is not None and not lease.row.kind.is_render:
             self._addresses.want(lease, error)
         else:
             self._hand_over(lease, error)

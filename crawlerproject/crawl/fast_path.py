@@ -82,7 +82,7 @@ class FastPath:
     def takes(self, request: Request) -> bool:
         """Whether this request goes here: a page's or a robots.txt's, and the downloader's signals have no listener."""
         lease = lease_in(request)
-        if lease is None or lease.is_render or lease.is_hub or lease.embed is not None:
+        if lease is None or not lease.row.kind.is_plain_get:
             return False
         return not _heard(self._crawler, _DOWNLOADER_SIGNALS)
 

@@ -67,7 +67,7 @@ class LeaseRequests:
         return request
 
     def _made(self, lease: Lease) -> Request:
-        if lease.is_hub:
+        if lease.row.kind.is_hub:
             return self._of_hub(lease)
         if lease.embed is not None:
             return self._of_embed(lease)

@@ -26,7 +26,7 @@ class UnderWay:
 
     def sent(self, lease: Lease, request: Request) -> None:
         """The engine has the request."""
-        if not (lease.is_render and lease.host.name in self.by_host):
+        if not (lease.row.kind.is_render and lease.host.name in self.by_host):
             self.by_host[lease.host.name] = lease
         self._sent[id(lease)] = (lease, request)
 

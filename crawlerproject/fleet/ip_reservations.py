@@ -14,7 +14,6 @@ from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.frontier.hosts.ip_clocks import LONG_SECONDS
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.stores.protocols import FLAG_RECRAWL
 
 if TYPE_CHECKING:
     from crawlerproject.fleet.redis.worker import Fleet
@@ -45,7 +44,7 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
     def ask(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
         # What the end of a request will ask about its hosts needs no answer from Redis then.
         hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
-        again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
+        again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.kind.is_recrawl]
         store.at_hand(hosts, again)
         wanted = [(lease.address, lease.mark, lease.slow) for lease in leases]
         return fleet.fleet.addresses(wanted, rested, hold_ms, rest_ms)
@@ -165,4 +164,4 @@ class IpReservations:
 
 def _asked_for(lease: Lease) -> str:
     """The host that a robots.txt speaks for: a redirect may have led to another's."""
-    return lease.row.note.rpartition("://")[2] if lease.is_robots else lease.row.host
+    return lease.row.note.rpartition("://")[2] if lease.row.kind.is_robots else lease.row.host

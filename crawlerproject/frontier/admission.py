@@ -17,17 +17,14 @@ from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import (
+    OUTSIDE_BUDGET,
+    Budget,
+)
 from crawlerproject.rules.url.priority import by_rank, of_later_list, of_stranger
 from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.protocols import (
-    APART,
-    FLAG_HUB,
-    FLAG_RECRAWL,
-    FLAG_REQUISITE,
-    FLAG_SEED,
-    FLAG_SITEMAP,
-    FLAG_STRANGER,
     Changes,
     FactReader,
     PageRecord,
@@ -44,9 +41,6 @@ SCOPE_FACT = "scope"
 
 MOVES_FACT = "scope of moved seeds"
 """Redirects of seeds that have rules, as [[from, to], …] in JSON."""
-
-_BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
-_WITH_BUDGET = APART | FLAG_SITEMAP  # of their own
 
 
 class Admission:
@@ -127,7 +121,7 @@ class Admission:
         for row in rows:
             host = hosts[row.host]
             if (clock := self._clock(host)) is not None:
-                clock.known += 0 if row.flags & APART else new
+                clock.known += new if row.kind.in_page_budget else 0
             if not host.given_up:
                 self._hosts.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
@@ -147,7 +141,7 @@ class Admission:
         for row in changes.queued:
             host = hosts[row.host]
             host.rows += 1
-            host.known += 0 if row.flags & APART else new
+            host.known += new if row.kind.in_page_budget else 0
         try:
             if on_disk is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
@@ -158,7 +152,7 @@ class Admission:
         except StorageError:
             for row in changes.queued:
                 hosts[row.host].rows -= 1
-                hosts[row.host].known -= 0 if row.flags & APART else new
+                hosts[row.host].known -= new if row.kind.in_page_budget else 0
             raise
         if on_disk is not None and counts is not None:
             on_disk.stored(changes, counts, hosts.values())
@@ -193,8 +187,8 @@ class Admission:
             found = list(found)
             self._bring_forward(found, now)
         fresh = [item for item in found if item.address.key not in recent]  # of a page's many links few
-        fresh = [item.owned() if item.flags & APART else item for item in fresh]
-        fresh = [item for item in fresh if not item.flags & APART or item.queue_key not in recent]
+        fresh = [item.owned() if item.flags & OUTSIDE_BUDGET else item for item in fresh]
+        fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
         if self._hosts.names.spent:
             fresh = [item for item in fresh if not self._one_name_too_many(item.address.host, item.named_by)]
         allowed = self.allowed(fresh, now)
@@ -204,7 +198,7 @@ class Admission:
         known = self._state.store.known(keys)
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
-        if any(item.flags & APART for item in unknown):
+        if any(item.flags & OUTSIDE_BUDGET for item in unknown):
             unknown = self._not_waiting(unknown)
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
@@ -214,7 +208,7 @@ class Admission:
             if self._within_rules(item, named_by, now, before) and (admitted := self._admitted(item, now)) is not None:
                 if before is None:
                     self._count_for_domain(item.address.host, named_by)
-                coming[name] = (before or 0) + (0 if item.flags & APART else 1)
+                coming[name] = (before or 0) + item.kind.in_page_budget
                 new.append(admitted)
         return new
 
@@ -224,26 +218,25 @@ class Admission:
         A requisite that is named as a page at the same time is a page.
         """
         recent = self._recent
-        pages = {item.address.key for item in unknown if not item.flags & FLAG_REQUISITE}
-        unknown = [item for item in unknown if not item.flags & FLAG_REQUISITE or item.address.key not in pages]
-        keys = [key for item in unknown if item.flags & APART and (key := item.queue_key) not in recent]
+        pages = {item.address.key for item in unknown if not item.kind.is_requisite}
+        unknown = [item for item in unknown if not item.kind.is_requisite or item.address.key not in pages]
+        keys = [key for item in unknown if item.flags & OUTSIDE_BUDGET and (key := item.queue_key) not in recent]
         waiting = [key for key, is_known in zip(keys, self._state.store.known(keys), strict=True) if is_known]
         recent.add(waiting)
         return [item for item in unknown if item.queue_key not in recent]
 
     def _admitted(self, item: DiscoveredUrl, now: float) -> DiscoveredUrl | None:
         """The item with its final priority (what the host names comes before what strangers name); None: no room."""
-        if not item.flags & _WITH_BUDGET:
+        budget = item.kind.budget
+        if budget is Budget.NONE:
             return item
         refusal = self._gates.room_refusal(item, now)
         if refusal is not None:
             self._state.refused.counts[refusal] += 1
             return None
-        if item.flags & FLAG_REQUISITE:
-            return item
-        if item.flags & FLAG_STRANGER:
+        if budget is Budget.EXTERNAL:
             return item._replace(priority=of_stranger(item.priority))
-        if self._gates.comes_later(item):
+        if budget is Budget.LISTS and self._gates.list_comes_later(item.address.host):
             return item._replace(priority=of_later_list(item.priority))
         return item
 
@@ -254,18 +247,18 @@ class Admission:
 
     def _within_rules(self, item: DiscoveredUrl, named_by: str, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
-        address, bounded = item.address, not item.flags & _BEYOND_BUDGET
-        if not item.flags & FLAG_SEED and self._gates.port_refusal(self._hosts.ports, address.host, named_by):
+        address, kind = item.address, item.kind
+        if not kind.is_seed and self._gates.port_refusal(self._hosts.ports, address.host, named_by):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
-        if bounded and coming is None and self._one_host_too_many(address.host, now, named_by):
+        if kind.counts_for_host and coming is None and self._one_host_too_many(address.host, now, named_by):
             self._state.refused.counts[Reason.TOO_MANY_HOSTS] += 1
             return False
         if named_by and coming is None and self._one_name_too_many(address.host, named_by):
             return False
         host = self._host(address.host, named_by)
         known = host.known if (clock := self._clock(host)) is None else clock.known
-        if bounded and not item.flags & APART and known + (coming or 0) >= self._gates.max_urls_per_host:
+        if kind.counts_for_host and kind.in_page_budget and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._state.refused.counts[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and (
@@ -310,7 +303,7 @@ class Admission:
 
     def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
-        scope, seeds = self._gates.scope, [item for item in new if item.flags & FLAG_SEED]
+        scope, seeds = self._gates.scope, [item for item in new if item.kind.is_seed]
         seeds = [item for item in seeds if not (item.via and comes_back(item.via, item.address.url))]
         if not seeds:
             return []

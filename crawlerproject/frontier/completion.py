@@ -54,7 +54,8 @@ class LeaseCompletion:
         host = lease.host
         host.fetched += 1 if outcome.status else 0
         before = host.delay_seconds
-        if lease.is_robots:
+        kind = lease.row.kind
+        if kind.is_robots:
             scheme = lease.row.note.partition(":")[0]
             spare = outcome.status is None and host.other_scheme_good(scheme, now)
             if not spare and outcome.reason in PORT_FAILURES:
@@ -63,11 +64,11 @@ class LeaseCompletion:
             outcome = replace(outcome, robots=True, other_scheme_good=spare, copy_serves=serves)
         next_address = self._next_address(lease, outcome)
         consequence = _AGAIN if next_address else self._politeness.after(host, outcome, now, self._rng)
-        if lease.is_hub and outcome.reason not in UNSENT_FAILURES:
-            consequence = replace(consequence, again=False)  # a POST, which may have done its work: never sent twice
-        if lease.is_robots and not next_address:
+        if kind.sent_once and outcome.reason not in UNSENT_FAILURES:
+            consequence = replace(consequence, again=False)
+        if kind.is_robots and not next_address:
             self._robots_responses.answered(lease, outcome, body, now)
-        if lease.stored and consequence.again and (next_address or not lease.is_robots):
+        if lease.stored and consequence.again and (next_address or not kind.is_robots):
             self._state.queue_again(lease.row, host, now)
         elif lease.stored and outcome.respelled:
             self._state.queue_respelled(lease.row, outcome.respelled, host, now)
@@ -80,7 +81,7 @@ class LeaseCompletion:
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
         self._settle(host, consequence, outcome)
         self._start_clock(host, now)
-        if outcome.trouble or lease.is_robots or consequence.parked or host.delay_seconds > before:
+        if outcome.trouble or kind.is_robots or consequence.parked or host.delay_seconds > before:
             # A promise that grew must survive even a crash before the next commit.
             self._state.store_now(host)
 
@@ -137,7 +138,7 @@ class LeaseCompletion:
     def requeue(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         host = self._taken_back(lease)
-        if lease.is_render:
+        if lease.row.kind.is_render:
             self._left_browser(host, now)
         else:
             self._start_clock(host, now)

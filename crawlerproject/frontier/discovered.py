@@ -5,24 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.traps.strangers import OTHERS, stranger_key
+from crawlerproject.rules.row_kinds import (
+    FLAG_EXTERNAL,
+    FLAG_SEED,
+    ROW_KINDS,
+    RowKind,
+)
+from crawlerproject.rules.traps.strangers import OTHERS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import SEED, after_duplicate
 from crawlerproject.rules.url.urls import Address, host_key
-from crawlerproject.stores.protocols import (
-    APART,
-    FLAG_HUB,
-    FLAG_RENDER,
-    FLAG_REQUISITE,
-    FLAG_ROBOTS,
-    FLAG_SEED,
-    FLAG_SITEMAP,
-    FLAG_STRANGER,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import QueuedPage
 
-_MAYBE_STRANGERS = FLAG_STRANGER | FLAG_ROBOTS | FLAG_HUB
 # Pages whose domain is at hand: those whose links are being queued.
 _KEPT = 4096
 
@@ -35,30 +29,34 @@ class DiscoveredUrl(NamedTuple):
     hops: str  # Heritrix letters from the seed
     via: str  # the page it was found on
     priority: int
-    flags: int = 0  # FLAG_* of stores/protocols.py
+    flags: int = 0  # FLAG_* of rules/row_kinds.py
     note: str = ""  # as a queued page's
+
+    @property
+    def kind(self) -> RowKind:
+        """How a row with these flags is treated."""
+        return ROW_KINDS[self.flags]
 
     @property
     def queue_key(self) -> bytes:
         """The key under which it waits."""
-        key = self.address.key
-        if not self.flags & APART:
-            return key
-        return requisite_key(key) if self.flags & FLAG_REQUISITE else stranger_key(key)
+        return ROW_KINDS[self.flags].swapped(self.address.key)
 
     @property
     def named_by(self) -> str:
         """The registered domain of the page that names it; "" where that is its host's as well, and of a seed."""
-        address, via, flags = self.address, self.via, self.flags
-        if flags & (FLAG_SEED | FLAG_STRANGER):
-            return "" if flags & FLAG_SEED else inventor(address.host, via, flags, self.note)
+        address, via, kind = self.address, self.via, ROW_KINDS[self.flags]
+        if kind.is_seed:
+            return ""
+        if kind.is_external:
+            return inventor(address.host, via, self.flags, self.note)
         return _domain_of(via) if via and address.is_front and strangers(host_key(via), address.host) else ""
 
     def owned(self) -> DiscoveredUrl:
         """The same; a host's front page is the host's own, whichever page names it."""
-        if self.flags & (FLAG_STRANGER | FLAG_REQUISITE | FLAG_SITEMAP) != FLAG_STRANGER or not self.address.is_front:
+        if not (self.kind.charges_front and self.address.is_front):
             return self
-        return self._replace(flags=self.flags & ~FLAG_STRANGER, note="")
+        return self._replace(flags=self.flags & ~FLAG_EXTERNAL, note="")
 
     def behind(self) -> DiscoveredUrl:
         """The same, found on a page that repeats another."""
@@ -78,11 +76,12 @@ def strangers(host: str, other: str) -> bool:
 
 def inventor(host: str, via: str, flags: int, note: str) -> str:
     """The registered domain that named a URL of ``host`` that is a stranger's; "" when it is not."""
-    if not flags & FLAG_STRANGER:
+    kind = ROW_KINDS[flags]
+    if not kind.is_external:
         return ""
-    if flags & FLAG_SITEMAP:
+    if kind.is_list:
         return bounded_domain(note.rpartition("://")[2]) or OTHERS
-    if note and not flags & FLAG_RENDER:  # the note of a page to be rendered says where its plain answer is
+    if note and kind.note_names_domain:  # that of a page to be rendered says where its plain answer is
         return note
     domain = _domain_of(via)
     return domain if domain and domain != bounded_domain(host) else OTHERS
@@ -90,9 +89,9 @@ def inventor(host: str, via: str, flags: int, note: str) -> str:
 
 def row_named_by(row: QueuedPage) -> str:
     """The registered domain that led to a queued page, where that is another than its host's; "" for a seed's too."""
-    if row.flags & FLAG_STRANGER:
+    if row.kind.is_external:
         return inventor(row.host, row.via, row.flags, row.note)
-    domain = "" if row.flags & FLAG_SEED or not row.via else _domain_of(row.via)
+    domain = "" if row.kind.is_seed or not row.via else _domain_of(row.via)
     return domain if domain != bounded_domain(row.host) else ""
 
 
@@ -101,14 +100,14 @@ def caused_by_stranger(row: QueuedPage) -> bool:
 
     A host's front page and its own robots.txt are its own, whichever page or redirect named them: there is one of each.
     """
-    flags = row.flags
-    if not flags & _MAYBE_STRANGERS:
+    kind = ROW_KINDS[row.flags]
+    if not kind.maybe_external:
         return False
-    if flags & FLAG_ROBOTS:
+    if kind.is_robots:
         return robots_for_stranger(row.note, row.url, row.host)
-    if flags & FLAG_HUB:
+    if kind.is_hub:
         return strangers(host_key(row.via), row.host)  # the feed that names it
-    return flags & FLAG_REQUISITE > 0 or not is_front(row.url, row.host)
+    return kind.is_requisite or not is_front(row.url, row.host)
 
 
 def robots_for_stranger(origin: str, url: str, host: str) -> bool:

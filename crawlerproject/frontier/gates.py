@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import (
+    ROW_KINDS,
+    Budget,
+    RowKind,
+)
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.domains import bounded_domain
@@ -25,24 +30,10 @@ from crawlerproject.rules.url.refused_urls import (
 from crawlerproject.rules.url.scope import Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address, host_name
 from crawlerproject.stores.operator_files.nevercrawl import Listing
-from crawlerproject.stores.protocols import (
-    FLAG_HUB,
-    FLAG_RECRAWL,
-    FLAG_REQUISITE,
-    FLAG_ROBOTS,
-    FLAG_SEED,
-    FLAG_SITEMAP,
-    FLAG_STRANGER,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.name_ports import PortsOfNames
-
-# What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
-_ASKED_FOR = FLAG_SEED | FLAG_ROBOTS | FLAG_HUB  # by the operator or by a protocol: out of no scope
-_KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB
-
 
 NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
 REQUISITES = (NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN)
@@ -96,12 +87,11 @@ class Gates:
 
     def refusal(self, found: DiscoveredUrl, now: float, *, elsewhere: bool = False) -> Reason | None:
         """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded."""
-        address, flags = found.address, found.flags
-        if flags & FLAG_REQUISITE:
+        address, kind = found.address, ROW_KINDS[found.flags]
+        if kind.is_requisite:
             return self._requisite_refusal(address, found, now, elsewhere=elsewhere)
-        seed = bool(flags & FLAG_SEED)
-        if not seed:
-            refusal = self.scope.refusal(address, found.depth, is_list=flags & FLAG_SITEMAP > 0)
+        if not kind.is_seed:
+            refusal = self.scope.refusal(address, found.depth, is_list=kind.is_list)
             if refusal is not None:
                 return refusal
         name = host_name(address.host)
@@ -111,24 +101,24 @@ class Gates:
             return Reason.BAD_PORT
         if self._literal_refused(name):
             return Reason.PRIVATE_ADDRESS
-        if seed:
+        if kind.is_seed:
             return None
         path = url_path(address.url)
-        if useless(path, self._skip_of_sitemaps if flags & FLAG_SITEMAP else self.skip_extensions):
+        if useless(path, self._skip_of_sitemaps if kind.is_list else self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
             return None
-        if flags & FLAG_STRANGER and self._stranger_spent(address.host, found, now):
+        if kind.is_external and self._stranger_spent(address.host, found, now):
             return Reason.STRANGER
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
     def refusal_known(self, found: DiscoveredUrl, now: float) -> Reason | None:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
-        if found.flags & FLAG_REQUISITE:
+        if found.kind.is_requisite:
             return self._requisite_refusal(found.address, found, now)
         if bad_port(found.address.host):
             return Reason.BAD_PORT
-        if self._left_out(found.address, found.flags):
+        if self._left_out(found.address, found.kind):
             return Reason.SCOPE
         return Reason.NEVERCRAWL if self.excluded(found.address, now) else None
 
@@ -138,53 +128,51 @@ class Gates:
             return Reason.NEVERCRAWL
         if bad_port(row.host):
             return Reason.BAD_PORT  # queued by a version that asked there
-        if row.flags & FLAG_REQUISITE:  # a known one has met its host's budgets when it was chosen
-            return self._requisite_refusal(row, row, now, elsewhere=bool(row.flags & FLAG_RECRAWL))
-        if row.flags & FLAG_HUB and not self._hubs:
+        kind = ROW_KINDS[row.flags]
+        if kind.is_requisite:  # a known one has met its host's budgets when it was chosen
+            return self._requisite_refusal(row, row, now, elsewhere=kind.is_recrawl)
+        if kind.is_hub and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
-        if self._left_out(row, row.flags):
+        if self._left_out(row, kind):
             return Reason.SCOPE  # queued before the pattern was added
-        skipped = self._skip_of_sitemaps if row.flags & FLAG_SITEMAP else self.skip_extensions
-        if useless(url_path(row.url), skipped) and not row.flags & _ASKED_FOR:
+        if not kind.requested and useless(
+            url_path(row.url), self._skip_of_sitemaps if kind.is_list else self.skip_extensions
+        ):
             return Reason.EXTENSION  # queued before SKIP_EXTENSIONS named it
-        if self._traps is None:
+        traps = self._traps
+        if traps is None:
             return None
-        if row.flags & FLAG_STRANGER and caused_by_stranger(row) and self._stranger_spent(row.host, row, now):
+        if kind.is_external and caused_by_stranger(row) and self._stranger_spent(row.host, row, now):
             return Reason.STRANGER
-        if row.flags & _KNOWN_GOOD:
-            return self._list_refusal(row, now)
-        return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
+        if kind.template_traps:
+            return Reason.TRAP if traps.refuses(row.host, row.url, now) else None
+        return Reason.SITEMAP_BUDGET if kind.budget is Budget.LISTS and traps.refuses_list(row.host, now) else None
 
-    def _left_out(self, target: ScopedUrl, flags: int) -> bool:
+    def _left_out(self, target: ScopedUrl, kind: RowKind) -> bool:
         """Whether a pattern or a seed's options refuse a URL that was queued before they existed."""
-        if not self.scope.choosy or flags & _ASKED_FOR:
+        if not self.scope.choosy or kind.requested:
             return False
-        return self.scope.place_refusal(target, is_list=bool(flags & FLAG_SITEMAP)) is not None
+        return self.scope.place_refusal(target, is_list=kind.is_list) is not None
 
     def room_refusal(self, found: DiscoveredUrl, now: float) -> Reason | None:
         """Why there is no room in its host's queue for a URL that is new, as far as it is not the host's budget."""
-        traps = self._traps
-        if traps is None or found.flags & (FLAG_SEED | FLAG_RECRAWL):
+        traps, budget, host = self._traps, found.kind.budget, found.address.host
+        if traps is None or budget is Budget.NONE:
             return None
-        host, via, flags, note = found.address.host, found.via, found.flags, found.note
-        if flags & FLAG_REQUISITE:
-            domain = inventor(host, via, flags, note)
+        if budget is Budget.LISTS:
+            return None if traps.admits_list(host, now) else Reason.SITEMAP_BUDGET
+        domain = inventor(host, found.via, found.flags, found.note)
+        if budget is Budget.REQUISITES:
             admitted = traps.requisites.admits(host, domain, self._max_requisites, now)
             return None if admitted else Reason.REQUISITE_BUDGET
-        if flags & FLAG_STRANGER:
-            admitted = traps.admits_stranger(host, inventor(host, via, flags, note), self.max_urls_per_host, now)
-            return None if admitted else Reason.STRANGER
-        if flags & FLAG_SITEMAP and not traps.admits_list(host, now):
-            return Reason.SITEMAP_BUDGET
-        return None
+        return None if traps.admits_stranger(host, domain, self.max_urls_per_host, now) else Reason.STRANGER
 
     def _requisite_refusal(
         self, target: ScopedUrl, named: DiscoveredUrl | QueuedPage, now: float, *, elsewhere: bool = False
     ) -> Reason | None:
         """Why a page requisite may not be asked for: no extension is a reason, and no scope but the operator's own."""
         url, host = target.url, target.host
-        stranger = named.flags & FLAG_STRANGER
-        if self._requisites != OF_ANY_HOST and (stranger or self._requisites == NO_REQUISITES):
+        if self._requisites != OF_ANY_HOST and (named.kind.is_external or self._requisites == NO_REQUISITES):
             return Reason.SCOPE
         if len(url) > self.scope.max_url_length:
             return Reason.URL_LENGTH
@@ -199,10 +187,9 @@ class Gates:
         domain = inventor(host, named.via, named.flags, named.note)
         return Reason.REQUISITE_BUDGET if self._traps.requisites.refuses(host, url, domain, now) else None
 
-    def comes_later(self, found: DiscoveredUrl) -> bool:
+    def list_comes_later(self, host: str) -> bool:
         """Whether a sitemap comes after the pages that others have named: more are queued than have been earned."""
-        wanted = found.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL) == FLAG_SITEMAP
-        return wanted and self._traps is not None and self._traps.lists_ahead(found.address.host)
+        return self._traps is not None and self._traps.lists_ahead(host)
 
     def robots_target_refusal(self, target: Address, now: float) -> Reason | None:
         """Why a robots.txt that was redirected may not be asked for there, its host's own robots.txt left out."""
@@ -232,11 +219,6 @@ class Gates:
         if named_by and self._traps is not None:
             self._traps.takes_port(host, named_by)
         return None
-
-    def _list_refusal(self, row: QueuedPage, now: float) -> Reason | None:
-        if row.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL | FLAG_STRANGER) != FLAG_SITEMAP or self._traps is None:
-            return None
-        return Reason.SITEMAP_BUDGET if self._traps.refuses_list(row.host, now) else None
 
     def any_hosts(self, domain: str, now: float) -> bool:
         """Whether the operator says that the hosts of this domain are no farm."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 
 @dataclass(slots=True)
@@ -27,18 +27,3 @@ class Lease:
     def granted(self, now: float) -> None:
         """Its address is reserved for it: its time begins ``now`` (epoch seconds)."""
         self.leased_at = self.host.asked_at = now
-
-    @property
-    def is_robots(self) -> bool:
-        """Whether this fetches a robots.txt."""
-        return bool(self.row.flags & FLAG_ROBOTS)
-
-    @property
-    def is_render(self) -> bool:
-        """Whether the page was fetched before and now meets the browser."""
-        return bool(self.row.flags & FLAG_RENDER)
-
-    @property
-    def is_hub(self) -> bool:
-        """Whether this asks a WebSub hub for a subscription."""
-        return bool(self.row.flags & FLAG_HUB)

@@ -19,18 +19,14 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import (
+    FLAG_ROBOTS,
+    FLAG_SUBREQUEST,
+    ROW_KINDS,
+)
 from crawlerproject.rules.url.priority import LAST_OF_STRANGERS, REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import (
-    APART,
-    FLAG_RECRAWL,
-    FLAG_RENDER,
-    FLAG_REQUISITE,
-    FLAG_ROBOTS,
-    FLAG_STRANGER,
-    FrontierReader,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import FrontierReader, QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
@@ -149,25 +145,26 @@ class LeaseIssuer:
         # Whether rows wait for the browser, all that are left wait for another run, or strangers' rows wait.
         busy = kept = behind = False
         for row in self._rows(host, now):
+            kind = ROW_KINDS[row.flags]
             if (host.embeds or host.door.until > now) and caused_by_stranger(row):
                 behind = True
-            elif row.flags & FLAG_RENDER and (renders.closed or renders.full or host.rendering):
+            elif kind.is_render and (renders.closed or renders.full or host.rendering):
                 kept = bool(renders.closed) and is_kept(row)
                 if kept:
                     break
                 if renders.closed:
                     down.keep(row)
                 busy = True
-            elif row.flags & APART and not row.flags & FLAG_RECRAWL and self._is_known(row):
+            elif kind.may_be_known and self._is_known(row):
                 down.leave_plain(row)
             elif (refusal := self._gates.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)
-            elif not (row.flags & FLAG_ROBOTS and _judged_by_itself(row)) and (
+            elif not (kind.is_robots and _judged_by_itself(row)) and (
                 act := self._by_robots(row, host, address, now, down)
             ):
                 if act is not _turned_down:
                     return act
-            elif row.flags & FLAG_RENDER and renders.given_up(row.url, host.name):
+            elif kind.is_render and renders.given_up(row.url, host.name):
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
@@ -191,7 +188,7 @@ class LeaseIssuer:
         """The action that the row's robots.txt calls for; None when the row may be fetched."""
         scheme = row.url.partition(":")[0]
         until = host.robots_until(scheme)
-        if -until > now and row.flags & FLAG_ROBOTS:
+        if -until > now and row.kind.is_robots:
             down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
             return _turned_down
         if -until > now and down.others_first(scheme, now):
@@ -278,9 +275,9 @@ class LeaseIssuer:
 
     def _is_known(self, row: QueuedPage) -> bool:
         """Whether the host itself has named a stranger's URL meanwhile, or a requisite is named as a page, or known."""
-        if row.flags & FLAG_RENDER or not self._state.store.known([row.page_key], [row.host])[0]:
+        if row.kind.is_render or not self._state.store.known([row.page_key], [row.host])[0]:
             return False
-        if not row.flags & FLAG_REQUISITE:
+        if not row.kind.is_requisite:
             return True
         record = self._state.store.page(row.page_key, row.host)
         return record is None or record.reason != Reason.LOST  # else it waits for the sake of its lost capture
@@ -300,10 +297,11 @@ class LeaseIssuer:
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
         self._state.take(row, host)
-        if row.flags & APART == FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
+        kind = row.kind
+        if kind.ends_news:
             self._state.recent.add([row.page_key])
         lease = self._lent(row, host, address, now, stored=True)
-        if row.flags & FLAG_RENDER:
+        if kind.is_render:
             self._renders.started()
             host.rendering = True
             # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
@@ -326,7 +324,7 @@ def _requisite_rows(host: Host, store: FrontierReader) -> Iterator[QueuedPage]:
         for row in store.head(host.name, len(host.taken) + _ROWS_PER_TURN, (place - 1, _LAST_ARRIVAL)):
             if row.priority != place:
                 break
-            if row.flags & FLAG_REQUISITE and row.arrival not in host.taken:
+            if row.kind.is_requisite and row.arrival not in host.taken:
                 yield row
 
 
@@ -360,4 +358,5 @@ def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
 def _embed_row(embed: Subrequest, host: Host, arrival: int) -> QueuedPage:
     """The row of a sub-request, which no queue holds either."""
     address, page = embed.address, embed.page
-    return QueuedPage(host.name, address.key, address.url, 0, arrival, page.depth + 1, "E", page.url)
+    depth, hop = page.depth + 1, "E"
+    return QueuedPage(host.name, address.key, address.url, 0, arrival, depth, hop, page.url, flags=FLAG_SUBREQUEST)

@@ -13,7 +13,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.priority import LAST
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 # A row that the next commit stores cannot be leased before: look again after a commit (COMMIT_SECONDS) and a bit.
 UNSTORED_WAIT_SECONDS = 1.3
@@ -67,9 +67,9 @@ class Refusals:
         """Refuse a row; a page that was to be rendered keeps the record of its plain answer."""
         self._removed.append(row)
         self._refused.append((row, reason))
-        if row.flags & FLAG_ROBOTS:
+        if row.kind.is_robots:
             self.robots.append(row)
-        if not row.flags & FLAG_RENDER:
+        if not row.kind.is_render:
             self._pages.append((decided_key(row, reason), self._record(row, reason, now)))
 
     def _record(self, row: QueuedPage, reason: Reason, now: float) -> PageRecord:
@@ -77,7 +77,7 @@ class Refusals:
 
         Else no recrawl would choose it when it is allowed.
         """
-        known = self._state.store.page(row.key, row.host) if row.flags & FLAG_RECRAWL else None
+        known = self._state.store.page(row.key, row.host) if row.kind.is_recrawl else None
         history = History() if known is None else History.unpack(known.history)
         if known is None or not history.visits:
             return unseen(row, PageRecord(row.url, reason, 0, now), known)
@@ -96,11 +96,11 @@ class Refusals:
             return
         state.refused.add(Reason.ROBOTS, row.url, row.flags)
         state.take(row, host)
-        if row.flags & FLAG_RENDER:
+        if row.kind.is_render:
             state.leave_plain(row, host)
         else:
             state.decide(row, host, self._record(row, Reason.ROBOTS, now))
-        if row.flags & FLAG_ROBOTS:
+        if row.kind.is_robots:
             self.robots.append(row)
         self.put_off = True
 

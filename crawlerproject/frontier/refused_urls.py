@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FLAG_SEED
+from crawlerproject.rules.row_kinds import ROW_KINDS
 
 # Refused seeds that are kept between two commits; their count goes on.
 _MAX_SEEDS = 1000
@@ -21,7 +21,7 @@ class RefusedUrls:
     def add(self, reason: Reason, url: str, flags: int) -> None:
         """Count a refusal."""
         self.counts[reason] += 1
-        if flags & FLAG_SEED and len(self._seeds) < _MAX_SEEDS:
+        if ROW_KINDS[flags].is_seed and len(self._seeds) < _MAX_SEEDS:
             self._seeds.append((url, reason))
 
     def take(self) -> Counter[str]:

@@ -19,9 +19,10 @@ from crawlerproject.frontier.refused_urls import RefusedUrls
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_RENDER
 from crawlerproject.rules.url.priority import of_redirect
 from crawlerproject.rules.url.urls import host_name
-from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50

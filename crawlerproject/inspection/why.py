@@ -22,6 +22,7 @@ from crawlerproject.inspection.url_state import Said, State, UrlState, iso_momen
 from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.readable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.named_hosts import NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
@@ -29,7 +30,7 @@ from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, host_name, key_of, parse, port_of
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import APART, FLAG_STRANGER, FrontierReader, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FrontierReader, PageRecord, QueuedPage
 
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(
@@ -437,7 +438,7 @@ class Why:
         found, at = None, 0
         for place, row in enumerate(self._store.queue(address.host), 1):
             if row.page_key == address.key:
-                if not row.flags & APART:
+                if row.kind.in_page_budget:
                     return row, place
                 found, at = found or row, at or place
         return found, at
@@ -457,7 +458,7 @@ def _found(address: Address, depth: int, via: Via | None) -> DiscoveredUrl:
     """The URL as it would be found on a page."""
     if via is None:
         return DiscoveredUrl(address, depth, "L", "", 0)
-    flags = FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0
+    flags = FLAG_EXTERNAL if strangers(address.host, host_key(via.url)) else 0
     return DiscoveredUrl(address, depth, "L", via.url, 0, flags).owned()
 
 

@@ -64,7 +64,7 @@ class TriageMiddleware:
         lease, exchange.page = exchange.lease, page
         exchange.to_render = (
             page.facts is not None
-            and not (page.challenge or lease.is_render)
+            and not (page.challenge or lease.row.kind.is_render)
             and self.services[Renders].wanted(lease.row.url, lease.row.host, page.triage.verdict)
         )
 

@@ -8,17 +8,16 @@ from typing import NamedTuple
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.rules.page.links import HOP_EMBED, MAX_EMBED_HOPS, Requisite
 from crawlerproject.rules.page.page import PageFacts
+from crawlerproject.rules.row_kinds import (
+    FLAG_EXTERNAL,
+    FLAG_FRAME,
+    FLAG_REQUISITE,
+    KEPT_BY_REDIRECT,
+    KEPT_WITHIN_DOMAIN,
+)
 from crawlerproject.rules.url.priority import of_redirect, of_requisite, priority
 from crawlerproject.rules.url.urls import Address, Base
-from crawlerproject.stores.protocols import (
-    FLAG_FRAME,
-    FLAG_LISTED,
-    FLAG_REQUISITE,
-    FLAG_SEED,
-    FLAG_SITEMAP,
-    FLAG_STRANGER,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import QueuedPage
 
 # Fetch (WHATWG) allows 20. Like Heritrix's maxTransHops ours is lower, since a chain may invent new URLs for ever.
 MAX_REDIRECTS = 10
@@ -39,21 +38,21 @@ def redirected_enough(row: QueuedPage) -> bool:
 
 def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
     """The target of a redirect. It keeps the page's depth and flags; another domain is named by this page's."""
-    flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP | FLAG_REQUISITE | FLAG_FRAME), row.note
-    if not flags & FLAG_SEED:
+    kind, flags, note = row.kind, row.flags & KEPT_BY_REDIRECT, row.note
+    if not kind.is_seed:
         more, domain = _named_by(row, target)
         flags |= more
-        if not flags & FLAG_SITEMAP:
+        if not kind.is_list:
             note = domain
-    place = row.priority if flags & FLAG_REQUISITE else of_redirect(row.priority)
+    place = row.priority if kind.is_requisite else of_redirect(row.priority)
     return DiscoveredUrl(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, place, flags, note)
 
 
 def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
     """The flags of the URL that replaces a page's, and the domain that invented it where ``via`` does not show it."""
     if strangers(target.host, row.host):
-        return FLAG_STRANGER, ""
-    return row.flags & (FLAG_STRANGER | FLAG_LISTED), inventor(row.host, row.via, row.flags, row.note)
+        return FLAG_EXTERNAL, ""
+    return row.flags & KEPT_WITHIN_DOMAIN, inventor(row.host, row.via, row.flags, row.note)
 
 
 def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
@@ -70,7 +69,7 @@ def followed(row: QueuedPage, links: Iterable[tuple[Address, str]]) -> list[Disc
         way = ways.get(kind)
         if way is None:
             way = ways[kind] = hops_to(row, kind), priority(depth, kind)
-        flags = FLAG_STRANGER if address.host != host and strangers(address.host, host) else 0
+        flags = FLAG_EXTERNAL if address.host != host and strangers(address.host, host) else 0
         found.append(DiscoveredUrl(address, depth, way[0], url, way[1], flags))
     return found
 
@@ -97,7 +96,7 @@ def required(row: QueuedPage, requisites: Iterable[Requisite], wanted: Requisite
     found: list[DiscoveredUrl] = []
     for address, frame in requisites:
         stranger = strangers(address.host, host)
-        flags = FLAG_REQUISITE | (FLAG_FRAME if frame else 0) | (FLAG_STRANGER if stranger else 0)
+        flags = FLAG_REQUISITE | (FLAG_FRAME if frame else 0) | (FLAG_EXTERNAL if stranger else 0)
         place = of_requisite(among=wanted.among, is_strangers=stranger)
         found.append(DiscoveredUrl(address, depth, hops, url, place, flags))
     return found

@@ -9,9 +9,10 @@ from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
 from crawlerproject.rules.robots.policy import RobotsRules
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import SEED, priority
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
-from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 # Sitemaps taken from one file; the protocol allows 50,000, which no site has (ours).
 MAX_FILES = 5000
@@ -59,9 +60,9 @@ def entries_of_feed(row: QueuedPage, feed: Feed, hops: str) -> Listed:
     for entry in feed.entries:
         address = base.join(entry.url)
         if address is not None:
-            flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
+            flags = FLAG_EXTERNAL if strangers(address.host, row.host) else FLAG_LISTED
             listed.found.append(DiscoveredUrl(address, depth, hops, row.url, priority(depth, "E"), flags))
-            if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+            if entry.modified and flags == FLAG_LISTED:  # of others' pages it knows nothing
                 listed.changed.append((address, entry.modified))
     return listed
 
@@ -70,7 +71,7 @@ def _sitemaps(addresses: list[Address], row: QueuedPage, origin: str, hops: str)
     listed = Listed(flaw=f"more than {MAX_FILES:,} sitemaps" if len(addresses) > MAX_FILES else "")
     speaks_for = origin.partition("://")[2] or row.host
     for address in addresses[:MAX_FILES]:
-        flags = FLAG_SITEMAP | (FLAG_STRANGER if strangers(address.host, speaks_for) else 0)
+        flags = FLAG_SITEMAP | (FLAG_EXTERNAL if strangers(address.host, speaks_for) else 0)
         listed.found.append(DiscoveredUrl(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
     return listed
 

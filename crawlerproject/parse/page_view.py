@@ -15,8 +15,8 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.rendering.triage import Triage, judge
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.url.urls import UrlRefused, host_key, origin, parse
-from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -144,7 +144,7 @@ class PageView:
 
     def _refusal(self, gates: Gates, url: str) -> str:
         address = parse(url)
-        flags = FLAG_STRANGER if strangers(address.host, host_key(self.url)) else 0
+        flags = FLAG_EXTERNAL if strangers(address.host, host_key(self.url)) else 0
         refusal = gates.refusal(DiscoveredUrl(address, 1, "L", self.url, 0, flags), time.time())
         if refusal is not None:
             return str(refusal)

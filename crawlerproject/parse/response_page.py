@@ -11,7 +11,7 @@ from crawlerproject.rules.page.ai_use import HEADERS, stated_by_site
 from crawlerproject.rules.page.page import PageFacts, read_html
 from crawlerproject.rules.robots.policy import usable_body
 from crawlerproject.rules.url.urls import Base
-from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -63,7 +63,7 @@ def redirected_page(page: FetchedPage, row: QueuedPage, location: str) -> Fetche
     target = Base(row.url).join(location) if location else None
     if target is None:
         return page
-    if row.flags & FLAG_ROBOTS:
+    if row.kind.is_robots:
         return page._replace(location=target.url)
     if redirected_enough(row):
         return page._replace(location=target.url, error=f"more than {MAX_REDIRECTS} redirects in a row")

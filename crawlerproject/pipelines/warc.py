@@ -57,7 +57,7 @@ class WarcPipeline:
         if isinstance(outcome, RenderedPage | FailedRender):
             return self._write_render(outcome.rendered, result)
         wire = outcome.wire
-        if wire is None or not wire.status or lease.is_hub:
+        if wire is None or not wire.status or not lease.row.kind.is_archived:
             return None
         context = Context(
             lease.row.url,
@@ -73,7 +73,7 @@ class WarcPipeline:
         written = self._archive.write(exchange_of(wire), context, digest, original)
         if lease.embed is None:
             remember(result, written, original, self._duplicates, self._frontier)
-        if lease.is_robots and wire.status == 200 and outcome.usable:
+        if lease.row.kind.is_robots and wire.status == 200 and outcome.usable:
             self._archive.robots_copy(lease.row.note, wire.started_at, outcome.body)
         return written
 

@@ -19,7 +19,7 @@ from crawlerproject.parse.response_page import (
 )
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import parse_robots
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -48,7 +48,7 @@ class Outcomes:
         page = page_of(response, wire)
         if response.status in REDIRECTS:
             page = redirected_page(page, row, header(response.headers, b"Location"))
-        elif row.flags & FLAG_ROBOTS:
+        elif row.kind.is_robots:
             page = self._with_sitemaps(robots_page(page, response.flags), row)
         elif read.unread:
             page = page._replace(error=read.unread, notes=[*page.notes, ("unread", read.unread)])
@@ -68,7 +68,7 @@ class Outcomes:
         self, page: FetchedPage, row: QueuedPage, response: Response, read: ReadPage, *, to_render: bool
     ) -> FetchedPage:
         error = read.flaw or page.error
-        if row.flags & FLAG_SITEMAP:
+        if row.kind.is_list:
             return page._replace(found=read.found, changed=read.changed, error=error)
         notes, shell = [*page.notes], None
         if read.facts is not None:

@@ -16,7 +16,7 @@ from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
 from crawlerproject.rules.page.style_sheets import LIGHT_CSS_CHARACTERS, asks
 from crawlerproject.rules.rendering.challenge import HEADERS, MORE_HEADERS, looks_short, wall
-from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_SITEMAP
+from crawlerproject.rules.row_kinds import Content
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -92,7 +92,7 @@ class PageReader:
 
         Redirects, robots.txt files and the responses to sub-requests and hubs are not read.
         """
-        if lease.is_robots or lease.is_hub or lease.embed is not None or response.status in REDIRECTS:
+        if lease.row.kind.content is Content.NOTHING or response.status in REDIRECTS:
             return _UNREAD
         try:
             with self._marks.reading(lease.row):
@@ -166,27 +166,25 @@ def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:
 
 def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
     """How to read a body; None: it is archived only."""
-    flags = lease.row.flags
-    if flags & (FLAG_SITEMAP | FLAG_REQUISITE) and not lease.is_render:
-        return Kind.SITEMAP if flags & FLAG_SITEMAP else _kind_of_requisite(flags, content_type, body)
-    if not lease.is_render and is_feed(content_type or "", body):
+    content = lease.row.kind.content
+    if content is Content.PAGE and is_feed(content_type or "", body):
         return Kind.FEED
-    return Kind.HTML if is_html(content_type, body) else None
+    if content in (Content.PAGE, Content.RENDERED):
+        return Kind.HTML if is_html(content_type, body) else None
+    if content is Content.LIST:
+        return Kind.SITEMAP
+    # Style sheets and frames ask for more; HTML where anything else was meant is an error page.
+    if (content_type or "").partition(";")[0].strip().lower() == _CSS_TYPE:
+        return Kind.SHEET
+    return Kind.FRAME if content is Content.FRAME and is_html(content_type, body) else None
 
 
 def _kind_of_document(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
     """Of a page that is neither HTML nor a list."""
-    if lease.is_render or lease.row.flags & (FLAG_SITEMAP | FLAG_REQUISITE):
+    if lease.row.kind.content is not Content.PAGE:
         return None
     mime = (content_type or "").partition(";")[0].strip().lower()
     return None if kind_of(mime, body) is None else Kind.DOCUMENT
-
-
-def _kind_of_requisite(flags: int, content_type: str | None, body: bytes) -> Kind | None:
-    """Style sheets and frames ask for more; HTML where anything else was meant is an error page."""
-    if (content_type or "").partition(";")[0].strip().lower() == _CSS_TYPE:
-        return Kind.SHEET
-    return Kind.FRAME if flags & FLAG_FRAME and is_html(content_type, body) else None
 
 
 def _read_light(job: Job, body: bytes) -> ReadPage | None:

@@ -103,7 +103,7 @@ class Answers:
         if not wire.status:
             raise Unreadable("without a status")
         response = archived_response(row.url, wire, self._max_bytes, original)
-        if not lease.is_robots and (failed := _failure(attempt)) is not None:
+        if not lease.row.kind.is_robots and (failed := _failure(attempt)) is not None:
             return page_of(response, wire)._replace(reason=failed)
         read = ReadPage() if attempt.noted("unread") else await self._read(lease, response)
         shell = read.facts is not None and not _walled(attempt, capture)
@@ -137,7 +137,7 @@ def _failed(lease: Lease, attempt: Attempt) -> FailedFetch:
         reason = Reason(attempt.logged("reason"))
     except ValueError:
         raise Unreadable("for a reason of another version") from None
-    if lease.is_render:
+    if lease.row.kind.is_render:
         raise Unreadable("not rendered")  # another time, maybe
     wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.logged("ttfb_seconds"))
     return FailedFetch(reason, str(attempt.logged("error") or ""), wire)

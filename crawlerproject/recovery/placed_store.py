@@ -13,7 +13,8 @@ from rocksdict import Options, Rdict
 from xxhash import xxh3_128_digest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.protocols import FLAG_REQUISITE, FLAG_ROBOTS, Changes, QueuedPage
+from crawlerproject.rules.row_kinds import ROW_KINDS
+from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks.options import MIB
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.tables import make_folder
@@ -81,5 +82,6 @@ class PlacedStore(RocksStore):
 
 
 def _row_key(url: str, flags: int) -> bytes:
-    kind = b"p" if flags & FLAG_ROBOTS else b"e" if flags & FLAG_REQUISITE else b"r"
-    return kind + xxh3_128_digest(url.encode("utf-8", "surrogatepass"))
+    kind = ROW_KINDS[flags]
+    letter = b"p" if kind.is_robots else b"e" if kind.is_requisite else b"r"
+    return letter + xxh3_128_digest(url.encode("utf-8", "surrogatepass"))

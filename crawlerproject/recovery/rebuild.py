@@ -29,15 +29,7 @@ from crawlerproject.rules.url.seeds import Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.logs.request_log import day_of, log_files
-from crawlerproject.stores.protocols import (
-    DUE_FACT,
-    FLAG_HUB,
-    FLAG_RECRAWL,
-    FLAG_RENDER,
-    FLAG_ROBOTS,
-    Changes,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import DUE_FACT, Changes, QueuedPage
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish
 
 if TYPE_CHECKING:
@@ -46,7 +38,6 @@ if TYPE_CHECKING:
     from crawlerproject.stores.archive.warc_reader import Progress
 
 # Rows of known pages that wait all the same.
-_WAITS_AGAIN = FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB
 _ROWS_AT_A_TIME = 1000
 
 
@@ -165,7 +156,7 @@ def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:
         waiting, after = 0, None
         while rows := store.head(name, _ROWS_AT_A_TIME, after):
             after = rows[-1].priority, rows[-1].arrival
-            fetched = [row for row in rows if not row.flags & _WAITS_AGAIN and store.page(row.page_key) is not None]
+            fetched = [row for row in rows if not row.kind.waits_known and store.page(row.page_key) is not None]
             waiting += len(rows) - len(fetched)
             done += fetched
         rebuilt.waiting += waiting

@@ -27,20 +27,16 @@ from crawlerproject.pipelines.warc import remember
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.rules.revisits.history import REQUISITE, History
-from crawlerproject.rules.url.priority import priority
-from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
-from crawlerproject.stores.protocols import (
-    APART,
+from crawlerproject.rules.row_kinds import (
+    FLAG_EXTERNAL,
     FLAG_RENDER,
     FLAG_REQUISITE,
     FLAG_ROBOTS,
     FLAG_SEED,
-    FLAG_STRANGER,
-    Changes,
-    PageRecord,
-    QueuedPage,
-    is_embedded,
 )
+from crawlerproject.rules.url.priority import priority
+from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage, is_embedded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,7 +77,7 @@ class _Archived:
     def write(self, result: LeaseResult) -> Written | None:
         """Where its capture is; later pages may refer to it."""
         written = self.written
-        if written is not None and not result.lease.is_render:
+        if written is not None and not result.lease.row.kind.is_render:
             original = self._duplicates.original(written.digest) if self.repeats else None
             remember(result, written, original, self._duplicates, self._frontier)
         return written
@@ -244,7 +240,7 @@ class Replay:
             robots = hops.rstrip("R") == _ROBOTS
             kind = FLAG_ROBOTS if robots else FLAG_REQUISITE if is_embedded(hops) else 0
             row, stored = self._row(url, kind), True
-            if row is not None and attempt.rendered != bool(row.flags & FLAG_RENDER):
+            if row is not None and attempt.rendered != row.kind.is_render:
                 row = None
             if row is None and not robots and not attempt.rendered:
                 row = self._made(attempt, address)
@@ -254,13 +250,13 @@ class Replay:
         host.given_up = False  # it was, until a start
         if stored:
             state.take(row, host)
-        if row.flags & APART == FLAG_STRANGER:  # as when it was handed out: the host's word for it is no news any more
+        if row.kind.ends_news:
             state.recent.add([row.page_key])
         state.leased += 1
         member = attempt.capture.member if attempt.capture is not None else None
         ip = str(attempt.logged("ip") or (member.field("warc-ip-address") if member else ""))
         lease = Lease(row, host, ip, self._now, host.promise_seconds, stored)
-        if lease.is_render:
+        if row.kind.is_render:
             self.frontier.renders.started()
             host.rendering = True
         else:
@@ -303,7 +299,7 @@ class Replay:
         hops, via, depth = attempt.hops, attempt.via, attempt.depth
         if not hops.strip("R"):
             return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
-        flags = FLAG_STRANGER if via and strangers(address.host, host_key(via)) else 0
+        flags = FLAG_EXTERNAL if via and strangers(address.host, host_key(via)) else 0
         flags |= FLAG_REQUISITE if embedded else 0
         return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags).owned(), [])
 
@@ -317,7 +313,7 @@ class Replay:
         arrival = state.next_arrival(host, self._now)
         row = QueuedPage(address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note)
         host.rows += 1
-        host.known += 0 if pages or flags & APART else 1
+        host.known += not pages and row.kind.in_page_budget
         self.store.apply(Changes(queued=[row], pages=pages, hosts=[(host.name, host.pack())]))
         hosts.waits(host, 1)
         hosts.dirty[host.name] = host

@@ -42,10 +42,10 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         if lease is None:
             return await self._by_itself(guard, request)
         guard.check(request, lease)
-        if lease.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
+        if lease.row.kind.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
             return await (await renderer_for(self.crawler)).render(request)
         response = await self._paced(guard, request, lease)
-        if lease.is_robots:
+        if lease.row.kind.is_robots:
             await guard.robots.read_aside(response)
         return response
 

@@ -38,7 +38,6 @@ from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_REQUISITE, FLAG_ROBOTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-
-_NO_PAGE = FLAG_ROBOTS | FLAG_HUB | FLAG_REQUISITE  # of which a derived spider extracts nothing
 
 
 class WebSpider(Spider):
@@ -191,7 +188,7 @@ class WebSpider(Spider):
         if rendered is not None:
             return rendered_page(lease.row, rendered, read)
         assert wire is not None
-        if lease.is_hub:
+        if lease.row.kind.is_hub:
             return self._of_hub(response, lease, wire)
         try:
             page = self._outcomes.fetched(lease.row, response, wire, read, to_render=exchange.to_render)
@@ -224,7 +221,7 @@ class WebSpider(Spider):
     def _extracted(self, result: LeaseResult, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
         lease, outcome = result.lease, result.outcome
-        if not isinstance(outcome, FetchedPage) or response.status != 200 or lease.row.flags & _NO_PAGE:
+        if not isinstance(outcome, FetchedPage) or response.status != 200 or not lease.row.kind.is_extracted:
             return []
         try:
             given = self.extract(response)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.traps.strangers import stranger_key
+from crawlerproject.rules.row_kinds import ROW_KINDS, RowKind
 
 
 class QueuedPage(NamedTuple):
@@ -28,7 +27,7 @@ class QueuedPage(NamedTuple):
     hops: str  # Heritrix letters from the seed, "" for a seed
     via: str  # the page it was found on, "" for a seed
     tries: int = 0  # attempts that failed so far
-    flags: int = 0  # FLAG_* below
+    flags: int = 0  # FLAG_* of rules/row_kinds.py
     # Of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it; of a hub: the topic;
     # of a stranger's URL: the domain that named it, when ``via`` does not say so. A requisite's is a stranger's.
     note: str = ""
@@ -36,27 +35,15 @@ class QueuedPage(NamedTuple):
     @property
     def page_key(self) -> bytes:
         """The key of the page itself, under which its fate is known."""
-        if not self.flags & APART:
-            return self.key
-        return requisite_key(self.key) if self.flags & FLAG_REQUISITE else stranger_key(self.key)
+        return ROW_KINDS[self.flags].swapped(self.key)
 
+    @property
+    def kind(self) -> RowKind:
+        """How a row with these flags is treated."""
+        return ROW_KINDS[self.flags]
 
-FLAG_SEED = 1
-FLAG_RENDER = 2
-FLAG_ROBOTS = 4
-FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
-FLAG_SITEMAP = 16
-FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in ``note``
-
-FLAG_STRANGER = 64  # only other registered domains name it: charged to them (rules/traps/strangers.py)
-FLAG_LISTED = 128  # a page that a sitemap or feed of its own host names
-FLAG_REQUISITE = 256  # what a page needs to be seen: a style sheet, an image; no page of the crawl
-FLAG_FRAME = 512  # a requisite that is a document: what it needs itself is fetched, its links are not followed
 
 _EMBED, _REDIRECT = "E", "R"  # letters of a discovery path
-
-APART = FLAG_STRANGER | FLAG_REQUISITE
-"""Waits under a key of its own, and counts in budgets of its own: the page itself may still be named."""
 
 
 def is_embedded(hops: str) -> bool:

@@ -129,7 +129,7 @@ class Bench:
 
     def page_lease(self) -> Lease:
         """As ``lease``, robots.txt of the host answered on the way: everything is allowed."""
-        while (lease := self.lease()).is_robots:
+        while (lease := self.lease()).row.kind.is_robots:
             self.session.pages.finish(page_of(lease, self.now, status=404))
         return lease
 

@@ -17,9 +17,9 @@ from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.runtime import send_window
 from crawlerproject.runtime.loop_budget import LoopBudget
-from crawlerproject.stores.protocols import FLAG_SEED
 from tests.crawl.sessions import HOST, Bench, requests_of
 
 HOSTS = [f"http://h{number}.test/" for number in range(4)]
@@ -114,7 +114,7 @@ def test_a_name_is_looked_up_first_then_the_lease_leaves_by_next(out: Out) -> No
     request = asyncio.run(run())
     exchange = leased(request)
     assert exchange is not None
-    assert exchange.lease.is_robots
+    assert exchange.lease.row.kind.is_robots
     assert exchange.address.startswith("192.0.2.")
     assert out.under_way.by_host[exchange.lease.host.name] is exchange.lease
 

@@ -23,8 +23,8 @@ from twisted.internet.defer import Deferred, succeed
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.triage import TriageMiddleware
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
 from crawlerproject.spiders.web import WebSpider
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER
 from tests.crawl.sessions import Bench, Stats, requests_of, settings_of
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 

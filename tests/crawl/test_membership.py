@@ -21,9 +21,10 @@ from crawlerproject.fleet.redis import join as joining
 from crawlerproject.frontier.admission import SCOPE_FACT
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.messages import SeedsMoved, pack, unpack
+from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, Wanted
+from crawlerproject.stores.protocols import Changes, Wanted
 from crawlerproject.stores.redis.rounds import Round
 from tests.crawl.sessions import HOST, Bench, settings_of
 

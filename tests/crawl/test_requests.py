@@ -13,8 +13,8 @@ from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_HUB
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_HUB
 from tests.crawl.sessions import HOST, Bench, requests_of
 
 

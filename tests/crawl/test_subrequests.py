@@ -19,6 +19,7 @@ from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import FetchedPage, LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_SUBREQUEST, ROW_KINDS
 from crawlerproject.wire import Wire
 
 URL = "http://a.test/app.js"
@@ -52,9 +53,9 @@ class Asked:
         self.told: list[Any] = []
         self.pipeline = Pipeline()
         self.request = Request(URL)
-        row = SimpleNamespace(url=URL, flags=0)
+        row = SimpleNamespace(url=URL, kind=ROW_KINDS[FLAG_SUBREQUEST])
         embed = SimpleNamespace(answered=self.told.append)
-        lease: Any = SimpleNamespace(row=row, embed=embed, is_robots=False, is_render=False, is_hub=False)
+        lease: Any = SimpleNamespace(row=row, embed=embed)
         self.exchange = self.request.meta[META_KEY] = LeasedExchange(ref(self.request), lease=lease)
         self.answers = SubrequestAnswers(self.pipeline)  # type: ignore[arg-type]
 

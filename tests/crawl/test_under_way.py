@@ -8,13 +8,15 @@ from typing import Any
 from scrapy import Request
 
 from crawlerproject.crawl.under_way import UnderWay
+from crawlerproject.rules.row_kinds import FLAG_RENDER, ROW_KINDS
 
 REQUEST = Request("http://a.test/")
 
 
 def lease(host: str = "a.test", *, render: bool = False) -> Any:
     """A lease of a host."""
-    return SimpleNamespace(host=SimpleNamespace(name=host), is_render=render)
+    row = SimpleNamespace(kind=ROW_KINDS[FLAG_RENDER if render else 0])
+    return SimpleNamespace(host=SimpleNamespace(name=host), row=row)
 
 
 def test_a_host_shows_what_is_asked_of_it_until_that_is_over() -> None:

@@ -29,6 +29,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
@@ -36,7 +37,7 @@ from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.nevercrawl import Listing
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
+from crawlerproject.stores.protocols import Changes, PageRecord
 
 
 class Never:
@@ -135,7 +136,7 @@ class Bench:
         """Answer the robots.txt that is due now, and wait until its host is free."""
         lease = self.next()
         assert lease is not None
-        assert lease.is_robots
+        assert lease.row.kind.is_robots
         self.answer(lease, body=body)
         self.commit()
         self.now = lease.host.next_free
@@ -159,7 +160,7 @@ def drain(bench: Bench, steps: int = 5_000) -> list[str]:
         lease = bench.next()
         if lease is not None:
             fetched.append(lease.row.url)
-            lease.host.pages += not lease.is_robots
+            lease.host.pages += not lease.row.kind.is_robots
             bench.answer(lease)
         elif bench.frontier.hosts.waiting_urls or bench.frontier.state.leased:
             bench.commit()

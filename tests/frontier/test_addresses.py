@@ -9,9 +9,9 @@ import pytest
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_SEED
 from tests.frontier.conftest import Bench
 
 ONE, TWO = "192.0.2.1", "192.0.2.2"

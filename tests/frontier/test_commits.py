@@ -60,7 +60,7 @@ def test_robots_whose_record_was_not_committed_is_asked_for_again(bench: Bench, 
     first = other.next()
 
     assert first is not None
-    assert first.is_robots
+    assert first.row.kind.is_robots
     assert first.delay_seconds == 30  # yet the pause it asked for was kept
 
 

@@ -30,11 +30,12 @@ from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import host_name, parse
 from crawlerproject.stores.fleet_plan import alone, shared_out
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_STRANGER, IN_MEMORY, Changes, Due, QueuedPage
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, Due, QueuedPage
 from tests.frontier.conftest import Bench
 
 STEPS = 300
@@ -168,7 +169,7 @@ class Schedule:
 
     def take(self, lease: Lease) -> None:
         """A lease was handed out: a page for the browser, or a request."""
-        if lease.is_render:
+        if lease.row.kind.is_render:
             self.shown.append(lease)
             return
         if lease.embed is not None:
@@ -184,7 +185,7 @@ class Schedule:
             for n in range(3)
         ]
         strange = [url for url in urls if parse(url).host in self.strangers and self.chance.random() < 0.8]
-        self.bench.add(*strange, flags=FLAG_STRANGER)
+        self.bench.add(*strange, flags=FLAG_EXTERNAL)
         self.bench.add(*(url for url in urls if url not in strange))
         self.added.update(urls)
 
@@ -201,11 +202,17 @@ class Schedule:
         outcome = 200 if kindly else self.chance.choice((200, 200, 200, 200, 404, 302, 500, 429, 503, None, None))
         rest = self.chance.choice((0.0, 30.0, 4000.0)) if outcome in (429, 503) else 0.0
         body, more = b"", dict[str, Any]()
-        if lease.is_robots:
+        if lease.row.kind.is_robots:
             body = self.robots(lease, outcome, more, kindly=kindly)
         if outcome is None:
             more["reason"] = self.chance.choice(FAILURES)
-        if not lease.is_robots and lease.stored and outcome == 200 and not self.draining and self.chance.random() < 0.7:
+        if (
+            not lease.row.kind.is_robots
+            and lease.stored
+            and outcome == 200
+            and not self.draining
+            and self.chance.random() < 0.7
+        ):
             more["render"] = "a.warc.gz 0 1 0 0"
         strange = lease.embed.strange if lease.embed else caused_by_stranger(lease.row)
         spared = strange and lease.host.door.rested  # it has rested for strangers, and rests for no more of them

@@ -16,18 +16,11 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.rules.feeds.xml_entries import Entry
 from crawlerproject.rules.robots.policy import parse_robots
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SITEMAP
 from crawlerproject.rules.traps.template_yield import FIRST_LISTS, FIRST_NAMED_LISTS, FIRST_PAGES
 from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import (
-    FLAG_LISTED,
-    FLAG_RECRAWL,
-    FLAG_ROBOTS,
-    FLAG_SITEMAP,
-    FLAG_STRANGER,
-    Changes,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import Changes, QueuedPage
 from tests.frontier.conftest import Bench
 
 SITE = "http://a.org"
@@ -196,13 +189,13 @@ def test_sitemaps_in_other_domains_are_strangers() -> None:
     """A robots.txt may name them; whoever is asked for them did not."""
     rules = parse_robots(b"Sitemap: /1.xml\nSitemap: http://www.a.org/2.xml\nSitemap: http://victim.org/3.xml\n", "Bot")
     listed = sitemaps_of_robots(row(SITE + "/robots.txt", FLAG_ROBOTS, SITE), rules)
-    assert flags_of(listed.found) == [FLAG_SITEMAP, FLAG_SITEMAP, FLAG_SITEMAP | FLAG_STRANGER]
+    assert flags_of(listed.found) == [FLAG_SITEMAP, FLAG_SITEMAP, FLAG_SITEMAP | FLAG_EXTERNAL]
 
 
 def test_pages_of_a_cross_submitted_sitemap_are_their_hosts_own() -> None:
     """Its own robots.txt names the sitemap, wherever that is kept."""
     body = b"<urlset><url><loc>http://a.org/1</loc></url><url><loc>http://b.org/2</loc></url></urlset>"
-    listed = entries_of_sitemap(row("http://files.org/a.xml", FLAG_SITEMAP | FLAG_STRANGER, SITE), body)
+    listed = entries_of_sitemap(row("http://files.org/a.xml", FLAG_SITEMAP | FLAG_EXTERNAL, SITE), body)
     assert [(found.address.url, found.flags) for found in listed.found] == [(SITE + "/1", FLAG_LISTED)]
     assert listed.foreign == 1
 
@@ -211,7 +204,7 @@ def test_a_feed_speaks_for_its_domain() -> None:
     """Entries elsewhere are a stranger's, and no word about when others' pages changed."""
     feed = Feed("rss", [Entry(SITE + "/1", 100.0), Entry("http://b.org/2", 100.0)])
     listed = entries_of_feed(row(SITE + "/feed"), feed, "L")
-    assert flags_of(listed.found) == [FLAG_LISTED, FLAG_STRANGER]
+    assert flags_of(listed.found) == [FLAG_LISTED, FLAG_EXTERNAL]
     assert [address.url for address, _ in listed.changed] == [SITE + "/1"]
 
 

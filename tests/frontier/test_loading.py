@@ -50,7 +50,7 @@ def test_whatever_happens_meanwhile_nothing_is_lost_or_counted_twice(store: Memo
         if lease is None:
             bench.now += 1.0
             return False
-        if not lease.is_robots:
+        if not lease.row.kind.is_robots:
             fetched.append(lease.row.url)
         bench.answer(lease)
         return True

@@ -11,8 +11,8 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_table import host_rows
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.frontier.conftest import Bench
 

@@ -21,11 +21,12 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.change_rate import WEB, packed
 from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.priority import LAST
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench
 
 HOST = "long.test"
@@ -340,7 +341,7 @@ def test_pages_kept_for_a_browser_are_looked_at_once_and_stand_in_no_way() -> No
             wake = browser.frontier.workbench.wake_at()
             assert wake is not None
             browser.now = max(browser.now, wake)
-        elif lease.is_render:
+        elif lease.row.kind.is_render:
             met.append(lease.row.url)
             browser.frontier.finish_render(lease, browser.now, again=False)
         else:

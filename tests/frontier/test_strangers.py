@@ -24,20 +24,20 @@ from crawlerproject.rules.page.links import Link
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
-from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
-from crawlerproject.rules.traps.template_yield import FIRST_PAGES
-from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import (
+from crawlerproject.rules.row_kinds import (
+    FLAG_EXTERNAL,
     FLAG_HUB,
     FLAG_LISTED,
     FLAG_RENDER,
     FLAG_ROBOTS,
     FLAG_SEED,
     FLAG_SITEMAP,
-    FLAG_STRANGER,
-    QueuedPage,
 )
+from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
+from crawlerproject.rules.traps.template_yield import FIRST_PAGES
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench, next_of
 
 SITE = "http://a.org"
@@ -53,7 +53,7 @@ def bench() -> Bench:
 
 def strange(bench: Bench, *paths: str, via: str = EVIL, priority: int = 10) -> int:
     """Queue links of a page of another domain."""
-    found = [DiscoveredUrl(parse(SITE + path), 1, "L", via, priority, FLAG_STRANGER) for path in paths]
+    found = [DiscoveredUrl(parse(SITE + path), 1, "L", via, priority, FLAG_EXTERNAL) for path in paths]
     return bench.frontier.add(found, bench.now)
 
 
@@ -73,9 +73,9 @@ def crawl(bench: Bench, status: int = 200) -> list[str]:
             wake = bench.frontier.workbench.wake_at()
             bench.now = max(bench.now + 0.1, wake or 0.0)
         else:
-            if not lease.is_robots:
+            if not lease.row.kind.is_robots:
                 paths.append(lease.row.url.removeprefix(SITE))
-            bench.answer(lease, 200 if lease.is_robots else status)
+            bench.answer(lease, 200 if lease.row.kind.is_robots else status)
         bench.commit()
     return paths
 
@@ -115,7 +115,7 @@ def test_what_the_host_names_later_is_its_own(bench: Bench) -> None:
 def test_both_in_one_batch(bench: Bench) -> None:
     """In a fleet links of many pages come together: the host's own word counts, whichever comes first."""
     address = parse(SITE + "/1")
-    both = [DiscoveredUrl(address, 1, "L", EVIL, 10, FLAG_STRANGER), DiscoveredUrl(address, 1, "L", SITE + "/", 10)]
+    both = [DiscoveredUrl(address, 1, "L", EVIL, 10, FLAG_EXTERNAL), DiscoveredUrl(address, 1, "L", SITE + "/", 10)]
     bench.frontier.add(both, bench.now)
     assert bench.frontier.workbench.hosts["a.org"].known == 1
     assert crawl(bench) == ["/1"]
@@ -163,7 +163,7 @@ def test_a_failed_page_of_a_strangers_is_tried_again_as_such(bench: Bench) -> No
     assert crawl(bench) == ["/2", "/1"]
 
 
-def visit(path: str, reason: Reason, status: int | None, flags: int = FLAG_STRANGER, **more: Any) -> Visit:
+def visit(path: str, reason: Reason, status: int | None, flags: int = FLAG_EXTERNAL, **more: Any) -> Visit:
     """A visit to a page that a stranger named."""
     address = parse(SITE + path)
     row = QueuedPage(address.host, stranger_key(address.key), address.url, 0, 1, 1, "L", EVIL, 0, flags)
@@ -341,8 +341,8 @@ def test_an_own_row_calls_a_host_from_disk(again: Callable[..., Bench]) -> None:
 @pytest.mark.parametrize(
     ("flags", "url", "note", "via", "whose"),
     [
-        (FLAG_STRANGER, SITE + "/x", "", EVIL, True),
-        (FLAG_STRANGER, SITE + "/", "", EVIL, False),  # as an earlier version queued it
+        (FLAG_EXTERNAL, SITE + "/x", "", EVIL, True),
+        (FLAG_EXTERNAL, SITE + "/", "", EVIL, False),  # as an earlier version queued it
         (FLAG_ROBOTS, SITE + "/robots.txt", "http://evil.org", EVIL, False),
         (FLAG_ROBOTS, SITE + "/limited", "http://evil.org", EVIL, True),
         (FLAG_ROBOTS, SITE + "/limited", "http://m.a.org", SITE, False),
@@ -383,7 +383,7 @@ def test_a_redirect_is_the_redirecting_sites() -> None:
     """Into another domain; within its own it stays the stranger's who had it asked for; a seed's is the operator's."""
     target = parse("http://b.org/x")
     assert named_by(redirected(row(SITE + "/"), target)) == "a.org"
-    within = redirected(row(SITE + "/", FLAG_STRANGER), parse("https://www.a.org/"))
+    within = redirected(row(SITE + "/", FLAG_EXTERNAL), parse("https://www.a.org/"))
     assert named_by(within) == "evil.org"
     further = redirected(row(within.address.url, within.flags, within.note, within.via), parse(SITE + "/y"))
     assert named_by(further) == "evil.org"
@@ -395,7 +395,7 @@ def test_a_redirect_is_the_redirecting_sites() -> None:
 
 def test_where_scripts_wanted_to_go() -> None:
     """As redirects; a rendered page's note is no domain."""
-    rendered = row(SITE + "/", FLAG_STRANGER | FLAG_RENDER, "x.warc.gz 1 2 3 4")
+    rendered = row(SITE + "/", FLAG_EXTERNAL | FLAG_RENDER, "x.warc.gz 1 2 3 4")
     found = navigated(rendered, ["http://b.org/", "/y"])
     assert [named_by(item) for item in found] == ["a.org", "evil.org"]
 
@@ -408,7 +408,7 @@ def test_a_moved_sitemap_keeps_whom_it_speaks_for() -> None:
 
 def test_it_travels_in_letters() -> None:
     """And letters of versions that knew of no strangers are read."""
-    found = [DiscoveredUrl(parse(SITE + "/1"), 1, "L", EVIL, 9, FLAG_STRANGER, "evil.org")]
+    found = [DiscoveredUrl(parse(SITE + "/1"), 1, "L", EVIL, 9, FLAG_EXTERNAL, "evil.org")]
     assert unpack(pack(Links(found))) == Links(found)
     old = b'["links",[["http://a.org/1",1,"L","http://b.org/",9,0,""]]]'
     assert unpack(old) == Links([DiscoveredUrl(parse(SITE + "/1"), 1, "L", "http://b.org/", 9)])
@@ -425,7 +425,7 @@ def test_the_lease_of_a_strangers_page_names_the_page(bench: Bench) -> None:
 
 def named(*urls: str, via: str = EVIL) -> list[DiscoveredUrl]:
     """Links of a page, of another domain unless ``via`` says otherwise."""
-    return [DiscoveredUrl(parse(url), 1, "L", via, 9, 0 if "evil" not in via else FLAG_STRANGER) for url in urls]
+    return [DiscoveredUrl(parse(url), 1, "L", via, 9, 0 if "evil" not in via else FLAG_EXTERNAL) for url in urls]
 
 
 def test_strangers_share_half_of_a_names_ports(bench: Bench) -> None:

@@ -74,7 +74,7 @@ def test_robots_txt_comes_first_and_is_obeyed(bench: Bench) -> None:
     heard = Heard()
     bench.frontier.embeds.ask(heard.embed("http://cdn.test/private/a.js", bench.now + 60), bench.now)
     robots = next_of(bench)
-    assert robots.is_robots
+    assert robots.row.kind.is_robots
 
     bench.answer(robots, body=b"User-agent: *\nDisallow: /private/\n")
     bench.commit()

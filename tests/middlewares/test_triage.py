@@ -21,6 +21,7 @@ from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.rendering.triage import RenderNeed, Triage
+from crawlerproject.rules.row_kinds import FLAG_RENDER, ROW_KINDS
 from crawlerproject.runtime.services import services_of
 from tests.exchanges import under_lease
 
@@ -54,8 +55,8 @@ class Bench:
 
     def decide(self, *, is_render: bool = False) -> LeasedExchange:
         """The exchange after the answer has passed."""
-        row = SimpleNamespace(url=URL, host="a.test")
-        request = under_lease(Request(URL), SimpleNamespace(row=row, is_render=is_render))
+        row = SimpleNamespace(url=URL, host="a.test", kind=ROW_KINDS[FLAG_RENDER if is_render else 0])
+        request = under_lease(Request(URL), SimpleNamespace(row=row))
         response = HtmlResponse(URL, body=SHELL)
         passed = self.middleware.process_response(request, response)
         assert (asyncio.run(_awaited(passed)) if isawaitable(passed) else passed) is response

@@ -7,8 +7,9 @@ import pytest
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.parse.links import MAX_REDIRECTS, hops_to, linked, navigated, redirected, redirected_enough
 from crawlerproject.rules.page.page import PageFacts, read_html
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_SEED, FLAG_SITEMAP
 from crawlerproject.rules.url.urls import Address, parse
-from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 URL = "http://www.a.test/dir/page"
 
@@ -54,7 +55,7 @@ def test_links_to_other_domains_are_a_strangers_word() -> None:
     """Another host of the same domain is not a stranger's."""
     found = linked(row_of(), page("<a href=http://b.test/>1</a><a href=http://blog.a.test/>2</a><a href=/3>3</a>"))
 
-    assert flags(found) == [FLAG_STRANGER, 0, 0]
+    assert flags(found) == [FLAG_EXTERNAL, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -83,10 +84,10 @@ def test_a_redirects_target_stands_for_the_page() -> None:
 def test_the_domain_that_redirects_names_the_target() -> None:
     """Within a domain the one that named the page goes on being asked about it."""
     elsewhere = redirected(row_of(), address("http://b.test/there"))
-    assert (elsewhere.flags, elsewhere.note) == (FLAG_STRANGER, "")
+    assert (elsewhere.flags, elsewhere.note) == (FLAG_EXTERNAL, "")
 
-    within = redirected(row_of(flags=FLAG_STRANGER, via="http://c.test/"), address("http://www.a.test/there"))
-    assert (within.flags, within.note) == (FLAG_STRANGER, "c.test")
+    within = redirected(row_of(flags=FLAG_EXTERNAL, via="http://c.test/"), address("http://www.a.test/there"))
+    assert (within.flags, within.note) == (FLAG_EXTERNAL, "c.test")
 
     listed = redirected(row_of(flags=FLAG_LISTED), address("http://www.a.test/there"))
     assert listed.flags == FLAG_LISTED
@@ -114,5 +115,5 @@ def test_where_scripts_went_is_a_redirect() -> None:
         ("http://www.a.test/next", 2, "LLR"),
         ("http://b.test/", 2, "LLR"),
     ]
-    assert flags(found) == [0, FLAG_STRANGER]
+    assert flags(found) == [0, FLAG_EXTERNAL]
     assert navigated(row_of(hops="R" * MAX_REDIRECTS), ["/next"]) == []

@@ -8,8 +8,9 @@ from crawlerproject.parse.lists import MAX_FILES, Listed, entries_of_feed, entri
 from crawlerproject.rules.feeds.feeds import read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH
 from crawlerproject.rules.robots.policy import parse_robots
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_SITEMAP
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 
 def row_of(url: str, *, hops: str = "M", note: str = "") -> QueuedPage:
@@ -36,7 +37,7 @@ def test_robots_txt_names_sitemaps() -> None:
     listed = sitemaps_of_robots(row_of("http://a.test/robots.txt", hops="", note="http://a.test"), rules)
 
     assert urls(listed) == ["http://a.test/one.xml", "http://cdn.b.test/two.xml"]
-    assert [item.flags for item in listed.found] == [FLAG_SITEMAP, FLAG_SITEMAP | FLAG_STRANGER]
+    assert [item.flags for item in listed.found] == [FLAG_SITEMAP, FLAG_SITEMAP | FLAG_EXTERNAL]
     assert {item.note for item in listed.found} == {"http://a.test"}
     assert {item.hops for item in listed.found} == {"M"}
 
@@ -111,6 +112,6 @@ def test_a_feed_names_its_entries() -> None:
     listed = entries_of_feed(row_of("http://a.test/feed"), feed, "LE")
 
     assert urls(listed) == ["http://a.test/1", "http://b.test/"]
-    assert [item.flags for item in listed.found] == [FLAG_LISTED, FLAG_STRANGER]
+    assert [item.flags for item in listed.found] == [FLAG_LISTED, FLAG_EXTERNAL]
     assert {(item.depth, item.hops) for item in listed.found} == {(1, "LE")}
     assert [changed.url for changed, _ in listed.changed] == ["http://a.test/1"]

@@ -17,8 +17,9 @@ from crawlerproject.parse.response_page import (
     robots_page,
 )
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.wire import Wire
 
 URL = "http://a.test/page"

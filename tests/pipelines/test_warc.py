@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from crawlerproject.items import FailedFetch, LeaseResult
 from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FLAG_HUB
+from crawlerproject.rules.row_kinds import FLAG_HUB
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
@@ -31,18 +31,17 @@ def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
     """A host that refused the connection; an answer without a status; a hub's."""
     lease = bench.page_lease()
     hub = page_of(lease, bench.now)
-    hub.lease = SimpleNamespace(row=lease.row, is_render=False, is_hub=True)  # type: ignore[assignment]
+    hub.lease = replace(lease, row=lease.row._replace(flags=FLAG_HUB))
 
     assert records(bench).write(LeaseResult.of(lease, FailedFetch(Reason.CONNECT_REFUSED))) is None
     assert records(bench).write(page_of(lease, bench.now, status=0)) is None
     assert records(bench).write(hub) is None
-    assert FLAG_HUB
 
 
 def test_a_fetched_robots_txt_is_kept_beside_the_log(bench: Bench) -> None:
     """The version that held then, for an owner who asks; one that is cut is none."""
     lease = bench.lease()
-    assert lease.is_robots
+    assert lease.row.kind.is_robots
     bench.session.pages.finish(page_of(lease, bench.now, body=b"User-agent: *\nAllow: /\n"))
     bench.commit()
 

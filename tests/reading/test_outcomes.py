@@ -13,8 +13,9 @@ from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
 from crawlerproject.reading.outcomes import Outcomes, rendered_page, text_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import read_html
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SITEMAP
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.wire import Wire
 
 HOST = "http://a.test"

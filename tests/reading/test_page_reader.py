@@ -19,8 +19,9 @@ from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reading.reader import NotRead
 from crawlerproject.rules.poison import Suspect
 from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SITEMAP, FLAG_SUBREQUEST
 from crawlerproject.stores.poison import Poison
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 URL = "http://a.test/page"
 WORDS = " ".join(f"word{number}" for number in range(300))
@@ -163,7 +164,7 @@ def test_what_is_no_page_is_not_read(bench: Bench, flags: int, response: Respons
 
 def test_a_sub_request_is_not_read(bench: Bench) -> None:
     """The browser has it."""
-    assert bench.read(html(SHELL), embed=object()) == ReadPage()
+    assert bench.read(html(SHELL), FLAG_SUBREQUEST) == ReadPage()
 
 
 def test_sitemaps_and_feeds_name_pages(bench: Bench) -> None:

@@ -23,9 +23,10 @@ from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.rendering.triage import triage
+from crawlerproject.rules.row_kinds import FLAG_SITEMAP
 from crawlerproject.rules.traps.text_marks import text_marks
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 from tests.fetch.servers import run
 from tests.open_files import no_more_files
 

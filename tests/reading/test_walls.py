@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.stores.protocols import FLAG_SITEMAP
+from crawlerproject.rules.row_kinds import FLAG_SITEMAP
 from tests.reading.wall_shapes import CHL, JSD, ORDINARY, SAYS_CHL, WALLS, Shape, bare, page, read
 
 

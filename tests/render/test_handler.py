@@ -19,6 +19,7 @@ from crawlerproject.guard.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.handler import RenderingDownloadHandler
 from crawlerproject.rules.robots import policy
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS, ROW_KINDS
 from crawlerproject.settings import OURS
 from crawlerproject.wire import Wire
 from tests.exchanges import under_lease
@@ -72,7 +73,9 @@ def handler(tmp_path: Path, below: Below) -> RenderingDownloadHandler:
 def leased(handler: RenderingDownloadHandler, url: str, host: str, *, robots: bool = False) -> Request:
     """A request as the scheduler hands it out."""
     lease: Any = SimpleNamespace(
-        row=SimpleNamespace(host=host), address="192.0.2.1", delay_seconds=5.0, is_render=False, is_robots=robots
+        row=SimpleNamespace(host=host, kind=ROW_KINDS[FLAG_ROBOTS if robots else 0]),
+        address="192.0.2.1",
+        delay_seconds=5.0,
     )
     request = under_lease(Request(url), lease)
     guard_of(handler.crawler).lease(request, lease)

@@ -72,7 +72,7 @@ class Crawling(Bench):
         self.add(f"{HOST}/app")
         self.session.pages.finish(page_of(self.page_lease(), self.now, body=body, shell=(3, 1)))
         self.commit()
-        while not (lease := self.page_lease()).is_render:
+        while not (lease := self.page_lease()).row.kind.is_render:
             self.session.pages.finish(page_of(lease, self.now))
         return lease
 

@@ -25,8 +25,8 @@ from crawlerproject.items import (
     RenderFailed,
 )
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_SITEMAP
 from crawlerproject.spiders.web import WebSpider
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_SITEMAP
 from crawlerproject.wire import Wire
 from tests.crawl.sessions import HOST
 from tests.spiders.lines import Line, answer, html, unread
@@ -149,7 +149,7 @@ def test_a_fault_of_the_reader_is_counted(line: Line) -> None:
 def test_a_robots_txt_names_sitemaps(line: Line) -> None:
     """They are queued as such."""
     lease = line.lease()
-    assert lease.is_robots
+    assert lease.row.kind.is_robots
     line.respond(lease, answer(lease, b"Sitemap: /map.xml\nUser-agent: *\nDisallow: /no", "text/plain"))
 
     assert [found.address.url for found in line.last.found] == [f"{HOST}/map.xml"]

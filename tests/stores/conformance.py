@@ -6,8 +6,8 @@ import random
 from typing import Any, Protocol
 
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.stores.protocols import (
-    FLAG_SEED,
     IN_MEMORY,
     Applied,
     Box,

@@ -88,7 +88,7 @@ class Visitor(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in deed, not in type
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in deed, not in type
         self._ip: str = transport.get_extra_info("sockname")[0]
         self._number = self._web.connection_number()
         if not (self._ip.startswith("127.") and transport.get_extra_info("peername")[0].startswith("127.")):

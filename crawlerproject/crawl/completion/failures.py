@@ -19,9 +19,9 @@ def outcome_of_error(lease: Lease, error: BaseException) -> FailedFetch | Failed
     """The outcome; its reason is ``INTERNAL_ERROR`` for an error of our own."""
     if isinstance(error, RenderFailed):
         return FailedRender(error.reason, error.detail or str(error), error.rendered, error.again)
-    if isinstance(error, FetchError) and lease.is_render and error.reason is Reason.OUR_LIMIT:
+    if isinstance(error, FetchError) and lease.row.kind.is_render and error.reason is Reason.OUR_LIMIT:
         return FailedRender(error.reason, str(error), again=True)
-    if isinstance(error, FetchError) and not lease.is_render:
+    if isinstance(error, FetchError) and not lease.row.kind.is_render:
         return FailedFetch(error.reason, error.detail or str(error), error.wire)
     if isinstance(error, FetchError | Refused):
         return failed(lease, error.reason, str(error))

@@ -126,7 +126,7 @@ class Outage:
         known = self._any_reached
         if not is_doubtful(outcome.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
             return False
-        if lease.is_hub and outcome.reason not in UNSENT_FAILURES:  # a POST, which may have done its work
+        if lease.row.kind.sent_once and outcome.reason not in UNSENT_FAILURES:
             return False
         if self.down:
             self._spare(result)

@@ -17,14 +17,9 @@ from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
+from crawlerproject.rules.row_kinds import Budget
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.stores.protocols import (
-    FLAG_FRAME,
-    FLAG_RECRAWL,
-    FLAG_REQUISITE,
-    PageRecord,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.outage import Outage
@@ -153,8 +148,7 @@ class PageCompletion:
 
     def _end(self, result: LeaseResult, written: Written | None) -> None:
         outcome, lease = result.outcome, result.lease
-        kind = "embeds" if lease.embed else "requisites" if lease.row.flags & FLAG_REQUISITE else "pages"
-        self._run.stats.inc_value(f"{kind}/{outcome.reason}")
+        self._run.stats.inc_value(f"{lease.row.kind.stat}/{outcome.reason}")
         if isinstance(outcome, RenderedPage | FailedRender):
             self._run.tallies.errors += outcome.reason is not Reason.RENDERED
             self.renders.end(result, outcome, written)
@@ -179,7 +173,7 @@ class PageCompletion:
             cut=_is_cut(lease, outcome),
             respelled=_respelled(lease.row, outcome),
         )
-        if lease.is_robots:
+        if lease.row.kind.is_robots:
             verdict = robots_verdict(outcome.status if outcome.usable else None)
             self._run.stats.inc_value(f"robots/{verdict.value}")
         visit = _visit(result, outcome, written.digest if written else b"", consequences.respelled)
@@ -191,7 +185,7 @@ class PageCompletion:
             if outcome.status == 200:  # the page as its scripts leave it may name it among its requisites
                 frontier.state.recent.add([requisite_key(lease.row.key)])
             return
-        if lease.row.flags & FLAG_REQUISITE:
+        if lease.row.kind.is_requisite:
             self._end_requisite(lease, visit, consequences, now)
             return
         record = learned.revisits.learn(visit, now)
@@ -210,8 +204,8 @@ class PageCompletion:
         self._frontier.finish(lease, consequences, record, b"", now)
         if visit.status == 200 and not consequences.apart:  # a link to it is no news from now on
             self._frontier.state.recent.add([lease.row.page_key])
-        if not lease.row.flags & FLAG_RECRAWL:  # else the same bytes as before are no sign of a trap
-            wanted = bool(lease.row.flags & FLAG_FRAME) or not consequences.apart
+        if not lease.row.kind.is_recrawl:  # else the same bytes as before are no sign of a trap
+            wanted = lease.row.kind.is_frame or not consequences.apart
             self._learned.traps.requisites.learn(visit, wanted=visit.reason in _WANTED and wanted)
         self._learned.certificates.learn(visit, now)
 
@@ -229,11 +223,10 @@ class PageCompletion:
                     tallies.paused(left_alone_seconds, lease.delay_seconds)
         if outcome.status:
             tallies.answered(outcome.status, wire.ttfb_seconds if wire else None)
-        if lease.embed is not None or lease.row.flags & FLAG_REQUISITE:
-            return
+        kind = lease.row.kind
         if outcome.status is None:
-            tallies.errors += 1
-        elif not lease.is_robots:
+            tallies.errors += kind.is_page or kind.is_robots
+        elif kind.is_page:
             tallies.pages += 1
             tallies.good += outcome.reason in _SHOWN
             host.pages += 1
@@ -253,14 +246,13 @@ def _is_cut(lease: Lease, outcome: Fetch) -> bool:
     if wire is None:
         return False
     if wire.status == 304:
-        return not lease.row.flags & FLAG_RECRAWL
+        return not lease.row.kind.is_recrawl
     return wire.truncated == "disconnect" and wire.status == 200
 
 
 def _is_document(lease: Lease, outcome: Fetch) -> bool:
     """Whether a requisite turned out to be HTML: a page that links lead to all the same, if any do."""
-    first = lease.row.flags & (FLAG_REQUISITE | FLAG_RECRAWL) == FLAG_REQUISITE
-    return first and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
+    return lease.row.kind.budget is Budget.REQUISITES and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
 
 
 def _visit(result: LeaseResult, outcome: Fetch, digest: bytes, respelled: str) -> Visit:
@@ -297,7 +289,7 @@ def _attempt(result: LeaseResult, outcome: Fetch, written: Written | None, now: 
         wire.ended_at if wire and wire.ended_at else now,
         row.url,
         outcome.reason,
-        "POST" if lease.is_hub else "GET",
+        "POST" if row.kind.is_hub else "GET",
         outcome.status,
         row.host,
         (lease.address if lease.embed and lease.embed.proxy else wire.ip) if wire else "",

@@ -10,7 +10,6 @@ from crawlerproject.items import FailedRender
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.stores.archive.plain_responses import PlainResponse
-from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
@@ -92,7 +91,7 @@ class RenderCompletion:
             again = outcome.again and (row.tries + 1 < _TRIES or bool(renders.closed))
         elif outcome.text is not None:
             visit = visit._replace(marks=outcome.text.marks)
-            if outcome.gained is not None and not row.flags & FLAG_STRANGER and not outcome.rendered.short:
+            if outcome.gained is not None and not row.kind.is_external and not outcome.rendered.short:
                 plain = PlainResponse.of(row.note)
                 visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
         self._learned.learn(visit, now)

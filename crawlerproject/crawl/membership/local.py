@@ -26,7 +26,6 @@ from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import read_plan
-from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -86,7 +85,7 @@ class Local:
         But for the operator's seeds, which every worker is given.
         """
         mine = self._mailbox.hosts.mine
-        kept = [item for item in found if item.hops or not item.flags & FLAG_SEED or mine(item.address.host)]
+        kept = [item for item in found if item.hops or not item.kind.is_seed or mine(item.address.host)]
         return self._mailbox.exchange.take(kept, frontier, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:

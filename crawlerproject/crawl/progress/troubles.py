@@ -12,7 +12,6 @@ from crawlerproject.inspection.host_state import pace_source
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.remedies import REMEDIES
-from crawlerproject.stores.protocols import FLAG_SEED
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.host import Host
@@ -49,8 +48,8 @@ class Troubles:
             if len(self._reasons) >= _REMEMBERED:
                 del self._reasons[next(iter(self._reasons))]
             self._reasons[host.name] = str(outcome.reason)
-        is_seed = bool(row.flags & FLAG_SEED)
-        if is_seed or (lease.is_robots and (rests or outcome.status is None) and self._of_seeds(host.name)):
+        is_seed = row.kind.is_seed
+        if is_seed or (row.kind.is_robots and (rests or outcome.status is None) and self._of_seeds(host.name)):
             what = f"Seed {row.url}" if is_seed else f"The seeds of {host.name} wait for {row.url}"
             known = {"host": host.name, "url": row.url}
             self._say(f"{what}: {_with_detail(outcome)}{_again(rests, now)}", outcome.reason, known, host.name)

@@ -11,7 +11,6 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.messages import Changed, Links, Message, pack, unpack
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.protocols import FLAG_STRANGER
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 
 # URLs that are looked up and queued as one.
@@ -165,5 +164,5 @@ def _keys_of(found: Iterable[DiscoveredUrl]) -> Iterator[tuple[bytes, str]]:
     """The keys by which the frontier looks up what was found, each with its host."""
     for item in found:
         yield item.address.key, item.address.host
-        if item.flags & FLAG_STRANGER:
+        if item.kind.is_external:
             yield item.queue_key, item.address.host

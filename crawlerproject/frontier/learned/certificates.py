@@ -10,7 +10,7 @@ from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FactReader
+from crawlerproject.stores.protocols import FactReader
 
 # Hosts whose certificates are in memory, some 200 bytes each: those that were asked for robots.txt lately.
 _KEPT = 5_000
@@ -45,5 +45,5 @@ class BadCertificates(HostFacts[BadCertificate]):
         if visit.reason is Reason.TLS_CERTIFICATE:
             self.replace(row.host, BadCertificate(visit.error, now))
         # A robots.txt is the first answer of a host after a while: cheaper than a look at every page.
-        elif row.flags & FLAG_ROBOTS and visit.status and row.url.startswith("https://") and self.of(row.host).error:
+        elif row.kind.is_robots and visit.status and row.url.startswith("https://") and self.of(row.host).error:
             self.replace(row.host, BadCertificate())

@@ -13,9 +13,10 @@ from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import FEED, PAGE, REQUISITE, SITEMAP, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
 from crawlerproject.rules.revisits.scale import TIERS, longest_wait_days
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import SEED, of_requisite
 from crawlerproject.rules.url.urls import Address, host_key, parse
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP, FLAG_STRANGER, PageRecord
+from crawlerproject.stores.protocols import PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.stores.index.ranks import Ranks
@@ -70,7 +71,7 @@ def again(page: DueRevisit, now: float) -> tuple[DiscoveredUrl, PageRecord]:
     if kind == SITEMAP:
         flags, depth, hops = flags | FLAG_SITEMAP, 0, "M" * depth
     elif kind == REQUISITE:
-        flags |= FLAG_REQUISITE | (FLAG_STRANGER if origin else 0)
+        flags |= FLAG_REQUISITE | (FLAG_EXTERNAL if origin else 0)
         priority, depth, hops = of_requisite(among=True, is_strangers=bool(origin)), 0, HOP_EMBED * depth
     found = DiscoveredUrl(parse(page.record.url), depth, hops, "", priority, flags, origin)
     return found, page.record._replace(history=history._replace(queued_at=now).pack())

@@ -24,22 +24,10 @@ from crawlerproject.rules.revisits.history import (
 from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fit, fresh_until, learned, validators
 from crawlerproject.rules.revisits.unseen import wait_seconds
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import (
-    FLAG_FRAME,
-    FLAG_HUB,
-    FLAG_RECRAWL,
-    FLAG_REQUISITE,
-    FLAG_ROBOTS,
-    FLAG_SITEMAP,
-    FrontierStore,
-    PageRecord,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
 
 # Hosts whose history is in memory between two visits to them; 200 bytes each.
 _HOSTS_KEPT = 20_000
-# What is no page of its own: another has brought it, and asks for it when it is needed.
-_NO_PAGES = FLAG_HUB | FLAG_ROBOTS | FLAG_FRAME
 
 
 class Revisits(HostFacts[HostHistory]):
@@ -77,9 +65,9 @@ class Revisits(HostFacts[HostHistory]):
         """What is known of a page after this visit; its host's history has learned from it by then."""
         row, status, etag, modified = visit.row, visit.status or 0, fit(visit.etag), fit(visit.last_modified)
         record = PageRecord(row.url, visit.reason, status, now, visit.digest, etag, modified)
-        if row.flags & FLAG_HUB:  # no page: neither archived nor visited again
+        if row.kind.is_hub:  # no page: neither archived nor visited again
             return PageRecord(row.url, visit.reason, 0, now)
-        if row.flags & FLAG_ROBOTS:  # asked for when a host's rules are needed
+        if row.kind.is_robots:  # asked for when a host's rules are needed
             return record
         old = self._record(row)
         if old is not None and (history := History.unpack(old.history)).visits:
@@ -115,7 +103,7 @@ class Revisits(HostFacts[HostHistory]):
         return record._replace(history=history.pack())
 
     def _record(self, row: QueuedPage) -> PageRecord | None:
-        return self._pages.page(row.page_key, row.host) if row.flags & FLAG_RECRAWL else None
+        return self._pages.page(row.page_key, row.host) if row.kind.is_recrawl else None
 
 
 def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageRecord:
@@ -123,7 +111,7 @@ def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageR
     before = History() if old is None else History.unpack(old.history)
     last_seconds = before.fresh_until - old.fetched_at if old is not None and before.seen_at else 0.0
     wait = wait_seconds(record.reason, record.status, last_seconds)
-    if wait is None or row.flags & _NO_PAGES:
+    if wait is None or not row.kind.waits_unseen:
         return record
     history = before if before.seen_at else _first(row)._replace(seen_at=record.fetched_at)
     history = history._replace(fresh_until=record.fetched_at + wait, queued_at=0.0, announced=0.0)
@@ -132,9 +120,9 @@ def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageR
 
 def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
     """What is to be remembered of where a page was found."""
-    if row.flags & FLAG_REQUISITE:
+    if row.kind.is_requisite:
         origin = inventor(row.host, row.via, row.flags, row.note)
         return History(REQUISITE, row.hops.count(HOP_EMBED), origin=origin)
-    if row.flags & FLAG_SITEMAP:
+    if row.kind.is_list:
         return History(SITEMAP, row.hops.count("M"), origin=row.note)
     return History(FEED if is_feed else PAGE, row.depth)

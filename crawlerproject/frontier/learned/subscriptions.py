@@ -18,10 +18,11 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
 from crawlerproject.rules.feeds.websub import HubReply, Subscription, asking, hub_and_topic, pushed, verified
 from crawlerproject.rules.page.links import HOP_LINK
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_HUB, FLAG_LISTED
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import Address, Base, host_key, host_name, parse
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_LISTED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -214,9 +215,9 @@ class Subscriptions:
         changed: list[tuple[Address, float]] = []
         for entry in feed.entries:
             if (address := base.join(entry.url)) is not None:
-                flags = FLAG_STRANGER if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
+                flags = FLAG_EXTERNAL if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
                 found.append(DiscoveredUrl(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
-                if not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+                if flags == FLAG_LISTED:  # of others' pages it knows nothing
                     changed.append((address, entry.modified or now))
         return answer, found, changed
 

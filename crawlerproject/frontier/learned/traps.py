@@ -23,17 +23,7 @@ from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
-from crawlerproject.stores.protocols import (
-    FLAG_HUB,
-    FLAG_LISTED,
-    FLAG_RECRAWL,
-    FLAG_RENDER,
-    FLAG_ROBOTS,
-    FLAG_SITEMAP,
-    FLAG_STRANGER,
-    FactReader,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import FactReader, QueuedPage
 
 logger = logging.getLogger(__name__)
 
@@ -120,28 +110,28 @@ class TrapModel:
 
     def learn(self, visit: Visit, now: float) -> bool:
         """Take in a visit; one that says nothing about its template is left out. Whether its text was new."""
-        row = visit.row
-        if row.flags & FLAG_RENDER:
-            if not visit.marks or row.flags & FLAG_STRANGER:
+        row, kind = visit.row, visit.row.kind
+        if kind.is_render:
+            if not visit.marks or kind.is_external:
                 return bool(visit.marks) and self._learn_of_stranger(row, visit.marks, True)
             return self._learn_own(row, self.new_text(row.host, visit.marks))
-        if visit.shell or visit.respelled or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
+        if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT:
             return False
-        if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in URLS_DOING):
+        if visit.status is None and not (kind.is_external and visit.reason in URLS_DOING):
             return False
         if visit.location and host_key(visit.location) != row.host:
             return False  # a way out is worth its request
         marks = visit.marks or (int.from_bytes(visit.digest[:4], "big"),)
-        if row.flags & FLAG_STRANGER:
-            read = visit.reason is Reason.FETCHED and not (row.flags & FLAG_SITEMAP and not visit.named)
+        if kind.is_external:
+            read = visit.reason is Reason.FETCHED and not (kind.is_list and not visit.named)
             return self._learn_of_stranger(row, marks, read and not _repeated(visit), cut=visit.cut)
-        if row.flags & FLAG_SITEMAP:
+        if kind.is_list:
             return self._list_fetched(visit)
         repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
         new = visit.reason is Reason.FETCHED and self.new_text(row.host, marks)
         similar = new and bool(repeated) and not self._strangers.of(row.host).named(repeated)
         new = new and not similar
-        if visit.is_feed and not row.flags & FLAG_RECRAWL:
+        if visit.is_feed and not kind.is_recrawl:
             lists = self._yields.changed(row.host).lists
             new = new and not lists.spent
             lists.fetched += 1
@@ -163,7 +153,7 @@ class TrapModel:
         _say(row.host, yields.learn(row.url, new and not cut, cost))
         if new and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
             yields.led_on(row.via, True)
-        if new and row.flags & FLAG_LISTED:
+        if new and row.kind.is_listed:
             yields.lists.new += 1
         return new
 
@@ -189,7 +179,7 @@ class TrapModel:
 
     def _list_fetched(self, visit: Visit) -> bool:
         row = visit.row
-        if row.flags & FLAG_RECRAWL:
+        if row.kind.is_recrawl:
             return False
         lists = self._yields.changed(row.host).lists
         # One that is kept for another host of the same owner: what its pages yield is known there.

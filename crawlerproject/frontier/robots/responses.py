@@ -16,10 +16,11 @@ from crawlerproject.frontier.robots.redirects import RobotsRedirects
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import ROBOTS, of_stranger
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
-from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)
 

@@ -11,19 +11,13 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.digests import sha1_of
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.protocols import (
-    FLAG_FRAME,
-    FLAG_REQUISITE,
-    Changes,
-    PageRecord,
-    QueuedPage,
-    is_embedded,
-)
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage, is_embedded
 
 
 class LostCapture(NamedTuple):

@@ -14,7 +14,8 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FLAG_HUB, QueuedPage
+from crawlerproject.rules.row_kinds import FLAG_HUB
+from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.wire import Wire
 from tests.crawl.sessions import run_of
 

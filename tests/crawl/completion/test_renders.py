@@ -30,7 +30,7 @@ def to_render(bench: Bench) -> Lease:
     shell = page_of(bench.page_lease(), bench.now, body=b"<script>", shell=(3, 1))
     bench.session.pages.finish(shell)
     bench.commit()
-    while not (lease := bench.page_lease()).is_render:
+    while not (lease := bench.page_lease()).row.kind.is_render:
         bench.session.pages.finish(page_of(lease, bench.now))
     return lease
 
@@ -96,7 +96,7 @@ def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
         if not bench.frontier.hosts.waiting_urls:
             break
         lease = bench.page_lease()
-        if not lease.is_render:
+        if not lease.row.kind.is_render:
             bench.session.pages.finish(page_of(lease, bench.now))
             break
 

@@ -13,8 +13,8 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.items import FailedFetch
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.remedies import REMEDIES
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, ROW_KINDS
 from crawlerproject.settings import OURS
-from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.wire import Wire
 
 NOW = 1000.0
@@ -26,8 +26,9 @@ def ended(
     """A page that came to such an end, its host's rest decided; of a seed, or a robots.txt."""
     host = Host(name, 5.0)
     host.rest_until = NOW + rest if rest else 0.0
-    row = SimpleNamespace(flags=FLAG_SEED if seed else 0, url=f"https://{name}/{'' if seed else 'robots.txt'}")
-    lease = SimpleNamespace(row=row, host=host, is_robots=not seed)
+    kind = ROW_KINDS[FLAG_SEED if seed else FLAG_ROBOTS]
+    row = SimpleNamespace(kind=kind, url=f"https://{name}/{'' if seed else 'robots.txt'}")
+    lease = SimpleNamespace(row=row, host=host)
     wire = Wire(status=status) if status is not None else None
     return lease, FailedFetch(reason, "no such name", wire)
 

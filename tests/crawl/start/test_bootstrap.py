@@ -16,9 +16,10 @@ from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_dept
 from crawlerproject.frontier.messages import Links, pack
 from crawlerproject.items import AnswerHeaders
 from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.row_kinds import FLAG_RECRAWL
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import FLAG_RECRAWL, Changes
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 from tests.crawl.sessions import HOST, Bench, page_of, requests_of, settings_of
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from crawlerproject.fleet.mail.sent_lately import SentLately
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_SEED, FLAG_STRANGER
 
 
-def link(url: str, via: str = "http://a.example/1", flags: int = FLAG_STRANGER) -> DiscoveredUrl:
+def link(url: str, via: str = "http://a.example/1", flags: int = FLAG_EXTERNAL) -> DiscoveredUrl:
     """A link."""
     return DiscoveredUrl(parse(url), 1, "L", via, 10, flags)
 

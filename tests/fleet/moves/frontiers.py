@@ -14,22 +14,13 @@ from xxhash import xxh3_64_digest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact
-from crawlerproject.stores.protocols import (
-    DUE_FACT,
-    FLAG_ROBOTS,
-    FLAG_STRANGER,
-    IN_MEMORY,
-    Changes,
-    Due,
-    Fingerprint,
-    PageRecord,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 from crawlerproject.stores.rocks.raw_tables import FACTS, TABLES, RawTables
@@ -114,7 +105,7 @@ def _known(host: Host, changes: Changes, chance: random.Random) -> None:
         url = f"http://{host.name}/queued/{number}"
         key, flags = parse(url).key, 0
         if chance.random() < 0.3:
-            key, flags = stranger_key(key), FLAG_STRANGER
+            key, flags = stranger_key(key), FLAG_EXTERNAL
         changes.queued.append(QueuedPage(host.name, key, url, 1, 1000 + number, 2, "LL", "", 0, flags))
 
 

@@ -9,10 +9,10 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.traps import named_hosts
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_SEED, FLAG_STRANGER
 from tests.frontier.conftest import Bench
 
 AT_ONCE = 100
@@ -22,7 +22,7 @@ BUDGET = 400
 def names(bench: Bench, *hosts: str, by: str = "evil.test") -> int:
     """A page of another domain links to the front pages of these hosts; how many were queued."""
     via = f"http://www.{by}/"
-    found = [DiscoveredUrl(parse(f"http://{host}/"), 1, "L", via, 10, FLAG_STRANGER) for host in hosts]
+    found = [DiscoveredUrl(parse(f"http://{host}/"), 1, "L", via, 10, FLAG_EXTERNAL) for host in hosts]
     return bench.frontier.add(found, bench.now)
 
 
@@ -147,7 +147,7 @@ def test_naming_again_does_not_help_who_has_named_too_much() -> None:
 
     names(bench, "shop.example")
     bench.frontier.add(
-        [DiscoveredUrl(parse("http://shop.example/2"), 1, "L", "http://evil.test/", 10, FLAG_STRANGER)], bench.now
+        [DiscoveredUrl(parse("http://shop.example/2"), 1, "L", "http://evil.test/", 10, FLAG_EXTERNAL)], bench.now
     )
 
     assert look_up(bench) == []

@@ -26,18 +26,11 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import NEW_HOST
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_RENDER, FLAG_ROBOTS
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.host_facts import HostFact, host_of_fact
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import (
-    FLAG_RECRAWL,
-    FLAG_RENDER,
-    FLAG_ROBOTS,
-    FLAG_STRANGER,
-    Changes,
-    PageRecord,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 HOST = "a.example"
 HOSTS = 20  # of a domain: enough for its counts to be kept
@@ -70,7 +63,7 @@ def teach(learned: Learners, store: MemoryStore) -> None:
     visits = (
         Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"),
         Visit(row(url), Reason.FETCHED, 200, b"d" * 20),
-        Visit(row(url + "x", FLAG_STRANGER), Reason.FETCHED, 200, b"e" * 20),
+        Visit(row(url + "x", FLAG_EXTERNAL), Reason.FETCHED, 200, b"e" * 20),
         Visit(row(url, FLAG_RENDER), Reason.RENDERED, marks=(1,), rendered=(9, 9)),
     )
     for visit in visits:

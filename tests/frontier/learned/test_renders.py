@@ -12,8 +12,9 @@ from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.rules.row_kinds import FLAG_RENDER
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench, next_of
 
 PLACE = "a.warc.gz 0 1 0 0"
@@ -43,7 +44,7 @@ def test_a_marked_page_comes_back_with_its_place(bench: Bench) -> None:
 
     lease = next_of(bench)
 
-    assert (lease.is_render, lease.row.note, lease.row.url) == (True, PLACE, "http://a.test/")
+    assert (lease.row.kind.is_render, lease.row.note, lease.row.url) == (True, PLACE, "http://a.test/")
     bench.frontier.finish_render(lease, bench.now, again=False)
     bench.commit()
     assert bench.frontier.hosts.waiting_urls == 0
@@ -60,7 +61,7 @@ def test_a_page_in_the_browser_holds_neither_its_host_nor_its_address(bench: Ben
     to_render(bench, next_of(bench))
     to_render(bench, next_of(bench))
     first = next_of(bench)
-    assert first.is_render
+    assert first.row.kind.is_render
 
     assert bench.next() is None  # the other page of the host
     bench.add("http://a.test/plain")
@@ -72,7 +73,7 @@ def test_a_page_in_the_browser_holds_neither_its_host_nor_its_address(bench: Ben
     bench.frontier.finish_render(first, bench.now, again=False)
     second = next_of(bench)
 
-    assert second.is_render
+    assert second.row.kind.is_render
     assert bench.now >= plain.host.pace_free
 
 
@@ -84,7 +85,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
     leases: list[Lease] = []
     while len(leases) < 2:
         lease = next_of(bench)
-        if lease.is_robots:
+        if lease.row.kind.is_robots:
             bench.answer(lease)
             bench.commit()
         else:
@@ -93,7 +94,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
         to_render(bench, lease)
     bench.now += 100
     first = next_of(bench)
-    assert first.is_render
+    assert first.row.kind.is_render
     other = next(lease for lease in leases if lease.host is not first.host)
 
     assert bench.next() is None  # it stands in line
@@ -109,7 +110,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
 
     second = bench.next()
     assert second is not None
-    assert second.is_render
+    assert second.row.kind.is_render
     assert second.host is other.host
 
 
@@ -126,7 +127,7 @@ def test_without_a_browser_pages_stay_for_a_later_start(bench: Bench, again: Cal
     later = again(bench.store, now=bench.now + 10)
     opened(later)
 
-    assert next_of(later).is_render
+    assert next_of(later).row.kind.is_render
 
 
 def test_budgets_and_history_survive_a_restart() -> None:

@@ -15,9 +15,10 @@ from crawlerproject.frontier.learned.revisit_queue import (
 )
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE
 from crawlerproject.rules.url.priority import REQUISITE_PLACES, priority
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
+from crawlerproject.stores.protocols import PageRecord
 from tests.frontier.conftest import Bench
 
 NOW = 1_800_000_000.0
@@ -155,7 +156,7 @@ def test_a_requisite_waits_as_what_it_was() -> None:
     record = page("sheet.css", 5)[1]._replace(history=history.pack())
     found, kept = again(DueRevisit(1.0, b"", record, history), NOW)
 
-    assert found.flags == FLAG_RECRAWL | FLAG_REQUISITE | FLAG_STRANGER
+    assert found.flags == FLAG_RECRAWL | FLAG_REQUISITE | FLAG_EXTERNAL
     assert (found.hops, found.note, found.depth, found.priority) == ("EE", "b.example", 0, REQUISITE_PLACES[1])
     assert History.unpack(kept.history).queued_at == NOW
     assert Bench(MemoryStore()).frontier.again([(found, kept)], NOW) == 0

@@ -16,10 +16,11 @@ from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.row_kinds import FLAG_RECRAWL, FLAG_REQUISITE
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, Changes, QueuedPage
+from crawlerproject.stores.protocols import Changes, QueuedPage
 from tests.frontier.conftest import Bench, drain
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "recrawl.md"

@@ -12,21 +12,19 @@ from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, SITEMAP, History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import (
+from crawlerproject.rules.row_kinds import (
+    FLAG_EXTERNAL,
     FLAG_FRAME,
     FLAG_HUB,
     FLAG_RECRAWL,
     FLAG_REQUISITE,
     FLAG_ROBOTS,
     FLAG_SITEMAP,
-    FLAG_STRANGER,
-    Changes,
-    PageRecord,
-    QueuedPage,
 )
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 URL = "http://a.example/page"
 OLD = PageRecord(URL, "fetched", 200, 100.0, b"d" * 20, '"v1"', "", History(visits=1, seen_at=100.0).pack())
@@ -178,7 +176,7 @@ def test_a_requisite_is_known_by_its_embeddings_and_by_the_stranger_who_named_it
     """Of the page's own domain nobody is named."""
     learning = revisits(record=None)
     own = row(FLAG_REQUISITE, "LLEE")._replace(via="http://a.example/")
-    other = row(FLAG_REQUISITE | FLAG_STRANGER, "LE")._replace(via="http://b.example/", note="")
+    other = row(FLAG_REQUISITE | FLAG_EXTERNAL, "LE")._replace(via="http://b.example/", note="")
     first = [History.unpack(learning.learn(Visit(each, Reason.FETCHED, 200), 200.0).history) for each in (own, other)]
 
     assert [(found.kind, found.depth, found.origin) for found in first] == [

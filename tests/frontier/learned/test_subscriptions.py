@@ -11,9 +11,10 @@ from crawlerproject.frontier.messages import HubMessage, HubMoved, HubNamed, Hub
 from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
+from crawlerproject.rules.row_kinds import FLAG_HUB
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_HUB, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench
 
 DAY = 86_400.0

@@ -15,6 +15,7 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, SIMILAR_COSTS_PAGES
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
@@ -22,7 +23,7 @@ from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, Changes, QueuedPage
+from crawlerproject.stores.protocols import Changes, QueuedPage
 
 HOST = "a.example"
 URL = "http://a.example/c/7"

@@ -92,7 +92,7 @@ def test_rules_are_consulted_before_queueing_and_again_before_fetching(bench: Be
     bench.now += DAY
     again = bench.next()
     assert again is not None
-    assert again.is_robots
+    assert again.row.kind.is_robots
     bench.answer(again, body=b"User-agent: *\nDisallow: /\n")
     bench.commit()
     bench.now = again.host.next_free
@@ -109,7 +109,7 @@ def test_five_redirects_are_followed(bench: Bench, redirects: int, obeyed: bool)
     lease = bench.next()
     for number in range(redirects):
         assert lease is not None
-        assert lease.is_robots
+        assert lease.row.kind.is_robots
         asked.append(lease.row.url)
         bench.answer(lease, 301, location=f"http://hop{number}.example/robots.txt")
         bench.commit()

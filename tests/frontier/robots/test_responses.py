@@ -112,7 +112,7 @@ def test_unreachable_robots_means_no_page(bench: Bench, status: int | None) -> N
     again = bench.next()
 
     assert again is not None
-    assert again.is_robots
+    assert again.row.kind.is_robots
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
@@ -142,7 +142,7 @@ def test_a_redirected_robots_is_followed_at_the_other_host(bench: Bench) -> None
     target = bench.next()
 
     assert target is not None
-    assert (target.row.url, target.is_robots) == (B + "robots-of-a", True)
+    assert (target.row.url, target.row.kind.is_robots) == (B + "robots-of-a", True)
     bench.answer(target, body=b"User-agent: *\nDisallow: /no")
     bench.now += 30
     assert bench.next() is None
@@ -193,7 +193,7 @@ def test_left_alone_by_one_scheme_is_left_alone_by_both(bench: Bench) -> None:
     bench.add(A, "https://a.example/")
     bench.through_robots(b"User-agent: *\nCrawl-delay: inf")
     while (lease := bench.next()) is not None:
-        assert lease.is_robots
+        assert lease.row.kind.is_robots
         bench.answer(lease, 404)
         bench.commit()
         bench.now = lease.host.next_free
@@ -204,7 +204,7 @@ def redirect(bench: Bench, location: str) -> None:
     """Answer the robots.txt that is due with a redirect."""
     lease = bench.next()
     assert lease is not None
-    assert lease.is_robots
+    assert lease.row.kind.is_robots
     bench.answer(lease, 302, location=location)
     bench.commit()
 

@@ -26,7 +26,7 @@ def test_the_last_good_copy_serves_for_thirty_days_and_then_nothing_is_asked() -
             number += 1
         bench.frontier.probe_again(bench.now)
         while (lease := bench.next()) is not None:
-            if not lease.is_robots:
+            if not lease.row.kind.is_robots:
                 pages.append((bench.now - began, lease.row.url))
                 bench.answer(lease)
             else:

@@ -8,10 +8,11 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.lost_captures import Discovery, LostCapture, LostPages, places_of
-from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 
 DIGEST, OTHER = b"d" * 20, b"o" * 20

@@ -1,0 +1,169 @@
+"""Decides by its flags how each kind of row is treated, be it a page, a robots.txt, a requisite or a render.
+
+A row's flags are bits, stored as they are. ``ROW_KINDS[flags]`` (of a row: ``row.kind``) is everything that the crawl
+decides by them, worked out once for each combination: where a new kind differs from a page, it differs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.traps.strangers import stranger_key
+
+FLAG_SEED = 1
+FLAG_RENDER = 2  # fetched before; the browser has it next
+FLAG_ROBOTS = 4
+FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
+FLAG_SITEMAP = 16
+FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in ``note``
+FLAG_EXTERNAL = 64  # only other registered domains name it: charged to them (rules/traps/strangers.py)
+FLAG_LISTED = 128  # a page that a sitemap or feed of its own host names
+FLAG_REQUISITE = 256  # what a page needs to be seen: a style sheet, an image; no page of the crawl
+FLAG_FRAME = 512  # a requisite that is a document: what it needs itself is fetched, its links are not followed
+FLAG_SUBREQUEST = 1024  # what a page in the browser loads. No store sees it: no queue holds such a row
+
+OUTSIDE_BUDGET = FLAG_EXTERNAL | FLAG_REQUISITE
+"""Waits under a key of its own and outside its host's budget of pages: the page itself may still be named."""
+KEPT_BY_REDIRECT = FLAG_SEED | FLAG_SITEMAP | FLAG_REQUISITE | FLAG_FRAME
+"""What the target of a redirect is if the redirected row was that."""
+KEPT_WITHIN_DOMAIN = FLAG_EXTERNAL | FLAG_LISTED
+"""The same where the target is on the row's own registered domain."""
+
+
+class Budget(Enum):
+    """Whose budget a new row needs room in. That of the host's pages is asked apart (``RowKind.counts_for_host``)."""
+
+    NONE = 0
+    EXTERNAL = 1  # what other domains may name of the host
+    LISTS = 2  # sitemaps and feeds of the host
+    REQUISITES = 3
+
+
+class Content(Enum):
+    """What a body of status 200 is read as."""
+
+    NOTHING = 0  # another part of the crawl takes it
+    PAGE = 1  # HTML, a feed or a document
+    RENDERED = 2  # HTML alone
+    LIST = 3
+    REQUISITE = 4  # a style sheet, else nothing
+    FRAME = 5  # a style sheet or HTML
+
+
+@dataclass(frozen=True, slots=True)
+class RowKind:
+    """How rows with one combination of flags are treated."""
+
+    is_seed: bool
+    is_render: bool
+    is_robots: bool
+    is_recrawl: bool
+    is_list: bool
+    is_hub: bool
+    is_external: bool
+    is_listed: bool
+    is_requisite: bool
+    is_frame: bool
+    is_subrequest: bool
+    # Whether it is admitted
+    requested: bool  # by the operator or by a protocol: no scope and no file type refuses it
+    counts_for_host: bool  # against the number of pages of its host, and of hosts of its domain
+    in_page_budget: bool  # counted there, and waiting under the page's own key
+    budget: Budget
+    swapped: Callable[[bytes], bytes]  # the key in its queue from the page's own, and the other way round
+    template_traps: bool  # its URL's template may be a trap
+    # Who named it
+    charges_front: bool  # external, but a host's front page is its own, whoever names it
+    maybe_external: bool  # another domain may have led to it
+    note_names_domain: bool  # its note says which domain, if any
+    # Its turn
+    may_be_known: bool  # under the page's own key, by the time its turn comes
+    ends_news: bool  # once it is on its way, a link to the page is no news any more
+    sent_once: bool  # a POST, which may have done its work: never repeated
+    is_plain_get: bool
+    # Its answer
+    content: Content
+    is_extracted: bool  # a project's spider may extract items from it
+    is_archived: bool
+    stat: str  # counted under this name, by reason
+    is_page: bool  # counted among the pages of its host and of the crawl
+    waits_unseen: bool  # without an answer that shows it, a recrawl asks for it again
+    teaches_templates: bool
+    waits_known: bool  # waits on though its page has been fetched
+
+
+def _same(key: bytes) -> bytes:
+    return key
+
+
+def _kind(flags: int) -> RowKind:
+    def has(mask: int) -> bool:
+        return bool(flags & mask)
+
+    external, requisite, sitemap = has(FLAG_EXTERNAL), has(FLAG_REQUISITE), has(FLAG_SITEMAP)
+    render, subrequest = has(FLAG_RENDER), has(FLAG_SUBREQUEST)
+    if has(FLAG_SEED | FLAG_RECRAWL):
+        budget = Budget.NONE
+    elif requisite:
+        budget = Budget.REQUISITES
+    else:
+        budget = Budget.EXTERNAL if external else Budget.LISTS if sitemap else Budget.NONE
+    if has(FLAG_ROBOTS | FLAG_HUB | FLAG_SUBREQUEST):
+        content = Content.NOTHING
+    elif render:
+        content = Content.RENDERED
+    elif sitemap:
+        content = Content.LIST
+    elif requisite:
+        content = Content.FRAME if has(FLAG_FRAME) else Content.REQUISITE
+    else:
+        content = Content.PAGE
+    return RowKind(
+        is_seed=has(FLAG_SEED),
+        is_render=render,
+        is_robots=has(FLAG_ROBOTS),
+        is_recrawl=has(FLAG_RECRAWL),
+        is_list=sitemap,
+        is_hub=has(FLAG_HUB),
+        is_external=external,
+        is_listed=has(FLAG_LISTED),
+        is_requisite=requisite,
+        is_frame=has(FLAG_FRAME),
+        is_subrequest=subrequest,
+        requested=has(FLAG_SEED | FLAG_ROBOTS | FLAG_HUB),
+        counts_for_host=not has(FLAG_SEED | FLAG_RECRAWL | FLAG_HUB),
+        in_page_budget=not has(OUTSIDE_BUDGET),
+        budget=budget,
+        swapped=requisite_key if requisite else stranger_key if external else _same,
+        template_traps=not has(FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB),
+        charges_front=external and not has(FLAG_REQUISITE | FLAG_SITEMAP),
+        maybe_external=has(FLAG_EXTERNAL | FLAG_ROBOTS | FLAG_HUB),
+        note_names_domain=external and not has(FLAG_RENDER | FLAG_SITEMAP),
+        may_be_known=has(OUTSIDE_BUDGET) and not has(FLAG_RECRAWL),
+        ends_news=external and not requisite,
+        sent_once=has(FLAG_HUB),
+        is_plain_get=not has(FLAG_RENDER | FLAG_HUB | FLAG_SUBREQUEST),
+        content=content,
+        is_extracted=not has(FLAG_ROBOTS | FLAG_HUB | FLAG_REQUISITE | FLAG_SUBREQUEST),
+        is_archived=not has(FLAG_HUB),
+        stat="embeds" if subrequest else "requisites" if requisite else "pages",
+        is_page=not has(FLAG_ROBOTS | FLAG_REQUISITE | FLAG_SUBREQUEST),
+        waits_unseen=not has(FLAG_HUB | FLAG_ROBOTS | FLAG_FRAME),
+        teaches_templates=not has(FLAG_ROBOTS | FLAG_HUB),
+        waits_known=has(FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB),
+    )
+
+
+class _RowKinds(dict[int, RowKind]):
+    """Filled as combinations are met: few of the 2,048 ever are."""
+
+    def __missing__(self, flags: int) -> RowKind:
+        kind = self[flags] = _kind(flags)
+        return kind
+
+
+ROW_KINDS = _RowKinds()
+"""By flags."""
