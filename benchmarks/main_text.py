@@ -18,8 +18,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean, median
 
-from crawlerproject.rules.page.extract import read_page
-from crawlerproject.rules.page.main_text import main_text
+from crawlerproject.rules.page.extract import main_text, read_page
 
 PEERS = Path(".venv-bench/bin/python")
 KIND = "text/html"

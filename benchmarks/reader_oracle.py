@@ -20,9 +20,8 @@ from pathlib import Path
 
 from crawlerproject import native
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.page import MAX_HTML_BYTES
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, read_document
 from crawlerproject.rules.page.parser_bombs import is_bomb
-from crawlerproject.rules.page.reader import read_document
 from crawlerproject.rules.page.tree import read_tree
 from tests.native.pages import differences, generated, mutated
 

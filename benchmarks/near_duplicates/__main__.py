@@ -23,8 +23,7 @@ import numpy as np
 from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
-from crawlerproject.rules.duplicates.simhash import MAX_WORDS, fingerprint, shingles, text_fingerprint
-from crawlerproject.rules.page.words import word_hashes
+from crawlerproject.rules.page.text_fingerprint import MAX_WORDS, fingerprint, shingles, text_fingerprint, word_hashes
 from crawlerproject.settings import OURS
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)

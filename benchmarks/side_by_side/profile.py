@@ -9,8 +9,7 @@ from pathlib import Path
 _SHOWN = 32  # functions
 # The first that a file's path holds says whose part it is. What a function calls in C is its own.
 _PARTS = {
-    "rules/page/words.py": "words, near duplicates",
-    "rules/duplicates/simhash.py": "words, near duplicates",
+    "rules/page/text_fingerprint.py": "words, near duplicates",
     "simhash/": "words, near duplicates",
     "fingerprints": "words, near duplicates",
     "frontier/learned/duplicates.py": "words, near duplicates",

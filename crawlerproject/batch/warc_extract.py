@@ -19,9 +19,8 @@ from crawlerproject.rules.archive.cdxj import digest_of
 from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
-from crawlerproject.rules.page.extract import PageText
-from crawlerproject.rules.page.main_text import main_text
-from crawlerproject.rules.page.words import count_words
+from crawlerproject.rules.page.extract import PageText, main_text
+from crawlerproject.rules.page.text_fingerprint import count_words
 
 _ROWS = 2000  # rows of one row group: some 20 MB of text
 _IN_WAT = frozenset({"warcinfo", "request", "response", "revisit", "metadata"})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.commands.base import LOCAL, SPARK, Bytes, add_engine, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.rules.page.main_text import can_find_main_text
+from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ class ArchivedPage:
             return False
         if facts.nofollow:
             return True
-        return key not in {link.address.key for link in facts.links} and key in set(self._nofollow_keys())
+        return key not in {link.key for link in facts.links} and key in set(self._nofollow_keys())
 
     def _nofollow_keys(self) -> Iterator[bytes]:
         text, encoding = decode_text(self.body[:MAX_HTML_BYTES], self._kind)

@@ -15,8 +15,7 @@ from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
-from crawlerproject.rules.page.document import looks_whole
-from crawlerproject.rules.page.page import is_html
+from crawlerproject.rules.page.page import is_html, looks_whole
 from crawlerproject.rules.rendering.triage import RenderNeed, judge
 from crawlerproject.runtime.services import services_of
 

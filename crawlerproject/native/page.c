@@ -119,7 +119,7 @@ static const struct {
     {SPAN("alternate"), REL_ALTERNATE},   {SPAN("stylesheet"), REL_STYLESHEET}, {SPAN("nofollow"), REL_NOFOLLOW},
 };
 
-/* rules/page/links.py: _NOT_LINKS, _ALTERNATE_TYPES. */
+/* rules/page/page.py: _NOT_LINKS, _ALTERNATE_TYPES. */
 static const struct page_span NOT_LINKS[] = {SPAN("#"), SPAN("javascript:"), SPAN("mailto:"), SPAN("tel:"),
                                              SPAN("data:")};
 static const struct page_span ALTERNATE_TYPES[] = {

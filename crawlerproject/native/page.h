@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As in rules/page/document.py and rules/duplicates/simhash.py; a test compares them. */
+/* As in rules/page/page.py and rules/page/text_fingerprint.py; a test compares them. */
 #define PAGE_MIN_WORDS 50        /* shorter texts have no fingerprint */
 #define PAGE_MAX_WORDS 10000     /* the first so many words make the fingerprint */
 #define PAGE_ENOUGH_WORDS 200    /* a page with so many words */

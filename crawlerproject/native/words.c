@@ -1,5 +1,5 @@
 /*
- * Words of a text in UTF-8, and the SimHash of its beginning: rules/page/words.py and rules/duplicates/simhash.py say
+ * Words of a text in UTF-8, and the SimHash of its beginning: rules/page/text_fingerprint.py and rules/page/text_fingerprint.py say
  * why they are made as they are; here they are made the same in one pass without an object.
  */
 #include "page.h"

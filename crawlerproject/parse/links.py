@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
-from crawlerproject.rules.page.links import HOP_EMBED, MAX_EMBED_HOPS, Requisite
 from crawlerproject.rules.page.page import PageFacts
+from crawlerproject.rules.page.requisites import Requisite
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,
     FLAG_FRAME,
@@ -15,7 +15,7 @@ from crawlerproject.rules.row_kinds import (
     KEPT_BY_REDIRECT,
     KEPT_WITHIN_DOMAIN,
 )
-from crawlerproject.rules.url.priority import of_redirect, of_requisite, priority
+from crawlerproject.rules.url.priority import HOP_EMBED, HOP_LINK, MAX_EMBED_HOPS, of_redirect, of_requisite, priority
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.stores.protocols import QueuedPage
 
@@ -60,17 +60,14 @@ def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
     return [] if facts.nofollow else followed(row, facts.links)
 
 
-def followed(row: QueuedPage, links: Iterable[tuple[Address, str]]) -> list[DiscoveredUrl]:
-    """Links of a page, each with the last letter of its discovery path."""
-    found: list[DiscoveredUrl] = []
+def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:
+    """Links of a page."""
     depth, host, url = row.depth + 1, row.host, row.url
-    ways: dict[str, tuple[str, int]] = {}  # computed once for hundreds of links
-    for address, kind in links:
-        way = ways.get(kind)
-        if way is None:
-            way = ways[kind] = hops_to(row, kind), priority(depth, kind)
+    hops, place = hops_to(row, HOP_LINK), priority(depth, HOP_LINK)
+    found: list[DiscoveredUrl] = []
+    for address in links:
         flags = FLAG_EXTERNAL if address.host != host and strangers(address.host, host) else 0
-        found.append(DiscoveredUrl(address, depth, way[0], url, way[1], flags))
+        found.append(DiscoveredUrl(address, depth, hops, url, place, flags))
     return found
 
 

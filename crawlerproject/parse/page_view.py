@@ -16,6 +16,7 @@ from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.rendering.triage import Triage, judge
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
+from crawlerproject.rules.url.priority import HOP_LINK
 from crawlerproject.rules.url.urls import UrlRefused, host_key, origin, parse
 
 if TYPE_CHECKING:
@@ -92,9 +93,7 @@ class PageView:
         """The links that a crawl would find here, each with the gate that would refuse it as a link of a seed."""
         settings = self._crawler.settings
         gates = gates_of(settings, scope_of(settings, "any", []), self._guard.never_crawl)
-        return SeenLinks(
-            SeenLink(link.address.url, link.kind, self._refusal(gates, link.address.url)) for link in self.facts.links
-        )
+        return SeenLinks(SeenLink(link.url, HOP_LINK, self._refusal(gates, link.url)) for link in self.facts.links)
 
     @property
     def triage(self) -> Triage | None:

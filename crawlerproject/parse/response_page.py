@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.items import AnswerHeaders, FetchedPage
 from crawlerproject.parse.links import MAX_REDIRECTS, redirected, redirected_enough
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.page.ai_use import HEADERS, stated_by_site
+from crawlerproject.rules.page.meta_robots import HEADERS, stated_by_site
 from crawlerproject.rules.page.page import PageFacts, read_html
 from crawlerproject.rules.robots.policy import usable_body
 from crawlerproject.rules.url.urls import Base

@@ -13,14 +13,13 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted, followed, hops_to, linked, required
 from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
-from crawlerproject.rules.page.document import looks_whole
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.links import HOP_LINK
 from crawlerproject.rules.page.meta_robots import page_robots
-from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
-from crawlerproject.rules.page.style_sheets import sheet_text
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, looks_whole, read_html
+from crawlerproject.rules.page.requisites import sheet_text
 from crawlerproject.rules.rendering.triage import PLAIN, Triage, judge
 from crawlerproject.rules.traps.text_marks import text_marks
+from crawlerproject.rules.url.priority import HOP_LINK
 from crawlerproject.rules.url.urls import Address, Base, parse
 from crawlerproject.stores.protocols import QueuedPage
 
@@ -150,7 +149,7 @@ def _document(job: Job, body: bytes) -> ReadPage:
         (why,) = documents.failed or ("no document",)
         documents.failed.clear()
         return ReadPage(unread=f"its links could not be read: {why}")
-    links = [(parse(link.target), HOP_LINK) for link in found.links]
+    links = [parse(link.target) for link in found.links]
     return ReadPage(found=followed(job.row, links), links=len(links))
 
 

@@ -14,7 +14,7 @@ from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, re
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
-from crawlerproject.rules.page.style_sheets import LIGHT_CSS_CHARACTERS, asks
+from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
 from crawlerproject.rules.rendering.challenge import HEADERS, MORE_HEADERS, looks_short, wall
 from crawlerproject.rules.row_kinds import Content
 

@@ -23,7 +23,7 @@ from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import FetchedPage, LeaseResult, PageText
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.fleet.local_fleets import one_of_each
 from tests.crawls.operator.spoken_to import asked, crawling, log_of

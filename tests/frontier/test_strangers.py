@@ -20,7 +20,6 @@ from crawlerproject.frontier.messages import Links, pack, unpack
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.page.links import Link
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
@@ -373,9 +372,9 @@ def named_by(found: DiscoveredUrl) -> str:
 def test_links_to_other_domains_are_strangers() -> None:
     """Other hosts of the same domain are not; people under one provider are (private suffixes)."""
     urls = ["http://a.org/x", "http://www.a.org/x", "http://b.org/x"]
-    facts = PageFacts(links=[Link(parse(url), "L") for url in urls])
+    facts = PageFacts(links=[parse(url) for url in urls])
     assert [named_by(found) for found in linked(row("http://m.a.org/"), facts)] == ["", "", "a.org"]
-    people = PageFacts(links=[Link(parse(f"http://{name}.github.io/"), "L") for name in ("one", "two")])
+    people = PageFacts(links=[parse(f"http://{name}.github.io/") for name in ("one", "two")])
     assert [named_by(found) for found in linked(row("http://one.github.io/"), people)] == ["", "one.github.io"]
 
 

@@ -6,9 +6,8 @@ import random
 from pathlib import Path
 
 from crawlerproject import native
-from crawlerproject.rules.page.document import Document
+from crawlerproject.rules.page.page import Document, read_document
 from crawlerproject.rules.page.parser_bombs import weight, weight_in_python
-from crawlerproject.rules.page.reader import read_document
 from crawlerproject.rules.page.tree import read_tree
 
 HANDBOOK = Path("/usr/share/doc/debian-handbook/html/en-US")

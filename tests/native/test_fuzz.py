@@ -8,8 +8,7 @@ import pytest
 
 from crawlerproject import native
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.parser_bombs import is_bomb
-from crawlerproject.rules.page.parser_faults import has_foreign_option
+from crawlerproject.rules.page.parser_bombs import has_foreign_option, is_bomb
 from tests.native.pages import differences
 from tests.web.running import PROJECT
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject import native
-from crawlerproject.rules.duplicates import simhash
-from crawlerproject.rules.page import document
+from crawlerproject.rules.page import page as reader
+from crawlerproject.rules.page import text_fingerprint
 from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.page import read_document
 from crawlerproject.rules.page.parser_bombs import Weight, weight, weight_in_python
-from crawlerproject.rules.page.reader import read_document
 from crawlerproject.rules.page.tree import read_tree
 from tests.hostile.test_big_pages import SHAPES
 from tests.native.pages import HANDBOOK, differences, generated, mutated
@@ -201,9 +201,9 @@ def test_both_readers_share_their_numbers() -> None:
     assert page is not None
     limits = dict(page.LIMITS)
 
-    assert limits.pop("MIN_WORDS") == simhash.MIN_WORDS
-    assert limits.pop("MAX_WORDS") == simhash.MAX_WORDS
-    assert limits == {name: getattr(document, name) for name in limits}
+    assert limits.pop("MIN_WORDS") == text_fingerprint.MIN_WORDS
+    assert limits.pop("MAX_WORDS") == text_fingerprint.MAX_WORDS
+    assert limits == {name: getattr(reader, name) for name in limits}
     assert len(limits) == 5
 
 

@@ -20,8 +20,8 @@ from crawlerproject.parse.links import linked
 from crawlerproject.parse.lists import entries_of_sitemap
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.reader import NotRead, Reader
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.page.page import read_html
+from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.rendering.triage import triage
 from crawlerproject.rules.row_kinds import FLAG_SITEMAP
 from crawlerproject.rules.traps.text_marks import text_marks

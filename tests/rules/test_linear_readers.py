@@ -14,11 +14,9 @@ from crawlerproject.rules.archive.payload_type import payload_type
 from crawlerproject.rules.feeds.feeds import is_feed, link_header, read_feed
 from crawlerproject.rules.feeds.sitemaps import read_sitemap
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.extract import read_page
-from crawlerproject.rules.page.links import refresh_target
-from crawlerproject.rules.page.main_text import main_text
+from crawlerproject.rules.page.extract import main_text, read_page
 from crawlerproject.rules.page.meta_robots import page_robots
-from crawlerproject.rules.page.page import read_html
+from crawlerproject.rules.page.page import read_html, refresh_target
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.rendering.challenge import wall
 from crawlerproject.rules.rendering.triage import triage

@@ -10,7 +10,6 @@ import random
 from crawlerproject.frontier.discovered import inventor
 from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.rules.page.links import HOP_EMBED
 from crawlerproject.rules.revisits.history import (
     FEED,
     PAGE,
@@ -23,6 +22,7 @@ from crawlerproject.rules.revisits.history import (
 )
 from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fit, fresh_until, learned, validators
 from crawlerproject.rules.revisits.unseen import wait_seconds
+from crawlerproject.rules.url.priority import HOP_EMBED
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
 

@@ -1,17 +1,24 @@
-"""Decides what of a page is its text, its title and its links with their words: what a search index wants."""
+"""Decides what a search index gets of a page: title, text, links with their words, the article, structured data.
+
+The article is what Resiliparse finds (Apache-2.0, the quickest of those compared in docs/batch.md; optional).
+Structured data is JSON-LD 1.1 (section 7), OpenGraph (https://ogp.me/) and its likes, and microdata (HTML, 5.2, without
+``itemref``), as one JSON text without the kinds that a page does not have:
+``{"json-ld": […], "opengraph": {"og:title": […]}, "microdata": [{"type": …, "properties": {…}}]}``.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any, NamedTuple
 
-from selectolax.lexbor import LexborHTMLParser
+import orjson
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawlerproject.rules.page.encoding import decode
-from crawlerproject.rules.page.links import link_target
-from crawlerproject.rules.page.page import MAX_HTML_BYTES
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, link_target
 from crawlerproject.rules.page.parser_bombs import is_bomb
-from crawlerproject.rules.page.structured import structured_data
-from crawlerproject.rules.page.visible_text import UNSEEN_TAGS
+from crawlerproject.rules.page.tree import UNSEEN_TAGS
 from crawlerproject.rules.url.urls import Base
 
 # The frame around the content. Links stay: their words belong to the sentences that they stand in.
@@ -31,6 +38,21 @@ MAX_ANCHOR = 200
 # words. Twice the most that is read of a page.
 _MOST_READ_CHARACTERS = 2 * MAX_HTML_BYTES
 
+MAX_STRUCTURED_BYTES = 256 * 1024
+"""Of structured data; a page with more has its first kinds only. Of 737 real pages the largest has 37 KB (measured)."""
+# Ours, each far above what real pages have: scripts, properties of the head and of items, letters of one value.
+_MAX_SCRIPTS, _MAX_PROPERTIES, _MAX_LETTERS = 64, 2_000, 2_000
+# Elements above a property that are looked at for its item.
+_MAX_ABOVE = 64
+_JSON_LD = 'script[type="application/ld+json" i]'
+# Of OpenGraph and those built like it.
+_PREFIXES = ("og:", "article:", "book:", "profile:", "music:", "video:", "product:", "twitter:", "fb:")
+# Where a property's value is an address, by element (HTML 5.2.4).
+_ADDRESSES = {
+    "a": "href", "area": "href", "link": "href", "audio": "src", "embed": "src", "iframe": "src", "img": "src",
+    "source": "src", "track": "src", "video": "src", "object": "data",
+}  # fmt: skip
+
 
 class LinkText(NamedTuple):
     """One link of a page, in the page's order."""
@@ -48,7 +70,7 @@ class PageText(NamedTuple):
     text: str  # a line a block
     links: list[LinkText]
     canonical: str
-    structured: str = ""  # JSON, as rules/page/structured.py has it; "" where it was not asked for, or there is none
+    structured: str = ""  # JSON, as rules/page/extract.py has it; "" where it was not asked for, or there is none
     language: str = ""  # of a document: as it names it itself
 
 
@@ -109,3 +131,129 @@ def _text(tree: LexborHTMLParser) -> str:
         return ""
     lines = tree.body.text(separator="\n", skip_empty=True).split("\n")
     return "\n".join([line for raw in lines if (line := " ".join(raw.split()))])
+
+
+class MainText(NamedTuple):
+    """The article, and the share of the page's visible letters that it leaves out: 0 to 1."""
+
+    text: str
+    boilerplate: float
+
+
+def can_find_main_text() -> bool:
+    """Whether Resiliparse is installed."""
+    return find_spec("resiliparse") is not None
+
+
+def main_text(body: bytes, content_type: str | None) -> MainText | None:
+    """Of an HTML page (content coding undone); None when it is not parsed, or says nothing."""
+    from resiliparse.extract.html2text import extract_plain_text
+    from resiliparse.parse.html import HTMLTree
+
+    source = decode(body[:MAX_HTML_BYTES], content_type)[0]
+    if is_bomb(source.encode()):
+        return None
+    tree = HTMLTree.parse(source)
+    whole = _lines(extract_plain_text(tree, alt_texts=False))
+    if not whole:
+        return None
+    found = _lines(extract_plain_text(tree, main_content=True, alt_texts=False))
+    return MainText(found, max(0.0, 1.0 - _letters(found) / _letters(whole)))
+
+
+def _lines(text: str) -> str:
+    return "\n".join([line for raw in text.split("\n") if (line := " ".join(raw.split()))])
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, text.split()))
+
+
+def structured_data(tree: LexborHTMLParser) -> str:
+    """The JSON text of a page that is parsed whole; "" where it has none."""
+    readers = {"json-ld": _json_ld, "opengraph": _opengraph, "microdata": _microdata}
+    found: dict[str, Any] = {}
+    text = b""
+    for kind, read in readers.items():
+        if value := read(tree):
+            try:
+                packed = orjson.dumps({**found, kind: value})
+            except orjson.JSONEncodeError:  # deeper than 254, or letters that no text has
+                continue
+            if len(packed) <= MAX_STRUCTURED_BYTES:
+                found[kind] = value
+                text = packed
+    return text.decode()
+
+
+def _json_ld(tree: LexborHTMLParser) -> list[Any]:
+    values: list[Any] = []
+    left = MAX_STRUCTURED_BYTES
+    for node in tree.css(_JSON_LD)[:_MAX_SCRIPTS]:
+        source = node.text()
+        left -= len(source)
+        if left < 0:
+            break
+        try:
+            value = orjson.loads(source)
+        except orjson.JSONDecodeError:  # one that is wrong costs itself
+            continue
+        values += value if isinstance(value, list) else [value]
+    return values
+
+
+def _opengraph(tree: LexborHTMLParser) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for node in tree.css("meta[content]")[:_MAX_PROPERTIES]:
+        attributes = node.attributes
+        name = (attributes.get("property") or attributes.get("name") or "").strip().lower()[:_MAX_LETTERS]
+        if name.startswith(_PREFIXES):
+            values.setdefault(name, []).append((attributes.get("content") or "")[:_MAX_LETTERS])
+    return values
+
+
+def _microdata(tree: LexborHTMLParser) -> list[dict[str, Any]]:
+    """The items that are no property of another; each property belongs to the item around it."""
+    items: dict[int, dict[str, Any]] = {}
+    top: list[dict[str, Any]] = []
+    left = MAX_STRUCTURED_BYTES
+    nodes = {node.mem_id: node for node in tree.css("[itemscope],[itemprop]")}  # one that is both is found twice
+    for node in islice(nodes.values(), _MAX_PROPERTIES):
+        attributes = node.attributes
+        names = (attributes.get("itemprop") or "").split()
+        around = items.get(_item_above(node)) if names or "itemscope" in attributes else None
+        if "itemscope" in attributes:
+            value: Any = {"type": (attributes.get("itemtype") or "")[:_MAX_LETTERS], "properties": {}}
+            items[node.mem_id] = value
+            if not names or around is None:
+                top.append(value)
+        elif left > 0:
+            value, read = _value(node)
+            left -= read
+        else:
+            break
+        if around is not None:
+            for name in names:
+                around["properties"].setdefault(name, []).append(value)
+    return top
+
+
+def _item_above(node: LexborNode) -> int:
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            break
+        if "itemscope" in above.attributes:
+            return int(above.mem_id)
+        above = above.parent
+    return 0
+
+
+def _value(node: LexborNode) -> tuple[str, int]:
+    """A property's value, and how many letters were read for it."""
+    attributes = node.attributes
+    for name in ("content", _ADDRESSES.get(node.tag or ""), "datetime", "value"):
+        if name and attributes.get(name) is not None:
+            return str(attributes[name])[:_MAX_LETTERS], 1
+    text = node.text()
+    return " ".join(text.split())[:_MAX_LETTERS], len(text) + 1

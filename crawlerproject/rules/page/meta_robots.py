@@ -1,23 +1,38 @@
-"""Decides what a page asks of robots about itself: meta robots and X-Robots-Tag, RFC 9309's companions."""
+"""Decides what a page forbids robots (meta robots, X-Robots-Tag), and what of an owner's word on AI is recorded.
+
+What owners say of use by artificial intelligence is not acted upon: the lines of robots.txt (Content-Signal,
+https://contentsignals.org; Content-Usage, draft-ietf-aipref-attach), the headers and meta elements of one page
+(Content-Usage; TDM-Reservation and TDM-Policy, W3C's TDMRep), and the words of its X-Robots-Tag and meta robots become
+lines of the capture's metadata record, so that those who use the archive can keep to them without asking the site.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-
-class PageRobots(NamedTuple):
-    """What a page forbids."""
-
-    nofollow: bool  # follow no link of this page
-    noindex: bool  # recorded, not acted upon: an archive is not a search index
-    ai: tuple[str, ...] = ()  # words on use by artificial intelligence, in order: recorded for users of the archive
-
 
 # Directives that take a value after a colon: without this list "max-snippet: 20" would read as an agent's name.
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 # Of no standard; noai and noimageai come from DeviantArt, noml from Mojeek.
 _AI_WORDS = frozenset({"noai", "noimageai", "noml"})
+HEADERS = ("Content-Usage", "Content-Signal", "TDM-Reservation", "TDM-Policy")
+_AI_METAS = frozenset({"tdm-reservation", "tdm-policy"})
+# Values are free text: as much as any honest one needs.
+_MOST_CHARACTERS = 500
+_MOST_LINES = 20
+
+Note = tuple[str, str]
+"""Name and value of a line of the metadata record."""
+
+
+class PageRobots(NamedTuple):
+    """What a page forbids, and what it states."""
+
+    nofollow: bool  # follow no link of this page
+    noindex: bool  # recorded, not acted upon: an archive is not a search index
+    ai_use: Sequence[Note] = ()  # what it states about use by artificial intelligence
+
+
 FREE = PageRobots(False, False)
 
 
@@ -29,15 +44,27 @@ def page_robots(metas: Iterable[tuple[str, str]], x_robots: Iterable[str], token
     """
     token = token.lower()
     words: set[str] = set()
+    stated: list[Note] = []
     for name, content in metas:
-        if name.strip().lower() in ("robots", token):
+        name = name.strip().lower()
+        if name == "robots" or name == token:
             words.update(_words(content))
+        elif name in _AI_METAS:
+            stated.append(("ai-use-page", f"{name}: {content}"))
     for value in x_robots:
         words.update(_header_words(value, token))
-    if not words:
+    if not words and not stated:
         return FREE
     none = "none" in words
-    return PageRobots(none or "nofollow" in words, none or "noindex" in words, tuple(sorted(words & _AI_WORDS)))
+    notes = [("ai-use-page", word) for word in sorted(words & _AI_WORDS)] + stated
+    return PageRobots(none or "nofollow" in words, none or "noindex" in words, _bounded(notes))
+
+
+def stated_by_site(signals: Iterable[str], headers: Iterable[Note]) -> list[Note]:
+    """What robots.txt states to us about use by artificial intelligence, and what this answer's headers do."""
+    notes = [("ai-use-robots-txt", signal) for signal in signals]
+    notes += [("ai-use-header", f"{name.lower()}: {value}") for name, value in headers]
+    return _bounded(notes)
 
 
 def _words(content: str) -> list[str]:
@@ -58,3 +85,7 @@ def _header_words(value: str, token: str) -> list[str]:
         if ours:
             words.extend(_words(part))
     return words
+
+
+def _bounded(notes: list[Note]) -> list[Note]:
+    return [(name, " ".join(value.split())[:_MOST_CHARACTERS]) for name, value in notes[:_MOST_LINES]]

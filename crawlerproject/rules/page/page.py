@@ -1,19 +1,17 @@
-"""Decides what a fetched page says and asks: the one entry, one parse a page."""
+"""Decides what a fetched HTML page says and requests: one entry, one parse a page, in C or in Python alike."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from crawlerproject.rules.page.ai_use import stated_by_page
-from crawlerproject.rules.page.document import Shell
+from crawlerproject import native
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.links import Link, gather
-from crawlerproject.rules.page.meta_robots import page_robots
+from crawlerproject.rules.page.meta_robots import Note, page_robots
 from crawlerproject.rules.page.parser_bombs import Weight, is_bomb, weight
-from crawlerproject.rules.page.parser_faults import may_break_the_parser
-from crawlerproject.rules.page.reader import read_document
-from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
+from crawlerproject.rules.url.urls import Address, Base
 
 # What is read of a page. Ordinary pages are far smaller (median of 1,213 real ones 105 KB); beyond this
 # one page would hold up all others for tens of milliseconds.
@@ -30,21 +28,76 @@ _HTML_STARTS = tuple(
 )
 _SNIFF_BYTES = 512  # leading blanks included; mimesniff reads up to 1,445
 
+# "Web Crawler" asks for a browser under 200 words or under 3 links; as an alternative that is 28 % of a manual's pages,
+# so it is the entrance to triage's score, not the verdict.
+ENOUGH_WORDS = 200
+ENOUGH_LINKS = 3
+EMPTY_ROOT_WORDS = 20  # "Loading …" and the like
+# Elements of a kind whose text is looked at: a page has one or two, and what lies within each other is read each time.
+MOST_ELEMENTS = 20
+# Characters in which a request to enable JavaScript is looked for: fewer than 200 words are all in them.
+MOST_NOTICE = 20_000
 
-@dataclass(frozen=True, slots=True)
+# Never an http(s) address: refused by a prefix instead of by the parser (6 % of the anchors of 737 real pages).
+_NOT_LINKS = ("#", "javascript:", "mailto:", "tel:", "data:")
+_LINK_RELS = frozenset({"canonical", "next", "prev", "alternate"})
+# Alternates that hold pages or lists of pages. oEmbed and API descriptions hold neither, and each page of a
+# common blog software names three of them.
+_ALTERNATE_TYPES = frozenset(
+    {"", "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml", "application/feed+json"}
+)
+# HTML 4.2.5.3, "shared declarative refresh steps". Possessive: each character is read once.
+# HTML's blanks are these five, no others of ASCII and none of Unicode's (Infra 4.6).
+_REFRESH = re.compile(
+    r"BLANK*+[0-9.]++(?:BLANK*+[;,]|BLANK)BLANK*+(?:urlBLANK*+=BLANK*+)?+(.*)".replace("BLANK", r"[\t\n\x0c\r ]"),
+    re.IGNORECASE | re.DOTALL,
+)
+
+Attributes = Mapping[str, str | None]
+
+
+class Shell(NamedTuple):
+    """What a page shows and asks for without its scripts: what ``rules/rendering/triage.py`` judges."""
+
+    source_bytes: int
+    words: int
+    links: int  # different ones, counted up to ENOUGH_LINKS
+    script_characters: int  # of scripts that are executed
+    shown_characters: int
+    shown: str  # the first MOST_NOTICE of these; empty with ENOUGH_WORDS words
+    notice: str  # of noscript elements, as many
+    empty_root: bool  # an element that an application fills is empty
+
+
+class Document(NamedTuple):
+    """One page as it is written: nothing is resolved yet."""
+
+    targets: list[str]  # what links ask to be followed, in order, without those of rel=nofollow
+    nofollow: int  # how many those are
+    metas: list[tuple[str, str]]  # name and content
+    base: str | None  # href of the first base element
+    canonical: str | None  # href of the first rel=canonical
+    title: str
+    words: int  # visible; a CJK character is one
+    text: bytes  # visible, without links and frame, in UTF-8
+    fingerprint: int | None  # SimHash of ``text``
+    shell: Shell | None  # of a page with scripts that are executed, and few words or few links
+
+
+@dataclass(slots=True)  # frozen, it would take three times as long to make: there is one a page
 class PageFacts:
     """What one page says."""
 
     encoding: str = ""  # the Encoding Standard's name, in small letters
     base: str = ""  # what links are resolved against
-    links: list[Link] = field(default_factory=list)  # to follow, each key once; empty when nofollow
+    links: list[Address] = field(default_factory=list)  # to follow, each key once; empty when nofollow
     canonical: Address | None = None  # the first rel=canonical
     nofollow: bool = False  # meta robots or X-Robots-Tag: follow no link of this page
     noindex: bool = False
     words: int = 0  # visible; a CJK character is one
     title: str = ""
     text: bytes = b""  # visible, without links and frame, in UTF-8: what SimHash compares
-    ai_use: list[tuple[str, str]] = field(default_factory=list)  # lines of the metadata record, rules/page/ai_use.py
+    ai_use: Sequence[Note] = ()  # lines of the metadata record
     nofollow_links: int = 0  # links left out for rel=nofollow, or all of them when the page says so
     unparsed: bool = False  # a parser bomb: nothing but the X-Robots-Tag was read
     fingerprint: int | None = None  # SimHash of ``text``
@@ -75,23 +128,23 @@ def read_html(body: bytes, *, url: str, content_type: str | None, x_robots: Sequ
 def read_light_html(
     body: bytes, *, url: str, content_type: str | None, x_robots: Sequence[str], token: str
 ) -> PageFacts | None:
-    """As ``read_html``, for where other work waits; None when the page may take over 0.1 s, or end the process."""
+    """``read_html`` where other work waits; None when the page may take over 0.1 s, or end the process."""
     if len(body) > LIGHT_BYTES:
         return None
     source, encoding = in_utf8(body, content_type)
-    if weight(source) is not Weight.LIGHT or may_break_the_parser(source):
-        return None
-    return _read(source, encoding, url, x_robots, token)
+    return _read(source, encoding, url, x_robots, token) if weight(source) is Weight.LIGHT else None
 
 
 def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token: str) -> PageFacts:
     found = read_document(source)
     robots = page_robots(found.metas, x_robots, token)
-    base = _base(found.base, url, encoding)
+    base = document = Base(url, encoding)
+    if found.base is not None and (address := document.join(found.base)) is not None:
+        base = Base(address.url, encoding)
     if robots.nofollow:
-        links, nofollow_links = list[Link](), len(found.targets) + found.nofollow
+        links, nofollow_links = list[Address](), len(found.targets) + found.nofollow
     else:
-        links, nofollow_links = gather(base, found.targets, _own_key(url)), found.nofollow
+        links, nofollow_links = gather(base, found.targets, document.own_key()), found.nofollow
     return PageFacts(
         encoding=encoding,
         base=base.url,
@@ -102,21 +155,87 @@ def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token
         words=found.words,
         title=found.title,
         text=found.text,
-        ai_use=stated_by_page(found.metas, robots.ai),
+        ai_use=robots.ai_use,
         nofollow_links=nofollow_links,
         fingerprint=found.fingerprint,
         shell=found.shell,
     )
 
 
-def _base(href: str | None, url: str, encoding: str) -> Base:
-    document = Base(url, encoding)
-    address = document.join(href) if href is not None else None
-    return document if address is None else Base(address.url, encoding)
+def gather(base: Base, targets: list[str], own_key: bytes) -> list[Address]:
+    """Resolve addresses as written, in order of the page: each page once, by key; the page itself is left out."""
+    addresses: dict[bytes, Address] = {}
+    join = base.join
+    for target in targets:
+        address = join(target)
+        if address is not None:
+            addresses.setdefault(address.key, address)
+    addresses.pop(own_key, None)
+    return list(addresses.values())
 
 
-def _own_key(url: str) -> bytes:
-    try:
-        return parse(url).key
-    except UrlRefused:
-        return b""
+def looks_whole(words: int, links: int) -> bool:
+    """Whether a page has enough of both: then nothing else is looked at."""
+    return words >= ENOUGH_WORDS and links >= ENOUGH_LINKS
+
+
+def read_document(source: bytes) -> Document:
+    """Read a page in UTF-8, natively where that is built. It may not be a parser bomb (``parser_bombs.weight``)."""
+    page = native.reader()
+    read = page.read(source) if page is not None else None
+    if read is None:  # no native reader, or bytes that are not UTF-8
+        from crawlerproject.rules.page.tree import read_tree  # not before it is needed: it loads numpy
+
+        return read_tree(source)
+    targets, nofollow, refreshes, metas, base, canonical, title, words, text, fingerprint, shell = read
+    for place, content in reversed(refreshes):
+        target = refresh_target(content)
+        if target is not None:
+            targets.insert(place, target)
+    if shell:
+        shell = Shell(len(source), words, *shell)
+    elif shell is not None:  # an address that needs Python's own reader of URLs decides whether there are enough links
+        from crawlerproject.rules.page.tree import read_shell
+
+        shell = read_shell(source)
+    return Document(targets, nofollow, metas, base, canonical, " ".join(title.split()), words, text, fingerprint, shell)
+
+
+def link_target(tag: str | None, attributes: Attributes) -> str | None:
+    """The address an element other than meta asks to be followed, as written; None when it does not."""
+    if tag == "a" or tag == "area":
+        # In svg, old pages write xlink:href; browsers follow it.
+        target = attributes.get("href") or attributes.get("xlink:href")
+    elif tag == "link":
+        target = attributes.get("href") if _followed_rel(attributes) else None
+    else:  # iframe, frame
+        target = attributes.get("src")
+    if not target or target.startswith(_NOT_LINKS):
+        return None
+    return target
+
+
+def refresh_target(content: str) -> str | None:
+    """The address of ``<meta http-equiv=refresh content=...>``; None when the page only reloads itself."""
+    match = _REFRESH.fullmatch(content)
+    if match is None:
+        return None
+    url: str = match[1]  # blanks at its end are dropped as it is resolved
+    if url[:1] in ("'", '"'):
+        url = url[1:].partition(url[0])[0]
+    return url or None
+
+
+def has_rel(attributes: Attributes, word: str) -> bool:
+    """Whether the element's rel holds ``word``, without case."""
+    rel = attributes.get("rel")
+    return rel is not None and word in rel.lower().split()
+
+
+def _followed_rel(attributes: Attributes) -> bool:
+    words = set((attributes.get("rel") or "").lower().split())
+    if words.isdisjoint(_LINK_RELS) or "stylesheet" in words:
+        return False
+    if "alternate" not in words:
+        return True
+    return (attributes.get("type") or "").partition(";")[0].strip().lower() in _ALTERNATE_TYPES

@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawlerproject.rules.page.document import ENOUGH_LINKS, ENOUGH_WORDS, Shell
 from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.page import ENOUGH_LINKS, ENOUGH_WORDS, Shell, read_document
 from crawlerproject.rules.page.parser_bombs import is_bomb
-from crawlerproject.rules.page.reader import read_document
 
 _FEW_WORDS = 50
 _LOW_TEXT_SHARE = 0.05  # of the page's bytes; the 5th percentile of ordinary pages is 0.018, the median 0.078

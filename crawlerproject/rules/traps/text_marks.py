@@ -28,7 +28,7 @@ _KEPT = 4096
 # Of a text that echoes its URL: words with digits in them (times, counters, ids) are left out of one up to this size,
 # which is a hundred times what a server says when it has nothing to say, and costs 30 microseconds (measured).
 _MOST_COUNTED = 4096
-# Of longer texts a few words make no other fingerprint (rules/duplicates/simhash.py): they count as near duplicates.
+# Of longer texts a few words make no other fingerprint (rules/page/text_fingerprint.py): they count as near duplicates.
 _MOST_ECHOING = 8192
 
 _MOST_MARKS = 2048  # places of 4 bytes; half of them are used

@@ -6,10 +6,17 @@ ROBOTS = 0  # nothing may be asked before it is known
 SEED = 1
 LAST = 255
 
+HOP_LINK = "L"
+"""Heritrix' letters, of how a URL was found. A link; frames too, since they are fetched as pages of their own."""
+HOP_EMBED = "E"
+"""What a page needs to be seen: rules/page/requisites.py."""
+MAX_EMBED_HOPS = 5
+"""A page, its style sheet, what that imports, and again, its font: real sites need four; Heritrix' default is two."""
+
 # Breadth first, as BUbiNG and Mercator do: a level is a step, and hops sort within it.
 _DEPTH_STEP = 8
 # Within a level (ours): what a page needs, then what it links to, then what a sitemap lists.
-_HOP_OFFSETS = {"E": 0, "L": 2, "M": 4}
+_HOP_OFFSETS = {HOP_EMBED: 0, HOP_LINK: 2, "M": 4}
 # Of pages that were ranked: the tiers of a recrawl (rules/revisits/change_rate.py). The first hundredth comes before
 # all links, the first tenth as if it were found two links nearer (ours).
 _FIRST_SHARE, _NEARER_SHARE = 0.99, 0.9

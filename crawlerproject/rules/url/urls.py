@@ -156,6 +156,18 @@ class Base:
         _resolved[key] = address
         return address
 
+    def own_key(self) -> bytes:
+        """The key of the page itself; empty if its address is none of ours."""
+        try:
+            if self._base is not None:
+                return _address(self._base.href, self._own, self.url, "").key
+        except ValueError:  # a second opinion is needed, or it is refused
+            pass
+        try:
+            return parse(self.url).key
+        except UrlRefused:
+            return b""
+
     def _join(self, href: str) -> Address | None:
         if self._base is not None:
             try:

@@ -123,7 +123,7 @@ def test_text_words_and_links_of_a_page(name: str) -> None:
     path = "".join(f"%{octet:02X}" for octet in letters.encode())
     assert (facts.encoding, facts.title) == (name, letters)
     assert facts.words == 2 + (1 if letters.isascii() or letters < "\u1100" else len(letters))
-    assert [link.address.url for link in facts.links] == [f"http://a.test/{path}?q={query}"]
+    assert [link.url for link in facts.links] == [f"http://a.test/{path}?q={query}"]
 
 
 def test_utf_8_is_not_copied() -> None:

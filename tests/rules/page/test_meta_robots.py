@@ -1,8 +1,9 @@
-"""rules/page_robots: what a page asks of robots, in its head or in its headers."""
+"""What a page forbids robots, in its head or in its headers, and what owners say about AI."""
 
 import pytest
 
-from crawlerproject.rules.page.meta_robots import page_robots
+from crawlerproject.rules.page.meta_robots import page_robots, stated_by_site
+from crawlerproject.rules.page.page import read_html
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,48 @@ def test_strictest_word_for_us_wins(
     assert page_robots(metas, headers, "OurBot")[:2] == (nofollow, noindex)
 
 
-def test_words_on_artificial_intelligence_are_told() -> None:
+def test_words_on_artificial_intelligence_are_recorded() -> None:
     """Those of pages and headers together, each once; other agents' are not ours."""
     metas, headers = [("robots", "noai, noimageai")], ["noai, nofollow", "otherbot: noml"]
-    assert page_robots(metas, headers, "OurBot") == (True, False, ("noai", "noimageai"))
+    assert page_robots(metas, headers, "OurBot") == (
+        True,
+        False,
+        [("ai-use-page", "noai"), ("ai-use-page", "noimageai")],
+    )
+
+
+def test_robots_txt_and_headers() -> None:
+    """Each with where it was said, as it was written."""
+    notes = stated_by_site(["search=yes, ai-train=no"], [("TDM-Reservation", "1"), ("Content-Usage", "train-ai=n")])
+    assert notes == [
+        ("ai-use-robots-txt", "search=yes, ai-train=no"),
+        ("ai-use-header", "tdm-reservation: 1"),
+        ("ai-use-header", "content-usage: train-ai=n"),
+    ]
+
+
+def test_meta_elements_and_words() -> None:
+    """Only those that are about it."""
+    metas = [("TDM-Policy", "/tdm.json"), ("author", "x"), ("robots", "noai")]
+    assert page_robots(metas, (), "x").ai_use == [
+        ("ai-use-page", "noai"),
+        ("ai-use-page", "tdm-policy: /tdm.json"),
+    ]
+
+
+def test_values_cannot_break_the_record() -> None:
+    """Line ends and endless values stay out of it, and so do endless lines."""
+    notes = stated_by_site(["a\r\nWARC-Type: evil " + "x" * 10_000] * 100, [])
+    assert len(notes) == 20
+    assert all("\n" not in value and len(value) == 500 for _, value in notes)
+
+
+def test_a_page_that_is_read() -> None:
+    """From its head and from its X-Robots-Tag."""
+    html = b'<html><head><meta name="robots" content="noai"><meta name="tdm-reservation" content="1"></head></html>'
+    facts = read_html(html, url="http://a.example/", content_type=None, x_robots=["noimageai"], token="x")
+    assert facts.ai_use == [
+        ("ai-use-page", "noai"),
+        ("ai-use-page", "noimageai"),
+        ("ai-use-page", "tdm-reservation: 1"),
+    ]

@@ -1,10 +1,20 @@
-"""rules/page: one page in, its facts out."""
+"""Pages: one in, its facts out; which elements lead somewhere, and when a page says enough."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, is_html, read_html
+from crawlerproject.rules.page.page import (
+    MAX_HTML_BYTES,
+    PageFacts,
+    gather,
+    is_html,
+    link_target,
+    looks_whole,
+    read_html,
+    refresh_target,
+)
+from crawlerproject.rules.url.urls import Base
 
 URL = "http://example.org/dir/page"
 
@@ -15,7 +25,7 @@ def _read(body: str | bytes, url: str = URL, x_robots: tuple[str, ...] = ()) -> 
 
 
 def _links(facts: PageFacts) -> list[str]:
-    return [link.address.url for link in facts.links]
+    return [link.url for link in facts.links]
 
 
 def test_every_kind_of_link() -> None:
@@ -126,3 +136,62 @@ def test_any_bytes_are_a_page(noise: bytes, content_type: str | None) -> None:
 def test_is_html(content_type: str | None, body: bytes, expected: bool) -> None:
     """The type decides; only without one the first bytes do."""
     assert is_html(content_type, body) == expected
+
+
+@pytest.mark.parametrize(("words", "links", "whole"), [(200, 3, True), (199, 3, False), (200, 2, False)])
+def test_words_and_links_suffice(words: int, links: int, whole: bool) -> None:
+    """Nothing else is looked at when a page has enough of both."""
+    assert looks_whole(words, links) is whole
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0; url=/next", "/next"),
+        ("5;URL='/next'", "/next"),
+        ('0, url="/a b" junk', "/a b"),
+        ("3 /next", "/next"),
+        ("0.5; /next", "/next"),
+        ("30", None),
+        ("0;", None),
+        ("url=/next", None),
+        ("\t.5\x0c;\nurl = '/a b", "/a b"),
+        ("0\x0burl=/next", None),  # no blank of HTML's, nor is this:
+        ("0;\xa0/next", "\xa0/next"),
+        ("0;url\xa0=/next", "url\xa0=/next"),
+        ("\u0663; /next", None),
+    ],
+)
+def test_meta_refresh(content: str, expected: str | None) -> None:
+    """The refresh steps of the HTML standard."""
+    assert refresh_target(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "attributes", "followed"),
+    [
+        ("a", {"href": "/x"}, True),
+        ("a", {"href": "#x"}, False),
+        ("a", {"href": "javascript:void(0)"}, False),
+        ("a", {"href": None}, False),
+        ("area", {"href": "/x"}, True),
+        ("iframe", {"src": "/x"}, True),
+        ("link", {"href": "/x", "rel": "stylesheet"}, False),
+        ("link", {"href": "/x", "rel": "Canonical"}, True),
+        ("link", {"href": "/x", "rel": "next"}, True),
+        ("link", {"href": "/x", "rel": "alternate stylesheet"}, False),
+        ("link", {"href": "/x", "rel": "alternate", "hreflang": "de"}, True),
+        ("link", {"href": "/x", "rel": "alternate", "type": "application/atom+xml; charset=utf-8"}, True),
+        ("link", {"href": "/x", "rel": "alternate", "type": "application/json+oembed"}, False),
+    ],
+)
+def test_which_elements_are_links(tag: str, attributes: dict[str, str | None], followed: bool) -> None:
+    """Pages and lists of pages are followed; parts of a page are not."""
+    assert (link_target(tag, attributes) is not None) == followed
+
+
+def test_gather_keeps_each_page_once_in_order() -> None:
+    """Spellings of one page are one link, the page itself is none."""
+    base = Base("http://example.org/a/")
+    links = gather(base, ["b?y&x", "/a/b?x&y", "", "http://other.example/"], base.own_key())
+    assert [link.url for link in links] == ["http://example.org/a/b?y&x", "http://other.example/"]

@@ -1,4 +1,4 @@
-"""Structured data of a page: what the three vocabularies say, and bounds on each."""
+"""Structured data of a page, bounded by kind; and the article in its text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.rules.page.extract import read_page
-from crawlerproject.rules.page.structured import MAX_BYTES
+from crawlerproject.rules.page.extract import MAX_STRUCTURED_BYTES, can_find_main_text, main_text, read_page
 
 # Of https://ogp.me/ and of HTML 5.1.2, with JSON-LD of schema.org's example beside them.
 PAGE = """<!doctype html><head>
@@ -58,7 +57,7 @@ def test_a_page_without_it_has_none() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        f'<script type="application/ld+json">"{"x" * MAX_BYTES}"</script>',
+        f'<script type="application/ld+json">"{"x" * MAX_STRUCTURED_BYTES}"</script>',
         '<script type="application/ld+json">' + "[" * 900 + "]" * 900 + "</script>",
         '<div itemscope itemprop="a">' * 300,
         '<div itemscope><p itemprop="a">' + ("y" * 1000 + '<p itemprop="a">') * 3000,
@@ -69,5 +68,30 @@ def test_it_is_bounded(body: str) -> None:
     """Too much of one kind costs that kind; the others are there."""
     found = structured(body + '<meta property="og:last" content="x">')
 
-    assert len(json.dumps(found)) <= 2 * MAX_BYTES
+    assert len(json.dumps(found)) <= 2 * MAX_STRUCTURED_BYTES
     assert found is None or set(found) <= {"opengraph", "microdata"}
+
+
+needs_resiliparse = pytest.mark.skipif(not can_find_main_text(), reason="Resiliparse is not installed")
+ARTICLE = "Sentences of an article, with commas, and an end. " * 20
+ARTICLE = f"""<!doctype html><title>t</title><body><nav><ul><li><a href=/>Home</a><li><a href=/b>Other</a></ul></nav>
+<main><article><h1>Größe</h1><p>{ARTICLE}</p></article></main><footer>Imprint {"and terms " * 30}</footer>"""
+
+
+@needs_resiliparse
+def test_the_frame_is_left_out_and_measured() -> None:
+    """What stands in the article is there, in the page's encoding; the share is of letters."""
+    found = main_text(ARTICLE.encode("latin-1"), "text/html; charset=iso-8859-1")
+
+    assert found is not None
+    assert found.text.startswith("Größe\n")
+    assert "Sentences of an article" in found.text
+    assert not {"Home", "Imprint"} & set(found.text.split())
+    assert 0.15 < found.boilerplate < 0.5
+
+
+@needs_resiliparse
+@pytest.mark.parametrize("body", [b"", b"<p>", b"<b>" * 100_000 + b"<p>" * 100_000])
+def test_a_page_that_says_nothing_or_costs_too_much_has_none(body: bytes) -> None:
+    """Bombs are left out as in every reading of ours."""
+    assert main_text(body, "text/html") is None

@@ -1,8 +1,8 @@
-"""rules/text: what a reader sees, and what near-duplicates are told by."""
+"""The reader in Python: what a person sees, and what near-duplicates are found by."""
 
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlerproject.rules.page.visible_text import words_and_text
+from crawlerproject.rules.page.tree import words_and_text
 
 
 def test_unseen_and_frame_are_left_out() -> None:
