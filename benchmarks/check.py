@@ -35,7 +35,7 @@ WHOLE = "whole"
 _COUNT = ["--trace-children=yes", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 # Rings a hundred times a second: under Valgrind, which takes fifty times as long, its turns would count as the pages'.
-_BY_THE_CLOCK = "crawlerproject.extensions.loop_latency.LoopLatency"
+_BY_THE_CLOCK = "crawlerproject.extensions.process_tuning.LoopLatency"
 _PACE = {f"PACE_{name}_SECONDS": "0.02" for name in ("MIN", "START", "IP")}
 _NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object once, then by number
 _LEAST_SHOWN = 0.005  # of all

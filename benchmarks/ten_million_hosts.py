@@ -20,7 +20,7 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TypeVar
 
-from crawlerproject.extensions.gc_tuning import GC_THRESHOLDS
+from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings

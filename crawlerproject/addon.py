@@ -185,7 +185,7 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
     settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)
     settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or _NO_BOUND_BYTES, _ADDON)
     settings.set("CONCURRENT_REQUESTS", _CONCURRENT_REQUESTS, _ADDON)
-    settings.set("LOG_FORMATTER", "crawlerproject.extensions.log_formatter.GuardedLogFormatter", _ADDON)
+    settings.set("LOG_FORMATTER", "crawlerproject.extensions.scrapy_parts.GuardedLogFormatter", _ADDON)
     _chain(settings, {_SCRAPYS_ROBOTS: None})
     _give_back(settings)
 

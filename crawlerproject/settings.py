@@ -219,10 +219,10 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.closespider.CloseSpider": 0,
 }
 EXTENSIONS = {
-    "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
-    "crawlerproject.extensions.loop_latency.LoopLatency": 20,
-    "crawlerproject.extensions.service_watchdog.ServiceWatchdog": 25,
-    "crawlerproject.extensions.eager_tasks.EagerTasks": 30,
+    "crawlerproject.extensions.process_tuning.GarbageCollectorTuning": 10,
+    "crawlerproject.extensions.process_tuning.LoopLatency": 20,
+    "crawlerproject.extensions.process_tuning.ServiceWatchdog": 25,
+    "crawlerproject.extensions.process_tuning.EagerTasks": 30,
     "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,
     "crawlerproject.extensions.orders.Orders": 110,
@@ -230,7 +230,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.status_file.StatusFile": 510,
     "crawlerproject.extensions.status_server.StatusServer": 520,
     "crawlerproject.extensions.websub_listener.WebSubListener": 530,
-    "crawlerproject.extensions.item_feeds.CrawlFeeds": 540,
+    "crawlerproject.extensions.scrapy_parts.CrawlFeeds": 540,
     "scrapy.extensions.feedexport.FeedExporter": None,  # CrawlFeeds replaces it
     "crawlerproject.extensions.hooks.Hooks": 550,
 }
@@ -262,7 +262,7 @@ REMOTE_CONTROL_ENABLED = False
 DOWNLOADER_STATS = False
 
 LOG_LEVEL = "INFO"
-LOG_FORMATTER = "crawlerproject.extensions.log_formatter.QuietLogFormatter"
+LOG_FORMATTER = "crawlerproject.extensions.scrapy_parts.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
 LOG_VERSIONS: list[str] = []  # `scrapy version -v` says them; to ask at each start takes a process (uname)
 

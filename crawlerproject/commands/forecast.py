@@ -192,7 +192,7 @@ class Command(InspectCommand):
 
     def _forecast(self, hosts: Counter[str], *, resolve: bool) -> _Forecast:
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.fetch.name_addresses import known_addresses, resolved_addresses
+        from crawlerproject.fetch.resolver import known_addresses, resolved_addresses
 
         settings = self.settings
         names = {host_name(host) for host in hosts}

@@ -24,7 +24,7 @@ _PROJECT = SETTINGS_PRIORITIES["project"]
 _ADDONS = ("crawlerproject.addon.PoliteCrawl", "crawlerproject.addon.Guarded")
 _SCHEMES = ("http", "https")
 _OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
-SCRAPY_HANDLER = "crawlerproject.render.scrapy_handler.ScrapyDownloadHandler"
+SCRAPY_HANDLER = "crawlerproject.render.handler.ScrapyDownloadHandler"
 """The guarded download handler for spiders that are not ours."""
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")

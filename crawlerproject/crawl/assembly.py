@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.membership.opening import Membership
     from crawlerproject.crawl.membership.types import Store
-    from crawlerproject.crawl.progress.totals import TotalsBook
+    from crawlerproject.crawl.progress.tallies import TotalsBook
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.gates import Gates, NeverCrawl
     from crawlerproject.frontier.hosts.holds import Holds

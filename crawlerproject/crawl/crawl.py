@@ -17,8 +17,7 @@ from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
-from crawlerproject.crawl.start.open_files import raise_limit
-from crawlerproject.crawl.start.preflight import check_settings
+from crawlerproject.crawl.start.preflight import check_settings, raise_limit
 from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.fleet.moves.move import move
 from crawlerproject.guard.guard import guard_of

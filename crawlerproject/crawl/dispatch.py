@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.crawl.dns_lookups import DnsLookups
@@ -10,25 +11,32 @@ from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.runtime.loop_budget import LoopBudget
-from crawlerproject.runtime.send_window import SendWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
 
     from crawlerproject.crawl.engine import Engine
     from crawlerproject.crawl.requests import LeaseRequests
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
-    from crawlerproject.crawl.under_way import UnderWay
     from crawlerproject.fetch.resolver import Resolver
-
 
 # While as many are under way as may be, it is looked again so often: the window opens by two meanwhile.
 _FULL_SECONDS = 0.01
 # While nothing may be asked it is looked again so often: what ends the pause has the engine ask at once.
 _HALTED_SECONDS = 1.0
+
+# Answers that wait: a tenth of a second's work, so that the processor always has one to read (ours).
+_BEHIND = 64
+
+# Never fewer: at 50 ms an answer 2,500 requests a second, more than one process can read (ours).
+LEAST = 128
+
+# By so many it opens in a second; four times as many made it swing between too few and too many (simulated).
+_OPENS_A_SECOND = 200.0
+
+# Not asked for longer: nothing was free to be sent, and nothing is known of what the processor could do.
+_LONGEST_SECONDS = 0.1
 
 
 class Fetches(NamedTuple):
@@ -41,6 +49,74 @@ class Fetches(NamedTuple):
     def unread(self) -> int:
         """How many of both wait."""
         return sum([line.waiting for line in self.lines])
+
+
+class UnderWay:
+    """Knows each lease from its turn to its end, and the request that was sent for it until its Page is here."""
+
+    def __init__(self) -> None:
+        self.by_host: dict[str, Lease] = {}
+        """For inspection. While a page is in the browser its host has other leases: one of those is shown."""
+        self._sent: dict[int, tuple[Lease, Request]] = {}  # by the lease's id
+        self._rest: Callable[[Lease], None] | None = None
+
+    def rest_with(self, rest: Callable[[Lease], None]) -> None:
+        """Have ``rest`` called with each lease that ends."""
+        self._rest = rest
+
+    def sent(self, lease: Lease, request: Request) -> None:
+        """The engine has the request."""
+        if not (lease.row.kind.is_render and lease.host.name in self.by_host):
+            self.by_host[lease.host.name] = lease
+        self._sent[id(lease)] = (lease, request)
+
+    def answered(self, lease: Lease) -> None:
+        """Its Page is here."""
+        self._sent.pop(id(lease), None)
+
+    def over(self, lease: Lease) -> None:
+        """It has ended."""
+        self.answered(lease)
+        if self.by_host.get(lease.host.name) is lease:
+            del self.by_host[lease.host.name]
+        if self._rest is not None:
+            self._rest(lease)
+
+    def unanswered(self, known: Container[Request]) -> list[Lease]:
+        """The leases without a Page whose request is none of those that the engine knows."""
+        return [lease for lease, request in self._sent.values() if request not in known]
+
+
+class SendWindow:
+    """How many requests may be under way while more answers come than are read.
+
+    A processor that is behind gains nothing by asking for more: a thousand answers in memory, two hundred objects each,
+    make Python's collector slow and each of them late. Answers that wait to be read say that it is behind. Then one
+    request goes out for two that have ended; while none waits, the window opens slowly. So it finds by itself how many
+    the distance to the servers needs: a simulation with answers that take up to a hundred turns of the loop has no idle
+    turn. Call ``open`` before each request and ``sent`` after it; ``now`` is seconds.
+    """
+
+    def __init__(self) -> None:
+        self._most = float(LEAST)
+        self._under_way = 0  # as far as it is known here
+        self._asked_at = 0.0
+
+    def open(self, under_way: int, unread: int, now: float) -> bool:
+        """Whether one more may be sent while ``under_way`` are, ``unread`` of them answers that wait to be read."""
+        ended = max(self._under_way - under_way, 0)
+        self._under_way = under_way
+        if unread >= _BEHIND:
+            self._most = max(min(self._most, under_way + ended) - ended / 2, _BEHIND)
+        elif not unread:
+            opens = _OPENS_A_SECOND * min(max(now - self._asked_at, 0.0), _LONGEST_SECONDS)
+            self._most = min(self._most + opens, max(LEAST, 2 * under_way))
+        self._asked_at = now
+        return under_way < self._most
+
+    def sent(self) -> None:
+        """One more was sent."""
+        self._under_way += 1
 
 
 class LeaseDispatch:

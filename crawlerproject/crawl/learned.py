@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.progress.totals import TotalsBook
+    from crawlerproject.crawl.progress.tallies import TotalsBook
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
     from crawlerproject.frontier.learned.learner import Facts
     from crawlerproject.frontier.learned.learners import Learners

@@ -16,20 +16,16 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch
+from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch, UnderWay
 from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.fast_path import FastPath
-from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_letters, read_messages
-from crawlerproject.crawl.start.loader import QueueLoader
+from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_letters, read_messages
 from crawlerproject.crawl.subrequests import SubrequestAnswers
-from crawlerproject.crawl.under_way import UnderWay
-from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.fetch.exchange import META_KEY
-from crawlerproject.fetch.handler import pool_for, unread_answers_of
-from crawlerproject.fetch.proxies import Proxies
+from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of

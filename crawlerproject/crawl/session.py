@@ -11,10 +11,10 @@ from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
-from crawlerproject.crawl.limits import CrawlLimits, share_renders
+from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
 from crawlerproject.crawl.membership.opening import membership_of
-from crawlerproject.crawl.progress.totals import TotalsBook
-from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.progress.failure_reports import Troubles
+from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements

@@ -10,8 +10,8 @@ from scrapy.utils.asyncio import create_looping_call
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
+from crawlerproject.crawl.intake import NOT_NOW
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.crawl.websub import NOT_NOW
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.rules.feeds.feeds import MAX_BYTES
 from crawlerproject.runtime.services import services_of

@@ -1,19 +1,28 @@
-"""One connection to a web server: an asyncio.Protocol around a ``ResponseReader``, bounded in time.
+"""One connection to a web server: opened, used for one exchange at a time, and bounded in time.
 
-Moments are ``time.monotonic`` seconds: uvloop's own clock stands still within a turn and knows only milliseconds.
+``connect`` does TCP, a proxy's tunnel and TLS, and says in one word what went wrong. ``Connection`` is an
+asyncio.Protocol around a ``ResponseReader``. Moments are ``time.monotonic`` seconds: uvloop's own clock stands still
+within a turn and knows only milliseconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
+from dataclasses import dataclass
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from crawlerproject.errors import FetchError
+from crawlerproject.errors import OUR_LIMITS, FetchError
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
-from crawlerproject.fetch.limits import Limits
-from crawlerproject.fetch.tls import said_goodbye, tcp_bytes_received
+from crawlerproject.fetch.tls import said_goodbye, tcp_bytes_received, tls_error, tls_facts
 from crawlerproject.reasons import Reason
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+MAX_IDLE_CONNECTIONS = 2000
+"""Twice the default of FRONTIER_MAX_IN_FLIGHT; some 20 KB each with TLS (ours)."""
 
 # A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
 STOOD_STILL_SECONDS = 1.0
@@ -22,6 +31,33 @@ _TIMER_SLACK_SECONDS = 0.005  # loops round timers to milliseconds and may ring 
 # How often what TLS took is compared with what it gave. A read takes up to 256 KiB, that is 11,000 records of one byte
 # and 25 ms; a page of 100 KB in ordinary segments is looked at four times, at two microseconds each.
 _READS_PER_LOOK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The FETCH_* settings of the same names, and what no setting changes."""
+
+    max_bytes: int
+    timeout_seconds: float  # connecting included
+    connect_timeout_seconds: float  # TCP and TLS
+    first_byte_timeout_seconds: float
+    min_bytes_per_second: float
+    slow_grace_seconds: float
+    # Longer than most pauses of the quick presets; servers commonly close after 5 to 75 s themselves (ours).
+    keepalive_seconds: float = 8.0
+    max_idle_connections: int = MAX_IDLE_CONNECTIONS
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Limits:
+        """Read the FETCH_* settings."""
+        return cls(
+            max_bytes=settings.getint("FETCH_MAX_BYTES"),
+            timeout_seconds=settings.getfloat("FETCH_TIMEOUT_SECONDS"),
+            connect_timeout_seconds=settings.getfloat("FETCH_CONNECT_TIMEOUT_SECONDS"),
+            first_byte_timeout_seconds=settings.getfloat("FETCH_FIRST_BYTE_TIMEOUT_SECONDS"),
+            min_bytes_per_second=settings.getfloat("FETCH_MIN_BYTES_PER_SECOND"),
+            slow_grace_seconds=settings.getfloat("FETCH_SLOW_GRACE_SECONDS"),
+        )
 
 
 class Endpoint(NamedTuple):
@@ -196,3 +232,75 @@ class Connection(asyncio.Protocol):
                 self.transport.abort()
             else:
                 self.transport.close()
+
+
+async def connect(
+    endpoint: Endpoint, deadline: float, limits: Limits, tls_context: ssl.SSLContext | None
+) -> Connection:
+    """A connection ready for a request, before ``deadline`` (monotonic); raises FetchError only."""
+    loop = asyncio.get_running_loop()
+    connection = Connection(loop, endpoint, limits)
+    end = min(monotonic() + limits.connect_timeout_seconds, deadline)
+    try:
+        async with asyncio.timeout(end - monotonic()):
+            await _open(loop, connection, end, tls_context)
+    except (OSError, ValueError) as error:
+        connection.close()
+        raise _connect_error(error, endpoint, connected=connection.transport is not None) from error
+    except BaseException:
+        connection.close()
+        raise
+    connection.protocols, connection.cipher = tls_facts(connection.transport)
+    return connection
+
+
+async def _open(
+    loop: asyncio.AbstractEventLoop, connection: Connection, end: float, tls_context: ssl.SSLContext | None
+) -> None:
+    endpoint = connection.endpoint
+    name = endpoint.host.rstrip(".")
+    handshake_seconds = max(end - monotonic(), 0.0) + 5.0  # connect's own timeout rings first
+    if not endpoint.tls:
+        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port)
+    elif not endpoint.tunnel:
+        await loop.create_connection(
+            lambda: connection, endpoint.ip, endpoint.port,
+            ssl=tls_context, server_hostname=name, ssl_handshake_timeout=handshake_seconds,
+        )  # fmt: skip
+    else:
+        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port)
+        await _open_tunnel(connection, end)
+        assert connection.transport is not None
+        assert tls_context is not None
+        connection.transport = await loop.start_tls(
+            connection.transport, connection, tls_context,
+            server_hostname=name, ssl_handshake_timeout=handshake_seconds,
+        )  # fmt: skip
+
+
+async def _open_tunnel(connection: Connection, end: float) -> None:
+    reader = ResponseReader("CONNECT")
+    try:
+        await connection.exchange(connection.endpoint.tunnel, reader, end)
+    except FetchError as error:
+        raise FetchError(Reason.PROXY_FAILED, f"CONNECT: {error}") from error
+    if not 200 <= reader.status < 300:
+        raise FetchError(Reason.PROXY_FAILED, f"CONNECT was answered with {reader.status}")
+
+
+def _connect_error(error: OSError | ValueError, endpoint: Endpoint, connected: bool) -> FetchError:
+    """``connected``: TCP (and the proxy) did their part, so that only TLS is left to blame."""
+    detail = str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.errno in OUR_LIMITS:
+        return FetchError(Reason.OUR_LIMIT, detail)
+    if isinstance(error, ssl.SSLError):
+        return tls_error(error)
+    if endpoint.proxied and not (endpoint.tunnel and connected):
+        return FetchError(Reason.PROXY_FAILED, detail)
+    if isinstance(error, TimeoutError):
+        return FetchError(Reason.CONNECT_TIMEOUT, detail)
+    if isinstance(error, ConnectionRefusedError):
+        return FetchError(Reason.CONNECT_REFUSED, detail)
+    if endpoint.tls and isinstance(error, (ConnectionError, ValueError)):  # ValueError: a name TLS cannot carry
+        return FetchError(Reason.TLS_FAILED, detail)
+    return FetchError(Reason.CONNECT_FAILED, detail)

@@ -12,10 +12,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.connecting import connect
-from crawlerproject.fetch.connection import STOOD_STILL_SECONDS, Connection, Endpoint
+from crawlerproject.fetch.connection import STOOD_STILL_SECONDS, Connection, Endpoint, Limits, connect
 from crawlerproject.fetch.http1 import ResponseReader
-from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.tls import Certificates
 from crawlerproject.runtime.clock import stamp
 from crawlerproject.wire import Wire

@@ -1,17 +1,18 @@
-"""Turns host names into addresses we may connect to: hosts file, then DNS, both with bounded memory."""
+"""Which addresses a name has, and to which of them we may connect: the hosts file first, then the DNS."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
+from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
-from crawlerproject.fetch.hosts_file import HostsFile
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.question_rate import QuestionRate
 from crawlerproject.rules.url.ip_addresses import AddressRules
@@ -19,6 +20,7 @@ from crawlerproject.runtime.clock import steady
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from crawlerproject.fetch.dns_servers import DnsServers
 
@@ -38,6 +40,76 @@ UNNAMED = frozenset({Reason.DNS_NOT_FOUND, Reason.DNS_FAILED})
 """A name that could not be looked up. A proxy may know it all the same."""
 
 _NEGATIVE_TTL_SECONDS = 60.0  # ours: a name that is being set up is found within a minute
+
+_LOOK_SECONDS = 1.0
+"""How often the file's time is looked at: a stat a second costs nothing, one a request would."""
+
+MISSING = (0, 0, 0)
+
+
+class HostsFile:
+    """Names to addresses; IPv4 first. A file that is missing is empty; one that cannot be read stops the start."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._stamp = MISSING
+        self._look_at = 0.0
+
+    def addresses(self, name: str, now: float) -> tuple[str, ...]:
+        """The name's addresses (lower case, no final dot), () when it is not listed. ``now`` is epoch seconds."""
+        if now >= self._look_at or now < self._look_at - _LOOK_SECONDS:  # the second: the clock was set back
+            self._look_at = now + _LOOK_SECONDS
+            self._read_if_changed()
+        return self._names.get(name, ())
+
+    def _read_if_changed(self) -> None:
+        try:
+            status = os.stat(self._path)
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if stamp == self._stamp:
+                return
+            with open(self._path, encoding="utf-8", errors="replace") as file:
+                names = parse_hosts(file.read())
+        except (FileNotFoundError, NotADirectoryError):
+            stamp, names = MISSING, {}
+        except OSError as error:
+            if self._stamp != MISSING:
+                return  # it was readable a moment ago: keep what we have
+            raise OperatorError(f"FETCH_HOSTS_FILE {self._path!r} cannot be read: {error.strerror}") from error
+        self._stamp, self._names = stamp, names
+
+
+def parse_hosts(text: str) -> dict[str, tuple[str, ...]]:
+    """``address name [alias ...]`` a line, ``#`` comments; lines that are neither are passed over."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if len(words) < 2:
+            continue
+        address = _address(words[0])
+        if not address:
+            continue
+        for name in words[1:]:
+            addresses = found.setdefault(name.lower().rstrip("."), [])
+            if address not in addresses:
+                addresses.append(address)
+    return {name: tuple(sorted(listed, key=_is_v6)) for name, listed in found.items()}
+
+
+def _address(word: str) -> str:
+    """As it is usually written; "" when it is none."""
+    try:
+        if not _is_v6(word):
+            inet_pton(AF_INET, word)  # an eighth of what ip_address takes, and there may be a hundred thousand lines
+            return word
+        return str(ip_address(word))
+    except (OSError, ValueError):
+        return ""
+
+
+def _is_v6(address: str) -> bool:
+    return ":" in address
 
 
 class Resolved(NamedTuple):
@@ -239,3 +311,64 @@ def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
         timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS"),
         max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
     )
+
+
+def known_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
+    """The address of each name that is one itself or stands in FETCH_HOSTS_FILE, without a question to the DNS."""
+    hosts = HostsFile(settings.get("FETCH_HOSTS_FILE"))
+    return _spread({name: _literal(name) or hosts.addresses(_bare(name), 0.0) for name in names})
+
+
+def resolved_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
+    """As ``known_addresses``, and what the DNS says, at FETCH_DNS_MAX_PER_SECOND; names that have none are left out."""
+    return _spread(asyncio.run(_resolve(list(names), settings)))
+
+
+async def _resolve(names: Sequence[str], settings: BaseSettings) -> dict[str, Sequence[str]]:
+    resolver = Resolver(
+        settings.get("FETCH_HOSTS_FILE"),
+        list_of(settings, "FETCH_DNS_SERVERS"),
+        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS"),
+        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
+    )
+    found: dict[str, Sequence[str]] = {}
+
+    async def ask(name: str) -> None:
+        try:
+            found[name] = (await resolver.resolve(_bare(name))).addresses
+        except FetchError:
+            found[name] = ()
+
+    waiting = list(names)
+    try:
+        while waiting:
+            some = max(1, resolver.room())
+            await asyncio.gather(*map(ask, waiting[:some]))
+            del waiting[:some]
+    finally:
+        await resolver.close()
+    return found
+
+
+def _spread(addresses: dict[str, Sequence[str]]) -> dict[str, str]:
+    """One address a name: of several the one with the fewest names so far, as the crawl itself chooses."""
+    names_at: Counter[str] = Counter()
+    chosen: dict[str, str] = {}
+    for name, several in addresses.items():
+        if several:
+            chosen[name] = min(several, key=names_at.__getitem__)
+            names_at[chosen[name]] += 1
+    return chosen
+
+
+def _bare(name: str) -> str:
+    return name.strip("[]")
+
+
+def _literal(name: str) -> Sequence[str]:
+    if not (name[-1:].isdigit() or ":" in name):
+        return ()
+    try:
+        return (str(ip_address(_bare(name))),)
+    except ValueError:
+        return ()

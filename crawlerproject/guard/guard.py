@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.guard.pace import PaceGuard
-from crawlerproject.guard.refusal import refused
+from crawlerproject.guard.pace import PaceGuard, refused
 from crawlerproject.guard.robots import RobotsGuard
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.refused_urls import bad_port

@@ -13,7 +13,9 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.config.pace import ip_seconds_of
 from crawlerproject.errors import FetchError
@@ -24,7 +26,6 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.guard.pause_clocks import PauseClocks
-from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
@@ -41,23 +42,50 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# A crawl looks so often whether a command asks beside it: a system call, and what the command waits for first (ours).
+_LOOK_SECONDS = 1.0
+
+# A request that waits looks so often whether the spider is being closed (ours).
+_STOP_SECONDS = 0.25
+
+# Timers and clocks are this exact: a lease that is early by no more waits, and one by more is an error of ours.
+_TOLERANCE_SECONDS = 0.002
+
+# Longest plausible lag between an answer's end and ``leave``; beyond it the clock was changed.
+_MAX_LAG_SECONDS = 60.0
+
+# Failures in a row after which a host is parked: never, since its spider decides how often it asks again.
+_NEVER_PARKED = 2**31
+
+# No answer counts as a 503: Scrapy's retries wait for the back-off, not for the hour that a crawl leaves a dead host.
+_NO_ANSWER_STATUS = 503
+
+
+class Refused(IgnoreRequest):
+    """A request that we will not send; ``reason`` is the word for log and stats, ``detail`` one line for humans."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else str(reason))
+        self.reason = reason
+        self.detail = detail
+
+
+def refused(
+    stats: StatsCollector | None, request: Request, reason: Reason, detail: str = "", *, logged: bool = False
+) -> Refused:
+    """Count a refusal (``refused/<reason>``) and return it, to be raised; a line, unless it is ``logged`` elsewhere.
+
+    The request log has a leased request's; in the shell and in other spiders a refusal is news.
+    """
+    if stats is not None:
+        stats.inc_value(f"refused/{reason}")
+    level, known = logging.DEBUG if logged else logging.INFO, {"url": request.url, "reason": reason}
+    logger.log(level, "Refused (%s): %s %s", reason, request.url, detail, extra=known)
+    return Refused(reason, detail)
+
 
 class Stopped(IgnoreRequest):
     """The spider is being closed, and the request still waited for its host: it has not been sent."""
-
-
-# A crawl looks so often whether a command asks beside it: a system call, and what the command waits for first (ours).
-_LOOK_SECONDS = 1.0
-# A request that waits looks so often whether the spider is being closed (ours).
-_STOP_SECONDS = 0.25
-# Timers and clocks are this exact: a lease that is early by no more waits, and one by more is an error of ours.
-_TOLERANCE_SECONDS = 0.002
-# Longest plausible lag between an answer's end and ``leave``; beyond it the clock was changed.
-_MAX_LAG_SECONDS = 60.0
-# Failures in a row after which a host is parked: never, since its spider decides how often it asks again.
-_NEVER_PARKED = 2**31
-# No answer counts as a 503: Scrapy's retries wait for the back-off, not for the hour that a crawl leaves a dead host.
-_NO_ANSWER_STATUS = 503
 
 
 class _Ticket(NamedTuple):

@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.frontier.robots.cache import RobotsCache
-from crawlerproject.guard.refusal import refused
+from crawlerproject.guard.pace import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import (
     MAX_REDIRECTS,

@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.handler import response_of
-from crawlerproject.fetch.http1_head import read_headers
+from crawlerproject.fetch.http1 import read_headers
 from crawlerproject.rules.archive.http_heads import EDITED_PREFIX
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED

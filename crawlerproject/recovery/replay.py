@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.pages import PageCompletion
-from crawlerproject.crawl.progress.totals import TotalsBook
-from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.progress.failure_reports import Troubles
+from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.assembly import never_crawl_of

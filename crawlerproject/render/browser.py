@@ -16,10 +16,8 @@ from scrapy import Request
 from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments
 from crawlerproject.items import RenderFailed
 from crawlerproject.reasons import Reason
-from crawlerproject.render.contexts import Slot
-from crawlerproject.render.memory_watch import browser_processes, end_oversized
-from crawlerproject.render.namespace import Launcher, NoNamespace
-from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler, while_alive
+from crawlerproject.render.browser_process import Launcher, NoNamespace, browser_processes, end_oversized
+from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler, Slot, while_alive
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.rules.rendering.sandbox import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp

@@ -25,12 +25,16 @@ from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
-from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.proxy_rotation import RenderProxies
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.shell_subrequests import ShellEmbeds
-from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, SubrequestBounds, embedded
-from crawlerproject.render.visit import WAIT_RULE, PageVisit
+from crawlerproject.render.subrequests import (
+    CrawlEmbeds,
+    PageEmbeds,
+    RenderProxies,
+    ShellEmbeds,
+    SubrequestBounds,
+    embedded,
+)
+from crawlerproject.render.visit import WAIT_RULE, PageTime, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.services import services_of

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scrapy import Request
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.run import Run
@@ -17,17 +20,18 @@ from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
-from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.proxy_rotation import RenderProxies
 from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
-from crawlerproject.render.visit import Blocked
+from crawlerproject.render.visit import Blocked, PageTime
 from crawlerproject.rules.rendering.subrequests import REDIRECTS, embed_refusal, reuse, sent_fields
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, host_name, parse
 from crawlerproject.runtime.services import Services
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 _MAX_REDIRECTS = 3
 # So that one slow file does not use up the page's time.
@@ -39,6 +43,11 @@ _FOREIGN_WAIT_SECONDS = 15.0
 _NOT_PASSED_ON = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection", "keep-alive", "trailer"}
 )
+
+# Failures in a row after which a proxy rests, and for how long (ours: time enough for a repair, short for a crawl).
+_MAX_FAILURES = 3
+
+_REST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +211,33 @@ class CrawlEmbeds(PageEmbeds):
         )
 
 
+class ShellEmbeds(PageEmbeds):
+    """Outside a crawl (``fetch(rendered(url))`` in the shell, another spider's page): through Scrapy's engine.
+
+    Each sub-request passes the whole middleware chain, so that robots.txt, NeverCrawl and the pace hold for it: five
+    seconds a request by default.
+    """
+
+    def __init__(self, crawler: Crawler, host: str, cache: SharedCache, bounds: SubrequestBounds) -> None:
+        """``host`` is the key of the page's host."""
+        super().__init__(host, cache, bounds)
+        self._crawler = crawler
+
+    async def _send(self, address: Address, fields: dict[str, str], rendered: Rendered) -> Response:
+        engine = self._crawler.engine
+        assert engine is not None
+        if rendered.asked >= self._bounds.max_subrequests:
+            raise Blocked("too-many")
+        rendered.asked += 1
+        meta = {"seed": True}  # a file that a page needs has any extension
+        request = Request(address.url, headers=dict(fields), callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        try:
+            return await engine.download_async(request)
+        except (FetchError, Refused) as error:
+            rendered.asked -= isinstance(error, Refused)
+            raise Blocked(str(error.reason)) from error
+
+
 class _Turn:
     """Waits for the turn of a sub-request."""
 
@@ -224,6 +260,37 @@ class _Turn:
             reason = Reason.RENDER_PACE
         if reason is not None:
             raise FetchError(reason)
+
+
+class RenderProxies:
+    """``RENDER_PROXIES`` in turn. ``now`` is monotonic seconds."""
+
+    def __init__(self, proxies: Sequence[str]) -> None:
+        self._proxies = list(proxies)
+        self._failures = dict.fromkeys(proxies, 0)
+        self._rests_until = dict.fromkeys(proxies, 0.0)
+        self._turn = 0
+
+    def choose(self, now: float) -> str:
+        """The next proxy that does not rest; when all rest, the one whose rest ends first; "" without proxies."""
+        if not self._proxies:
+            return ""
+        for _ in self._proxies:
+            proxy = self._proxies[self._turn % len(self._proxies)]
+            self._turn += 1
+            if self._rests_until[proxy] <= now:
+                return proxy
+        # Never without one: the operator may have a reason to hide the address of this machine.
+        return min(self._proxies, key=self._rests_until.__getitem__)
+
+    def answered(self, proxy: str, now: float, *, failed: bool) -> None:
+        """Take note that a request through a proxy has ended; ``failed``: through the proxy's fault."""
+        if proxy not in self._failures:
+            return
+        self._failures[proxy] = self._failures[proxy] + 1 if failed else 0
+        if self._failures[proxy] >= _MAX_FAILURES:
+            self._failures[proxy] = 0
+            self._rests_until[proxy] = now + _REST_SECONDS
 
 
 def embedded(response: Response, kind: str = "") -> Embedded:

@@ -21,10 +21,9 @@ from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.failures import outcome_of_error
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.completion.pipeline import PagePipeline
-from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
-from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import LeaseOver
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.items import FetchedPage, LeaseResult, Outcome, RenderedPage, failed

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from scrapy import Request
 
-from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch
-from crawlerproject.crawl.under_way import UnderWay
+from crawlerproject.crawl import dispatch as send_window
+from crawlerproject.crawl.dispatch import LEAST, Fetches, LeaseDispatch, SendWindow, UnderWay
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import FLAG_SEED
-from crawlerproject.runtime import send_window
+from crawlerproject.rules.row_kinds import FLAG_RENDER, FLAG_SEED, ROW_KINDS
 from crawlerproject.runtime.loop_budget import LoopBudget
 from tests.crawl.sessions import HOST, Bench, requests_of
 
@@ -335,3 +336,123 @@ def test_at_the_end_nothing_more_is_asked(shared: tuple[Out, Reservations]) -> N
 
     assert reservations.closed
     assert HOST
+
+
+MOST = 1_000  # FRONTIER_MAX_IN_FLIGHT
+TURN_SECONDS = 0.01
+READS_A_TURN = 8
+SENDS_A_TURN = 20  # what the dispatch's own budget lets through
+
+
+class Crawl:
+    """Turns of a loop: what is free is sent, answers come after some turns, and eight are read in each turn."""
+
+    def __init__(self, answer_turns: int) -> None:
+        self.window = SendWindow()
+        self.coming: deque[int] = deque([0] * answer_turns)
+        self.turns = self.unread = self.under_way = self.idle_turns = 0
+
+    def turn(self, free: int) -> int:
+        """One turn, with work for ``free`` requests; how many were sent."""
+        self.turns += 1
+        sent = 0
+        while self.window.open(self.under_way, self.unread, self.turns * TURN_SECONDS):
+            if sent == min(free, SENDS_A_TURN) or self.under_way == MOST:
+                break
+            self.window.sent()
+            self.under_way += 1
+            sent += 1
+        self.coming.append(sent)
+        self.unread += self.coming.popleft()
+        read = min(self.unread, READS_A_TURN)
+        self.unread -= read
+        self.under_way -= read
+        self.idle_turns += read < READS_A_TURN
+        return sent
+
+
+@pytest.mark.parametrize("answer_turns", [1, 2, 5, 20, 50, 100])
+def test_no_more_are_under_way_than_the_distance_needs_and_no_turn_is_idle(answer_turns: int) -> None:
+    """With more work than it can do: those on the wire, and a hundred more that wait."""
+    crawl = Crawl(answer_turns)
+    for _ in range(1_000):
+        crawl.turn(free=MOST)
+    crawl.idle_turns = 0
+    for _ in range(2_000):
+        crawl.turn(free=MOST)
+        assert crawl.under_way <= answer_turns * READS_A_TURN + 100
+
+    assert crawl.idle_turns == 0
+
+
+def test_while_every_answer_is_read_nothing_is_held_back() -> None:
+    """Fewer come than could be read."""
+    crawl = Crawl(answer_turns=5)
+    assert [crawl.turn(free=READS_A_TURN - 1) for _ in range(1_000)] == [READS_A_TURN - 1] * 1_000
+
+
+def test_hosts_that_never_answer_take_no_place_for_long() -> None:
+    """A thousand are under way within five seconds, though none of them ends."""
+    crawl = Crawl(answer_turns=10**6)
+    crawl.turn(free=MOST)
+    while crawl.under_way < MOST:
+        crawl.turn(free=MOST)
+
+    assert crawl.turns * TURN_SECONDS <= 5.0
+
+
+def test_a_wave_of_free_hosts_does_not_go_out_at_once() -> None:
+    """All of a thousand are free: the first go, then others as they end."""
+    crawl = Crawl(answer_turns=5)
+    for _ in range(100):
+        crawl.turn(free=3)
+    wave = MOST
+    while wave > 0:
+        wave -= crawl.turn(free=wave)
+        assert crawl.under_way <= LEAST
+
+    assert crawl.unread < LEAST
+
+
+REQUEST = Request("http://a.test/")
+
+
+def lease(host: str = "a.test", *, render: bool = False) -> Any:
+    """A lease of a host."""
+    row = SimpleNamespace(kind=ROW_KINDS[FLAG_RENDER if render else 0])
+    return SimpleNamespace(host=SimpleNamespace(name=host), row=row)
+
+
+def test_a_host_shows_what_is_asked_of_it_until_that_is_over() -> None:
+    """Its end is told to whoever keeps its address."""
+    under_way, one, rested = UnderWay(), lease(), list[Any]()
+    under_way.rest_with(rested.append)
+    under_way.sent(one, REQUEST)
+    assert under_way.by_host == {"a.test": one}
+
+    under_way.over(one)
+    assert under_way.by_host == {}
+    assert rested == [one]
+
+
+def test_a_page_in_the_browser_does_not_hide_what_its_host_is_asked() -> None:
+    """Nor does its end."""
+    under_way, page, script = UnderWay(), lease(render=True), lease()
+    under_way.sent(script, REQUEST)
+    under_way.sent(page, REQUEST)
+    assert under_way.by_host == {"a.test": script}
+
+    under_way.over(page)
+    assert under_way.by_host == {"a.test": script}
+
+
+def test_a_request_that_nobody_has_any_more_is_found() -> None:
+    """Until its Page is here."""
+    under_way, one, two = UnderWay(), lease(), lease("b.test")
+    under_way.sent(one, REQUEST)
+    under_way.sent(two, Request("http://b.test/"))
+
+    assert under_way.unanswered({REQUEST}) == [two]
+    under_way.answered(two)
+    assert under_way.unanswered({REQUEST}) == []
+    assert under_way.unanswered(set()) == [one]

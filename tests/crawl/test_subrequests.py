@@ -15,7 +15,7 @@ from scrapy.http import Response
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import Refused
 from crawlerproject.items import FetchedPage, LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason

@@ -16,11 +16,20 @@ import dns.message
 import dns.rcode
 import dns.rrset
 import pytest
+from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError, OperatorError
-from crawlerproject.fetch.hosts_file import HostsFile, parse_hosts
-from crawlerproject.fetch.resolver import MAX_TTL_SECONDS, MIN_TTL_SECONDS, Resolver, resolver_for
+from crawlerproject.fetch.resolver import (
+    MAX_TTL_SECONDS,
+    MIN_TTL_SECONDS,
+    HostsFile,
+    Resolver,
+    known_addresses,
+    parse_hosts,
+    resolved_addresses,
+    resolver_for,
+)
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.settings import OURS
@@ -371,3 +380,29 @@ def test_one_resolver_a_crawler() -> None:
     assert resolver_for(get_crawler(settings_dict=OURS)) is not resolver_for(crawler)
     with pytest.raises(OperatorError, match="FETCH_ALLOW_NETWORKS"):
         resolver_for(get_crawler(settings_dict=OURS | {"FETCH_ALLOW_NETWORKS": ["ten"]}))
+
+
+NAMES = ["a.test", "b.test", "[2001:db8::1]", "192.0.2.9", "nowhere.invalid"]
+
+
+def settings(tmp_path: Path) -> Settings:
+    """Two names that share two addresses; nothing listens where the DNS should be (RFC 863: discard)."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("192.0.2.1 a.test b.test\n192.0.2.2 a.test b.test\n")
+    servers, rate = ["127.0.0.1:9"], 500.0
+    return Settings({"FETCH_HOSTS_FILE": str(hosts), "FETCH_DNS_SERVERS": servers, "FETCH_DNS_MAX_PER_SECOND": rate})
+
+
+def test_what_is_known_needs_no_question(tmp_path: Path) -> None:
+    """Of several addresses the one with the fewest names, as the crawl chooses; a name that is unknown is left out."""
+    assert known_addresses(NAMES, settings(tmp_path)) == {
+        "a.test": "192.0.2.1",
+        "b.test": "192.0.2.2",
+        "[2001:db8::1]": "2001:db8::1",
+        "192.0.2.9": "192.0.2.9",
+    }
+
+
+def test_a_dns_that_does_not_answer_is_no_error(tmp_path: Path) -> None:
+    """What it would have known is unknown."""
+    assert resolved_addresses(NAMES, settings(tmp_path)) == known_addresses(NAMES, settings(tmp_path))

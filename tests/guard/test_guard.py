@@ -16,7 +16,7 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.config.promised_settings import keep_guard, keep_whole
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.guard.guard import Guard, guard_of
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.settings import OURS
 from tests.exchanges import under_lease

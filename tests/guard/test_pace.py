@@ -18,8 +18,7 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.guard.pace import PaceGuard
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import PaceGuard, Refused
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits

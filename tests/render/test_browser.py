@@ -19,12 +19,10 @@ from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render import browser as browsers
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
-from crawlerproject.render.memory_watch import BrowserProcess
-from crawlerproject.render.namespace import NoNamespace
-from crawlerproject.render.page_time import PageTime
+from crawlerproject.render.browser_process import BrowserProcess, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded
 from crawlerproject.render.shared_cache import Embedded
-from crawlerproject.render.visit import PageVisit
+from crawlerproject.render.visit import PageTime, PageVisit
 from tests.render import playwright_doubles
 
 URL = "http://a.test/"

@@ -11,12 +11,11 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.shell_subrequests import ShellEmbeds
-from crawlerproject.render.subrequests import SubrequestBounds, embedded
+from crawlerproject.render.subrequests import ShellEmbeds, SubrequestBounds, embedded
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.subrequests import Reuse
 

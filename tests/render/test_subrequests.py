@@ -13,14 +13,12 @@ from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
-from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.proxy_rotation import RenderProxies
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subrequests import CrawlEmbeds, SubrequestBounds
-from crawlerproject.render.visit import Blocked
+from crawlerproject.render.subrequests import CrawlEmbeds, RenderProxies, SubrequestBounds
+from crawlerproject.render.visit import Blocked, PageTime
 from crawlerproject.runtime.services import Services
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -219,3 +217,28 @@ def test_a_proxy_that_fails_is_told_so(tmp_path: Path) -> None:
         assert {browser.proxies.choose(0.0) for _ in range(4)} == {"http://two:2"}
 
     asyncio.run(main())
+
+
+def test_they_take_turns_and_a_bad_one_rests() -> None:
+    """Three failures in a row send one away for ten minutes; a success in between forgives."""
+    proxies = RenderProxies(["http://a", "http://b"])
+    assert [proxies.choose(0.0) for _ in range(3)] == ["http://a", "http://b", "http://a"]
+    for failed in (True, True, False, True, True):
+        proxies.answered("http://a", 0.0, failed=failed)
+    assert {proxies.choose(0.0) for _ in range(4)} == {"http://a", "http://b"}
+
+    proxies.answered("http://a", 0.0, failed=True)
+
+    assert {proxies.choose(599.0) for _ in range(4)} == {"http://b"}
+    assert {proxies.choose(601.0) for _ in range(4)} == {"http://a", "http://b"}
+
+
+def test_when_all_rest_one_is_taken_all_the_same() -> None:
+    """Never a request without one: the operator may have a reason."""
+    proxies = RenderProxies(["http://a", "http://b"])
+    for proxy, now in (("http://b", 0.0), ("http://a", 5.0)):
+        for _ in range(3):
+            proxies.answered(proxy, now, failed=True)
+
+    assert proxies.choose(10.0) == "http://b"
+    assert RenderProxies([]).choose(0.0) == ""

@@ -15,9 +15,8 @@ from scrapy.spiders import Spider
 from twisted.python.failure import Failure
 
 from crawlerproject.crawl.completion.pipeline import PagePipeline
-from crawlerproject.crawl.intake import Intake
-from crawlerproject.crawl.under_way import UnderWay
-from crawlerproject.crawl.websub import WebSub
+from crawlerproject.crawl.dispatch import UnderWay
+from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline

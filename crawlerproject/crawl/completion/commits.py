@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.learned import Learned
     from crawlerproject.crawl.membership.opening import Membership
-    from crawlerproject.crawl.progress.troubles import Troubles
+    from crawlerproject.crawl.progress.failure_reports import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Facts

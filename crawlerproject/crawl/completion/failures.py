@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError
-from crawlerproject.guard.refusal import Refused
+from crawlerproject.guard.pace import Refused
 from crawlerproject.items import FailedFetch, FailedRender, RenderFailed, failed
 from crawlerproject.reasons import Reason
 

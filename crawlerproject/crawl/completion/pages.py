@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.completion.renders import RenderCompletion
-from crawlerproject.crawl.progress.troubles import GOOD
+from crawlerproject.crawl.progress.failure_reports import GOOD
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.learned.learner import Visit
@@ -23,7 +23,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.outage import Outage
-    from crawlerproject.crawl.progress.troubles import Troubles
+    from crawlerproject.crawl.progress.failure_reports import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners

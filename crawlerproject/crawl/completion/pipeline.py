@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from crawlerproject.crawl.completion.pages import PageCompletion
+    from crawlerproject.crawl.dispatch import UnderWay
     from crawlerproject.crawl.intake import Intake
-    from crawlerproject.crawl.under_way import UnderWay
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.pipelines.dedup import DedupPipeline
     from crawlerproject.stores.poison import Poison

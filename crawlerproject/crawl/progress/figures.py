@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.crawl.progress.troubles import free_at
+from crawlerproject.crawl.progress.failure_reports import free_at
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.inspection.host_table import queue_of
 from crawlerproject.inspection.progress import Progress
@@ -16,7 +16,7 @@ from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from crawlerproject.crawl.progress.troubles import Troubles
+    from crawlerproject.crawl.progress.failure_reports import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.hosts.host import Host

@@ -1,18 +1,25 @@
-"""Counts for monitoring: pages, statuses, times to the first byte, pauses kept."""
+"""Counts: those of this process for monitoring, and the totals over all starts, which each commit stores."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.protocols import FrontierStore
 
 # Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
 _FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 # A commit's fsyncs take some milliseconds of an idle disk, and seconds of one that others write to.
 _COMMIT_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _EXCESS_BOUNDS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 3600.0)
+
+_FACT = "totals"
 
 
 class Classes:
@@ -100,3 +107,49 @@ class Tallies:
             "commit_seconds": self._commits.as_dict(),
             "commit_failures": self._commit_failures,
         }
+
+
+class Totals(NamedTuple):
+    """Counts as in ``Progress``, ``since`` a moment (epoch seconds): the first start, or that of the first version that
+    kept them.
+    """
+
+    pages: int
+    bytes: int
+    errors: int
+    since: float
+
+
+class TotalsBook:
+    """Adds what this process has done to what was committed before it."""
+
+    def __init__(self, store: FrontierStore, tallies: Tallies, now: float) -> None:
+        """When the crawl's store is open; again when a worker begins anew."""
+        self._tallies = tallies
+        self._stored = store.fact(_FACT)
+        self._before = Totals(*orjson.loads(self._stored)) if self._stored else Totals(0, 0, 0, now)
+        self._at_begin = (tallies.pages, tallies.bytes, tallies.errors)
+
+    def now(self) -> Totals:
+        """As of this moment, with what is not committed yet."""
+        done, (pages, received, errors), before = self._tallies, self._at_begin, self._before
+        return Totals(
+            before.pages + done.pages - pages,
+            before.bytes + done.bytes - received,
+            before.errors + done.errors - errors,
+            before.since,
+        )
+
+    @property
+    def committed(self) -> Totals:
+        """As of the last commit."""
+        return Totals(*orjson.loads(self._stored)) if self._stored else self._before
+
+    def facts(self) -> list[tuple[str, bytes]]:
+        """For the next commit."""
+        packed = orjson.dumps(tuple(self.now()))
+        return [(_FACT, packed)] if packed != self._stored else []
+
+    def stored(self, facts: list[tuple[str, bytes]]) -> None:
+        """These facts are committed."""
+        self._stored = dict(facts).get(_FACT, self._stored)

@@ -1,21 +1,37 @@
-"""What a crawl begins with beside its seeds: known pages to visit again, unread messages."""
+"""What a crawl begins with beside its seeds: the hosts of an earlier run, pages to visit again, unread messages."""
 
 from __future__ import annotations
 
+import logging
 from sys import maxsize
 from typing import TYPE_CHECKING
 
 import orjson
+from scrapy.utils.asyncio import call_later
 
+from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier import messages
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
 from crawlerproject.stores.protocols import Box, Changes, MessageStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from crawlerproject.crawl.engine import Engine
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.stores.protocols import FrontierStore
+
+logger = logging.getLogger(__name__)
+
+# Loaded in one turn of the event loop: some 10 ms.
+_HOSTS_AT_A_TIME = 250
+
+# Before the next try, when the disk had no room.
+_AGAIN_SECONDS = 1.0
 
 # Of messages, read at a time.
 _MESSAGE_BYTES = 64 << 10
@@ -68,3 +84,47 @@ def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:
             some = chosen[start : start + _REVISITS_AT_A_TIME]
             queued += session.frontier.again((again(page, now) for page in some), now)
     return queued
+
+
+class QueueLoader:
+    """Loads all hosts with work; until then the crawl is not over."""
+
+    def __init__(self, engine: Engine, frontier: Frontier, wake: Callable[[], None], done: Callable[[], None]) -> None:
+        """``wake`` is called whenever there may be more to do, ``done`` when the last host is loaded."""
+        self._engine = engine
+        self._frontier = frontier
+        self._wake = wake
+        self._done = done
+        self._timer: CallLaterResult | None = None
+
+    def begin(self) -> None:
+        """Load the first slice at once: an error in it stops the start."""
+        self._frontier.begin_loading()
+        self._some()
+
+    def _some(self) -> None:
+        if self._frontier.load_some(_HOSTS_AT_A_TIME):
+            self._timer = call_later(0, self._go_on)
+        else:
+            self._done()
+
+    def cancel(self) -> None:
+        """Stop; the rest waits for another start."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _go_on(self) -> None:
+        self._timer = None
+        try:
+            self._some()
+        except FrontierDamaged as error:
+            self._engine.stop_for_damage(error)
+            return
+        except StorageError:  # no room on the disk to list them: the crawl pauses for that anyway
+            self._timer = call_later(_AGAIN_SECONDS, self._go_on)
+            return
+        except Exception:  # a frontier that cannot be read: without the rest the crawl would never be over
+            logger.exception("the hosts of an earlier run could not be taken up; the crawl stops")
+            self._engine.stop("loading_failed")
+            return
+        self._wake()

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import re
+import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.config.values import list_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.connection import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.fleet.moves.move import is_alone
 from crawlerproject.hooks.delivery import hook_of
@@ -30,6 +32,7 @@ from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
+from crawlerproject.stores.rocks.options import OPEN_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +51,9 @@ MODES = ("crawl", "recrawl")
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
 _WARC_MAX_BYTES = 2_000_000_000
 RENDER_MODES = ("auto", "never", "always")
+
+# The archive, logs, libraries, pipes to other processes, questions to DNS servers: some 60 seen (ours).
+_OTHERS = 200
 
 
 def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
@@ -249,3 +255,23 @@ def _check_local(settings: BaseSettings) -> None:
 def _only_own(settings: BaseSettings) -> bool:
     """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
     return bool(list_of(settings, "FETCH_ALLOW_NETWORKS")) and settings["FETCH_HOSTS_FILE"] != OURS["FETCH_HOSTS_FILE"]
+
+
+def raise_limit(settings: BaseSettings) -> None:
+    """Raise this process's soft limit of open files to what its requests need; warn when the hard one is lower.
+
+    A login has 1,024 of 500,000 allowed files for the sake of programs that use select(2).
+    """
+    in_flight = settings.getint("FRONTIER_MAX_IN_FLIGHT")
+    least = in_flight + OPEN_FILES + _OTHERS
+    wanted = least + MAX_IDLE_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if resource.RLIM_INFINITY != soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < least:
+        logger.warning(
+            "This process may open %d files, and FRONTIER_MAX_IN_FLIGHT=%d may need %d: raise the limit (ulimit -Hn, "
+            "LimitNOFILE of the unit) or lower the setting; requests for which there is no file wait.",
+            most, in_flight, least,
+        )  # fmt: skip

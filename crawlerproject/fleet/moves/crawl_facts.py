@@ -86,7 +86,7 @@ RULES = {
     "unsure-until": Rule(Goes.ALL, _latest),  # frontier/ownership.py
     "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/set_back_clock.py
     **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
-    "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
+    "totals": Rule(Goes.ONE, _sums),  # crawl/progress/tallies.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
     "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(Goes.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py

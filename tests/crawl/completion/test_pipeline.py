@@ -12,8 +12,8 @@ from scrapy import Request
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.dispatch import UnderWay
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.pipelines.dedup import DedupPipeline

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.progress import figures
+from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.figures import Allowed
-from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts

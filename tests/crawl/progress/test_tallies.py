@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from crawlerproject.crawl.progress.tallies import Classes, Tallies
+from crawlerproject.crawl.progress.tallies import Classes, Tallies, TotalsBook
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Changes
 
 
 def test_a_value_is_in_the_first_class_that_holds_it() -> None:
@@ -50,3 +52,47 @@ def test_commits_are_counted_with_their_time() -> None:
     facts = tallies.as_dict()
     assert (sum(facts["commit_seconds"]["counts"]), facts["commit_seconds"]["sum"]) == (1, 0.02)
     assert facts["commit_failures"] == 1
+
+
+def commit(store: MemoryStore, book: TotalsBook) -> None:
+    """One commit."""
+    facts = book.facts()
+    store.apply(Changes(facts=facts))
+    book.stored(facts)
+
+
+def test_what_is_not_committed_yet_counts() -> None:
+    """For those who watch; since when it counts is kept."""
+    store, tallies = MemoryStore(), Tallies()
+    book = TotalsBook(store, tallies, 100.0)
+    tallies.pages, tallies.bytes, tallies.errors = 3, 900, 1
+
+    assert book.now() == (3, 900, 1, 100.0)
+    commit(store, book)
+    assert TotalsBook(store, Tallies(), 500.0).now() == (3, 900, 1, 100.0)
+
+
+def test_a_session_that_begins_anew_counts_from_the_last_commit() -> None:
+    """Pages that were not committed are another worker's; the process's own count goes on."""
+    store, tallies = MemoryStore(), Tallies()
+    book = TotalsBook(store, tallies, 0.0)
+    tallies.pages = 5
+    commit(store, book)
+    tallies.pages = 9
+    anew = TotalsBook(store, tallies, 0.0)
+    assert anew.now().pages == 5
+
+    tallies.pages = 10
+    assert anew.now().pages == 6
+
+
+def test_what_has_not_changed_is_not_stored_again() -> None:
+    """An idle crawl writes nothing."""
+    store, tallies = MemoryStore(), Tallies()
+    book = TotalsBook(store, tallies, 0.0)
+    tallies.pages = 1
+    commit(store, book)
+
+    assert book.facts() == []
+    tallies.errors = 1
+    assert book.facts()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.crawl.start.preflight import absolute_seeds, check_settings, check_supervised, seeds_and_scope
+from crawlerproject.crawl.start.preflight import (
+    absolute_seeds,
+    check_settings,
+    check_supervised,
+    raise_limit,
+    seeds_and_scope,
+)
 from crawlerproject.errors import OperatorError
 from crawlerproject.runtime.unix_sockets import listening
 from tests.crawl.sessions import settings_of
@@ -33,3 +40,32 @@ def test_a_local_fleets_worker_is_not_started_by_hand(tmp_path: Path) -> None:
     check_supervised(Settings({**worker, "STATE_URL": "rocksdb:"}))
     with pytest.raises(OperatorError, match="run scrapy fleet"):
         check_settings(settings_of(**{**worker, "FLEET_WORKER": ""}))
+
+
+ENDLESS = resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised", "said"),
+    [
+        (1024, 524_288, 3456, False),  # a login's: 1,000 requests, 2,000 idle connections, 256 of the store, others
+        (1024, ENDLESS, 3456, False),
+        (1024, 2048, 2048, False),  # fewer connections are kept
+        (1024, 1024, None, True),
+        (65_536, 524_288, None, False),
+        (ENDLESS, ENDLESS, None, False),
+    ],
+)
+def test_the_soft_limit_follows_the_crawl(
+    soft: int, hard: int, raised: int | None, said: bool, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Never lowered, never above the hard one."""
+    found: list[int] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda what, limits: found.append(limits[0]))
+
+    raise_limit(settings_of())
+
+    assert found == ([] if raised is None else [raised])
+    assert ("FRONTIER_MAX_IN_FLIGHT=1000 may need 1456" in caplog.text) is said

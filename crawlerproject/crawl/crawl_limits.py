@@ -11,7 +11,7 @@ from crawlerproject.rules.limits import Limits, Spent, reached
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawlerproject.crawl.progress.totals import TotalsBook
+    from crawlerproject.crawl.progress.tallies import TotalsBook
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.shared_sums import SharedSums
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from crawlerproject.crawl.limits import CrawlLimits, share_renders
-from crawlerproject.crawl.progress.totals import TotalsBook
+from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
+from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.frontier.hosts.host import Host

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.items import FailedFetch
 from crawlerproject.reasons import Reason

@@ -1,0 +1,292 @@
+"""What tunes and watches a crawl's process: collector, event loop, first steps of tasks, systemd's watchdog.
+
+``GarbageCollectorTuning`` suits Python's collector to thousands of requests in flight. ``LoopLatency`` measures how
+long the event loop was held up: while one piece of work runs, nothing is answered and no pause ends.
+``ServiceWatchdog`` tells systemd that the loop turns, so that a crawl that hangs is started again (sd_notify(3)).
+``EagerTasks`` has Scrapy's tasks begin at once instead of in the next turn of the loop (Python 3.12 and later). Scrapy
+makes five tasks for each request, most of which have nothing to wait for at first: begun at once they are 0.73 of 12.3
+million instructions a page cheaper. What begins earlier happens in another order, so only the tasks of ``EAGER`` do;
+those of a project's code begin when asyncio says.
+https://docs.python.org/3/library/asyncio-task.html#eager-task-factory
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import socket
+import sys
+import time
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.runtime.services import services_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+EAGER = frozenset(
+    {
+        "DownloaderMiddlewareManager.download_async",
+        "Downloader._wait_for_download",
+        "Scraper._wait_for_processing",
+        "_parallel_asyncio.<locals>.fill_queue",
+        "_parallel_asyncio.<locals>.worker",
+    }
+)
+"""Scrapy's own, a request's, by their qualified names."""
+
+POSSIBLE = sys.version_info >= (3, 12)
+"""Whether this Python has them."""
+
+# With Python's (700, 10, 10) half the CPU of a busy crawl goes into walking live requests (our measurement). Beyond
+# these Python collects by itself, in a burst; else a timer does. What Python counts says little of what it then walks:
+# each older object that goes is counted against a new one, and tuples and coroutines from its free lists never count.
+# With 10,000 hosts it waited for 57,000 objects, and a collection held the event loop for 40 to 100 ms.
+# Everything is looked at after as many collections of survivors as two hours have.
+GC_THRESHOLDS = (20_000, 160, 3_600)
+# From one collection of the youngest to the next: 250 requests at 500 a second. What is in flight then is walked once,
+# so that shorter intervals cost more in all; longer ones hardly more at a time, for no more than LEAST of the window
+# and what hosts keep of each request are alive.
+_YOUNG_SECONDS = 0.5
+# Collections of the youngest for each of what survived them: hosts and requests of two seconds, not of a minute.
+_YOUNG_A_SURVIVORS = 4
+
+_TICK_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processor
+
+_HOLD_SECONDS = 0.05  # what nothing should hold the loop for (runtime/loop_budget.py)
+
+HELD, WORKED = "loop/longest_hold_seconds", "loop/longest_work_seconds"
+
+HOLDS, HELD_SUM = "loop/holds", "loop/held_seconds"
+
+# Silence after which systemd ends the crawl. No hold of the loop comes near it but the choice of a recrawl: the longest
+# were seconds (LoopLatency), and a machine that pages for minutes is not helped by another start.
+SILENT_SECONDS = 600.0
+
+# What systemd's own sd_watchdog_enabled(3) advises: half of the time at most.
+_BEATS_A_SILENCE = 4
+
+_MICROSECONDS = 1_000_000
+
+
+class GarbageCollectorTuning:
+    """Freezes what start-up made and collects in small parts. Our own code makes no cycles on the hot path."""
+
+    def __init__(self) -> None:
+        self._timer: asyncio.TimerHandle | None = None
+        self._ticks = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl: a shell keeps Python's defaults."""
+        only_in_a_crawl(crawler)
+        extension = cls()
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Everything made by now stays: never look at it again. A collection first would take 0.08 s for little."""
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        self._arm(asyncio.get_running_loop())
+
+    def spider_closed(self) -> None:
+        """Collect by Python's counts alone."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = loop.call_later(_YOUNG_SECONDS, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.tick()
+        self._arm(loop)
+
+    def tick(self) -> None:
+        """Collect what was made since the last tick; now and then its survivors, rarely everything."""
+        self._ticks += 1
+        if self._ticks % _YOUNG_A_SURVIVORS:
+            gc.collect(0)
+        elif gc.get_count()[2] < GC_THRESHOLDS[2]:
+            gc.collect(1)
+        else:
+            gc.collect()
+
+
+class LoopLatency:
+    """A timer that should ring each hundredth of a second, how late it rang at worst, and how often very late.
+
+    ``longest_hold`` is by the clock, a busy machine included; ``longest_work`` is what of one such delay this thread
+    spent on the processor.
+    """
+
+    def __init__(self, stats: StatsCollector, closed: Callable[[], bool] = lambda: False) -> None:
+        self._stats = stats
+        self._closed = closed  # the last figures, commit and index hold the loop when nothing waits
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = self._worked = 0.0
+        self._longest = dict.fromkeys((HELD, WORKED), 0.0)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        only_in_a_crawl(crawler)
+        assert crawler.stats is not None
+
+        def closed() -> bool:
+            scheduler = services_of(crawler).get(FrontierScheduler)
+            return scheduler is not None and scheduler.crawl.run.ending
+
+        extension = cls(crawler.stats, closed)
+        crawler.signals.connect(extension.start, signal=signals.spider_opened)
+        crawler.signals.connect(extension.stop, signal=signals.spider_closed)
+        return extension
+
+    def start(self) -> None:
+        """From now on; opening the frontier of an earlier run is over."""
+        self._arm(asyncio.get_running_loop())
+
+    def stop(self) -> None:
+        """No more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._due, self._worked = time.monotonic() + _TICK_SECONDS, time.thread_time()
+        self._timer = loop.call_later(_TICK_SECONDS, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._closed():
+            return
+        held = time.monotonic() - self._due
+        if held >= _HOLD_SECONDS:
+            self._stats.inc_value(HOLDS)
+            self._stats.set_value(HELD_SUM, round(self._stats.get_value(HELD_SUM, 0.0) + held, 4))
+        self._raise(HELD, held)
+        self._raise(WORKED, min(held, time.thread_time() - self._worked))
+        self._arm(loop)
+
+    def _raise(self, name: str, seconds: float) -> None:
+        if seconds > self._longest[name]:
+            self._longest[name] = seconds
+            self._stats.set_value(name, round(seconds, 4))
+
+
+class ServiceWatchdog:
+    """Switches systemd's watchdog on when the crawl has opened, keeps it quiet, and switches it off as it closes.
+
+    A start may take long and so may an end: both have limits of their own in the unit. ``WatchdogSec=`` of the unit
+    is another time than ``SILENT_SECONDS``. A recrawl begins by choosing among all known pages, which holds the loop
+    for 25 us each: its silence counts once the loop turns again.
+    """
+
+    def __init__(self, address: str, silent_seconds: float) -> None:
+        """``address`` as in NOTIFY_SOCKET; "@" begins one that is no file."""
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        self._silent_seconds = silent_seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl, and where a service manager listens."""
+        only_in_a_crawl(crawler)
+        address = os.environ.get("NOTIFY_SOCKET", "")
+        if not address:
+            raise NotConfigured
+        given = os.environ.get("WATCHDOG_USEC", "")
+        extension = cls(address, int(given) / _MICROSECONDS if given.isdigit() and int(given) else SILENT_SECONDS)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """From now on silence counts; in a recrawl from the first beat on."""
+        loop = asyncio.get_running_loop()
+        if getattr(spider, "recrawl", False):
+            self._timer = loop.call_later(self._silent_seconds / _BEATS_A_SILENCE, self._begin, loop)
+        else:
+            self._begin(loop)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._say(f"WATCHDOG_USEC={int(self._silent_seconds * _MICROSECONDS)}")
+        self._beat(loop)
+
+    def spider_closed(self) -> None:
+        """From now on the unit's time for a stop counts."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._say("WATCHDOG_USEC=0")
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._say("WATCHDOG=1")
+        self._timer = loop.call_later(self._silent_seconds / _BEATS_A_SILENCE, self._beat, loop)
+
+    def _say(self, what: str) -> None:
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as way,
+        ):
+            way.sendto(what.encode(), self._address)  # one that is not heard is followed by others
+
+
+class EagerTasks:
+    """From the start of a crawl by the frontier to its end: other spiders keep the order that they know."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        only_in_a_crawl(crawler)
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """From now on."""
+        if services_of(self._crawler).get(FrontierScheduler) is not None:
+            begin_early(asyncio.get_running_loop())
+
+    def spider_closed(self) -> None:
+        """No more."""
+        begin_as_usual(asyncio.get_running_loop())
+
+
+def task_factory(
+    loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], *, eager_start: bool | None = None, **options: Any
+) -> asyncio.Task[Any]:
+    """For ``loop.set_task_factory``. uvloop hands on ``eager_start``, which asyncio's own eager factory refuses."""
+    options["eager_start"] = getattr(coro, "__qualname__", "") in EAGER if eager_start is None else eager_start
+    return asyncio.Task(coro, loop=loop, **options)
+
+
+def begin_early(loop: asyncio.AbstractEventLoop) -> bool:
+    """Have the loop make such tasks where Python has them, unless another factory is set; whether it does."""
+    if not POSSIBLE or loop.get_task_factory() is not None:
+        return False
+    factory: Any = task_factory  # what uvloop hands on is more than the type says
+    loop.set_task_factory(factory)
+    return True
+
+
+def begin_as_usual(loop: asyncio.AbstractEventLoop) -> None:
+    """Undo ``begin_early``."""
+    factory: Any = task_factory
+    if loop.get_task_factory() is factory:
+        loop.set_task_factory(None)

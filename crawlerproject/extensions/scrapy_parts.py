@@ -1,0 +1,57 @@
+"""Scrapy's log formatter and feed exporter, with what a crawl needs changed."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.logformatter import LogFormatter
+
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.runtime.services import services_of
+from crawlerproject.terminal import guard_log
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.logformatter import LogFormatterResult
+
+logger = logging.getLogger(__name__)
+
+
+class GuardedLogFormatter(LogFormatter):
+    """Scrapy's own, for spiders that are not ours; what a site sends reaches no terminal as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        guard_log()  # every crawler makes one before it begins, also in another project
+
+
+class QuietLogFormatter(GuardedLogFormatter):
+    """No line a page: the request log has it, at a tenth of the cost (48 µs a page by our measurement)."""
+
+    def crawled(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
+        """No line."""
+        return None  # type: ignore[return-value]  # as its documentation allows
+
+    def scraped(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
+        """No line."""
+        return None  # type: ignore[return-value]  # as its documentation allows
+
+
+class CrawlFeeds(FeedExporter):
+    """Feed exports (``-o``, ``-O``, ``FEEDS``), which a crawl that fetched nothing leaves as they are.
+
+    ``-O`` on a crawl that has ended before would write an empty feed over the full one. Feeds get what a spider's
+    ``extract`` yields. Pages do not pass through ITEM_PIPELINES, so no feed has one.
+    """
+
+    async def close_spider(self, spider: Spider) -> None:
+        """Store the feeds; those without an item only when something was fetched."""
+        scheduler = services_of(self.crawler).get(FrontierScheduler)
+        done = scheduler.crawl.run.tallies if scheduler is not None else None
+        if done is not None and not (done.pages or done.errors):
+            for slot in [slot for slot in self.slots if not slot.itemcount]:
+                slot.store_empty = False
+                logger.info("%s stays as it is: nothing was fetched", slot.uri)
+        await super().close_spider(spider)
