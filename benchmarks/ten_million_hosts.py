@@ -41,7 +41,7 @@ from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.rocks.store import RocksStore
 

@@ -72,7 +72,7 @@ def emulator(command: list[str], folder: Path) -> Iterator[int]:
 
 def files_of(cloud: Cloud) -> Any:
     """The far side, past every proxy; with a bucket."""
-    from crawlerproject.stores.uploads.opening import filesystem
+    from crawlerproject.stores.uploads.upload_target import filesystem
 
     files = filesystem(f"{cloud.scheme}://", use_listings_cache=False)
     if not files.exists(_BUCKET):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.uploads.journal import Journal
+from crawlerproject.stores.uploads.upload_journal import Journal
 from tests.stores.uploads.folders import archived, crawl_folder, local, nothing_lost
 from tests.stores.uploads.s3_servers import BUCKET, KEYS, Answer, Asked, Cut, Fault, Proxy, proxied, s3_server
 
@@ -127,7 +127,7 @@ def _closed(folder: CrawlDir, files: int, chance: random.Random) -> dict[str, by
 
 
 def _started(folder: CrawlDir, place: Place, proxy: Proxy) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "crawlerproject.stores.uploads.worker", str(folder), place.url]
+    command = [sys.executable, "-m", "crawlerproject.stores.uploads.upload_process", str(folder), place.url]
     process = subprocess.Popen(
         [*command, orjson.dumps(_WAYS).decode()],
         env={**os.environ, **place.environment(proxy.port)},

@@ -284,7 +284,7 @@ def stopped_upload(crawl: WatchedCrawl) -> Story:
     """The process that sends is stopped with SIGSTOP while nothing waits."""
     _to_s3(crawl, s3_server().url)
     yield
-    [pid] = [pid for pid in crawl.below() if "crawlerproject.stores.uploads.worker" in command_line(pid)]
+    [pid] = [pid for pid in crawl.below() if "crawlerproject.stores.uploads.upload_process" in command_line(pid)]
     os.kill(pid, signal.SIGSTOP)
     yield
     _kill(pid, signal.SIGCONT)

@@ -8,10 +8,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.span_file import SpanFile
+from crawlerproject.stores.uploads.distant import SpanFile
 
 _TIMEOUT_SECONDS = 60.0
 # A server that is asked too often says so; it is left alone, longer each time.
@@ -85,26 +84,10 @@ class Distant:
         self.requests += 1
 
 
-class RangeFile(SpanFile):
-    """A file of a ``Distant`` as pyarrow reads one: only the spans that are asked for are fetched."""
-
-    def __init__(self, distant: Distant, name: str) -> None:
-        super().__init__(distant.size(name))
-        self._distant, self._name = distant, name
-
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), self._size - self._at)
-        if length <= 0:
-            return 0
-        data = self._distant.read(self._name, self._at, length)
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
 def buffered(distant: Distant, name: str, block_bytes: int = _BLOCK_BYTES) -> io.BufferedReader:
-    """A ``RangeFile`` that reads ahead, a little unless asked for more."""
-    return io.BufferedReader(RangeFile(distant, name), block_bytes)
+    """A file as pyarrow reads one: the spans that are wanted are fetched, a little more at a time unless asked."""
+    spans = SpanFile(distant.size(name), lambda start, end: distant.read(name, start, end - start))
+    return io.BufferedReader(spans, block_bytes)
 
 
 def _joined(base: str, name: str) -> str:

@@ -17,7 +17,7 @@ from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 from crawlerproject.rules.readable import counted, human_seconds
 from crawlerproject.rules.url.urls import host_name
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
+from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 from crawlerproject.terminal import say, say_json
 
 # Pages of each host for which the time is shown, beside the seeds alone.

@@ -23,8 +23,8 @@ from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
 from crawlerproject.stores.operator_files.user_settings import user_path
+from crawlerproject.stores.operator_files.watched_lists import Listing, NeverCrawlLists
 from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: until the status file is written again, and a slow disk.

@@ -20,8 +20,7 @@ from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
-from crawlerproject.stores.archive.recovery import recover
-from crawlerproject.stores.archive.repair import good_spans, mend
+from crawlerproject.stores.archive.recovery import good_spans, mend, recover
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock

@@ -17,8 +17,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.readable import counted, human_bytes, moment
-from crawlerproject.stores.backup.contents import read_backup
-from crawlerproject.stores.backup.making import back_up
+from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
@@ -26,7 +25,7 @@ from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import ALONE
-from crawlerproject.stores.formats.migrations import described, migrate, pending
+from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES, without_password
 from crawlerproject.terminal import say
 

@@ -15,7 +15,7 @@ from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
     from crawlerproject.stores.crawl_dir import CrawlDir
-    from crawlerproject.stores.uploads.worker import UploadProcess
+    from crawlerproject.stores.uploads.upload_process import UploadProcess
 
 _LEFT = 1
 
@@ -40,7 +40,7 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Upload, and say what was done and what is left."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.stores.uploads.opening import checked_url, place_of
+        from crawlerproject.stores.uploads.upload_target import checked_url, place_of
 
         crawl = named_crawl(args, self.settings)
         if not crawl.is_dir():
@@ -54,11 +54,11 @@ class Command(OperatorCommand):
             self._upload(folder, place_of(url, crawl, folder), check=opts.check)
 
     def _upload(self, folder: CrawlDir, url: str, *, check: bool) -> None:
-        from crawlerproject.stores.uploads.uploader import Ways
-        from crawlerproject.stores.uploads.worker import TRIES_AT_END, UploadProcess, upload_lock
+        from crawlerproject.stores.uploads.upload_process import TRIES_AT_END, UploadProcess, upload_lock
+        from crawlerproject.stores.uploads.uploader import UploadOptions
 
         settings = self.settings
-        ways = Ways(
+        options = UploadOptions(
             settings.getbool("ARCHIVE_KEEP_LOCAL"),
             settings.getbool("ARCHIVE_READ_BACK"),
             settings.getfloat("ARCHIVE_MAX_BYTES_PER_SECOND"),
@@ -66,7 +66,7 @@ class Command(OperatorCommand):
             time.sleep,
         )
         with upload_lock(folder, wait=False):
-            process = UploadProcess(folder, url, ways)
+            process = UploadProcess(folder, url, options)
             if check:
                 process.uploader.doubt()
             # A crawl that runs still writes to the day of its log.

@@ -11,8 +11,7 @@ from crawlerproject import __version__
 from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.stores.archive.wacz import Packing, parts_of, write_parts, write_wacz
-from crawlerproject.stores.archive.wacz_signing import WaczSigner
+from crawlerproject.stores.archive.wacz import Packing, WaczSigner, parts_of, write_parts, write_wacz
 from crawlerproject.terminal import say
 
 

@@ -40,7 +40,7 @@ from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
+from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.backup.orders import Answer, Order, OrdersHere, Stage, remove_checkpoint
+from crawlerproject.stores.backup.checkpoint_orders import Answer, Order, OrdersHere, Stage, remove_checkpoint
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.session import Session

@@ -21,8 +21,8 @@ from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
-from crawlerproject.stores.uploads.opening import checked_url, place_of
-from crawlerproject.stores.uploads.worker import ENDED, REFUSED
+from crawlerproject.stores.uploads.upload_process import ENDED, REFUSED
+from crawlerproject.stores.uploads.upload_target import checked_url, place_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WORKER = "crawlerproject.stores.uploads.worker"  # the module that the process runs
+_WORKER = "crawlerproject.stores.uploads.upload_process"  # the module that the process runs
 _TICK_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 """How soon an end is noticed that is waited for."""
@@ -121,14 +121,14 @@ class Uploads(CrawlTask):
             with suppress(StorageError):
                 state.parent.mkdir(parents=True, exist_ok=True)
                 write_facts(state, {"url": self._url, "time": time.time()})
-        ways = {
+        options = {
             "keep_local": settings.getbool("ARCHIVE_KEEP_LOCAL"),
             "read_back": settings.getbool("ARCHIVE_READ_BACK"),
             "bytes_per_second": settings.getfloat("ARCHIVE_MAX_BYTES_PER_SECOND"),
         }
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _WORKER, str(self._folder), self._url, orjson.dumps(ways).decode()],
+            [sys.executable, "-m", _WORKER, str(self._folder), self._url, orjson.dumps(options).decode()],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -17,9 +17,8 @@ from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
-from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 from crawlerproject.stores.operator_files.user_settings import user_path
+from crawlerproject.stores.operator_files.watched_lists import HostPaceFile, NeverCrawlLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable

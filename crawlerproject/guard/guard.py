@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.guard.robots import Download
-    from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
+    from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 
 
 class Guard:

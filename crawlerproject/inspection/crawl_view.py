@@ -31,7 +31,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
-from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
+from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.fleet_view import FleetView

@@ -44,7 +44,7 @@ class RangeServer:
         return self._files.get(name) if secrets.compare_digest(home.encode(), self._home.encode()) else None
 
     def size(self, path: DistantPath) -> int:
-        """Bytes of a file; what was closed does not change. Raises FileNotFoundError, FarSideError."""
+        """Bytes of a file; what was closed does not change. Raises FileNotFoundError, TargetError."""
         if path.name not in self._sizes:
             self._sizes[path.name] = path.stat().st_size
         return self._sizes[path.name]

@@ -38,7 +38,7 @@ from crawlerproject.render.visit import WAIT_RULE, PageTime, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.services import services_of
-from crawlerproject.stores.archive.plain_responses import PlainResponse, names_of, read_answer
+from crawlerproject.stores.archive.warc_reader import PlainResponse, names_of, read_answer
 from crawlerproject.stores.crawl_folders import archives_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
 from crawlerproject.stores.archive.captures import CDXJ_SUFFIX, IndexedCapture
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
-from crawlerproject.stores.index.cdxj_lines import merged_lines
+from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
 
 _OK, _NOT_MODIFIED = 200, 304
 _ROBOTS = "/robots.txt"

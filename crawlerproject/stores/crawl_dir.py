@@ -18,7 +18,7 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, write_whole
-from crawlerproject.stores.formats.table import FORMATS
+from crawlerproject.stores.formats import FORMATS
 
 WARC_SUFFIX = ".warc.gz"
 _OTHERS_SUFFIXES = (".warc", ".arc.gz", ".arc")
@@ -147,7 +147,7 @@ class CrawlDir(PosixPath):
         return bool(self.closed_warcs() or self.open_warcs()) or self.has_removed()
 
     def has_removed(self) -> bool:
-        """Whether files that another place has were removed here (stores/uploads/journal.py writes so)."""
+        """Whether files that another place has were removed here (stores/uploads/upload_journal.py writes so)."""
         try:
             return b'"stage":"removed"' in self.upload_journal.read_bytes()
         except FileNotFoundError:

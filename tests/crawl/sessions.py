@@ -28,7 +28,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
+from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.wire import Wire

@@ -17,7 +17,7 @@ import pytest
 
 from crawlerproject import __version__
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.formats.table import FORMATS
+from crawlerproject.stores.formats import FORMATS
 from tests.commands.crawled import ask, scrapy
 from tests.web import fixed
 from tests.web.fixed import SITES, archived_once, fixed_web, url

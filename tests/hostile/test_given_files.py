@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.backup.contents import read_backup
+from crawlerproject.stores.backup.making import read_backup
 from tests.commands.crawled import scrapy
 from tests.hostile.ledger import pays
 

@@ -27,7 +27,7 @@ from crawlerproject.stores.archive.wacz import Packing, write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, refuse_links_out, take_lock, write_facts
 from crawlerproject.stores.logs.robots_copies import save_robots
-from crawlerproject.stores.uploads.worker import upload_lock
+from crawlerproject.stores.uploads.upload_process import upload_lock
 from tests.commands.running import archive, crawl, scrapy
 from tests.hostile.arena import Asked, arena, page
 from tests.hostile.ledger import pays

@@ -18,7 +18,7 @@ from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 

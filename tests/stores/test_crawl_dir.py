@@ -20,7 +20,7 @@ from crawlerproject.stores.crawl_dir import (
     take_lock,
     write_facts,
 )
-from crawlerproject.stores.formats.table import FORMATS
+from crawlerproject.stores.formats import FORMATS
 
 # Another process that holds a folder's lock until it is killed.
 HOLDER = """

@@ -9,7 +9,7 @@ from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.items import FailedRender
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
-from crawlerproject.stores.archive.plain_responses import PlainResponse
+from crawlerproject.stores.archive.warc_reader import PlainResponse
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run

@@ -219,7 +219,7 @@ def _check_services(settings: BaseSettings) -> None:
     except ValueError as error:
         raise OperatorError(str(error)) from None
     if settings["ARCHIVE_URL"]:
-        from crawlerproject.stores.uploads.opening import checked_url  # no other crawl imports it
+        from crawlerproject.stores.uploads.upload_target import checked_url  # no other crawl imports it
 
         checked_url(str(settings["ARCHIVE_URL"]))
     public = str(settings["WEBSUB_PUBLIC_URL"])

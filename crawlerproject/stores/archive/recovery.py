@@ -1,19 +1,23 @@
-"""What is done to the WARC folder at start: only committed bytes stay in an open file, the rest is kept aside."""
+"""Mends WARC files: what is not committed, or damaged, is cut out and kept aside in ``torn/``.
+
+``recover`` is done to the folder at each start: only committed bytes stay in an open file. ``mend`` is for a file that
+is damaged somewhere: its good captures stay.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
 from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.warc_members import whole_length
-from crawlerproject.stores.archive.warc_reader import members
+from crawlerproject.rules.archive.warc_members import Flaw, Member, whole_length
+from crawlerproject.stores.archive.warc_reader import Progress, members, next_member, packed_members
 from crawlerproject.stores.archive.warc_writer import OpenFile
 from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder, unused
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
@@ -25,6 +29,12 @@ TORN_SUFFIX = ".torn"
 # How far before its end a file is read again after a crash: what was in flight to the disk when the power went (ours).
 _TAIL_BYTES = 64 * 1024
 
+RowsLost = Callable[[list[CdxjEntry], OpenFile | None], int]
+"""(committed captures that a power loss took, what is kept of the open file) -> how many pages are queued again."""
+
+Span = tuple[int, int]
+"""First byte, first byte after."""
+
 
 @dataclass(slots=True)
 class Recovery:
@@ -33,10 +43,6 @@ class Recovery:
     open_file: OpenFile | None = None  # to go on with
     torn: list[tuple[Path, int]] = field(default_factory=list)  # kept aside: file, bytes
     messages: list[str] = field(default_factory=list)  # for the log, one sentence each
-
-
-RowsLost = Callable[[list[CdxjEntry], OpenFile | None], int]
-"""(committed captures that a power loss took, what is kept of the open file) -> how many pages are queued again."""
 
 
 def recover(
@@ -52,7 +58,7 @@ def recover(
         filename = path.name.removesuffix(OPEN_SUFFIX)
         with storage_errors(path):
             if committed is not None and filename == committed.filename:
-                _mend(path, committed, recovery, index)
+                _cut_to_committed(path, committed, recovery, index)
             else:
                 _move_aside(path, recovery, "begun after the last commit")
     gone = committed is not None and not _closed(folder, committed.filename)
@@ -74,7 +80,7 @@ def _closed(folder: Path, filename: str) -> bool:
     crawl = CrawlDir(folder.parent)
     if not crawl.has_removed():
         return False
-    from crawlerproject.stores.uploads.journal import Journal  # no other crawl imports it
+    from crawlerproject.stores.uploads.upload_journal import Journal  # no other crawl imports it
 
     return f"{folder.name}/{filename}" in Journal(crawl).removed()
 
@@ -90,7 +96,7 @@ def _tell(committed: OpenFile, recovery: Recovery, index: CdxjFiles, lost: RowsL
         recovery.messages.append("Not every capture that is gone is known: scrapy recover finds the rest")
 
 
-def _mend(path: Path, committed: OpenFile, recovery: Recovery, index: CdxjFiles | None) -> None:
+def _cut_to_committed(path: Path, committed: OpenFile, recovery: Recovery, index: CdxjFiles | None) -> None:
     """Leave exactly the committed bytes, or the last whole capture where a power loss took some of them."""
     size, length = path.stat().st_size, committed.length
     boundary = index.boundary(committed.filename, length - _TAIL_BYTES) if index is not None else 0
@@ -175,3 +181,114 @@ def _note(recovery: Recovery, torn: Path, what: str) -> None:
     kept = torn.stat().st_size
     recovery.torn.append((torn, kept))
     recovery.messages.append(f"{what}; {kept} bytes are kept in {torn.parent.name}/{torn.name}")
+
+
+def good_spans(path: Path, *, whole_captures: bool, progress: Progress | None = None) -> list[Span]:
+    """Which bytes of a file to keep: good records, in files of ours only as whole captures; neighbours joined."""
+    spans: list[Span] = []
+    for start, end in _captures(path, progress) if whole_captures else _records(path, progress):
+        if spans and start <= spans[-1][1]:  # records may share a gzip member
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def mend(path: Path, spans: list[Span]) -> list[str]:
+    """Keep only ``spans`` of a file; sentences that say what was done, none when the file is good.
+
+    An open file is closed under its final name, since its frontier knows other places of its records. Runs again
+    safely after a crash: the file is replaced at once, after what is cut off is safe.
+    """
+    size = path.stat().st_size
+    if spans == [(0, size)] or size == 0:
+        return []
+    if not spans:
+        return [f"{path.name} has no good record; it is left as it is"]
+    cut = list(_between(spans, size))
+    final = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
+    part = path.with_name(f"{final.name}.part")
+    with storage_errors(path), path.open("rb") as file:
+        torn = [_kept_aside(file, path, span) for span in cut]
+        _copy(file, part, spans)
+        part.replace(final)
+        if final != path:
+            path.unlink()
+        sync_folder(path.parent)
+    lost = sum(end - start for start, end in cut)
+    where = ", ".join(f"{start}–{end - 1}" for start, end in cut[:5]) + (" …" if len(cut) > 5 else "")
+    return [f"{path.name}: {lost:,} bytes were cut out (bytes {where}) and are kept in "
+            f"{torn[0].parent.name}/{torn[0].name}"
+            + (f" and {len(torn) - 1} more" if len(torn) > 1 else "")]  # fmt: skip
+
+
+def _records(path: Path, progress: Progress | None) -> Iterator[Span]:
+    for member in _good(path, progress):
+        if member is not None:
+            yield member.offset, member.end
+
+
+def _captures(path: Path, progress: Progress | None) -> Iterator[Span]:
+    """Whole captures (request, response or revisit, metadata) and renders, and records that belong to none."""
+    began: int | None = None
+    answered = rendered = False
+    for member in _good(path, progress):
+        if member is None:
+            began = None
+        elif member.kind in ("request", "conversion"):
+            began = member.offset
+            answered = rendered = member.kind == "conversion"
+        elif member.kind in ("response", "revisit"):
+            answered = True
+        elif member.kind == "metadata":
+            if began is not None and answered:
+                yield began, member.end
+            began = None
+        elif began is None or not rendered:  # the screenshot of a render is a part of it
+            yield member.offset, member.end
+
+
+def _good(path: Path, progress: Progress | None) -> Iterator[Member | None]:
+    """Every good record; None where something between two is not."""
+    position: int | None = 0
+    while position is not None:
+        start, position = position, None
+        for member in packed_members(path, start, progress):
+            if isinstance(member, Flaw):
+                yield None
+                position = next_member(path, member.offset + 1)
+            else:
+                yield member
+
+
+def _between(spans: list[Span], size: int) -> Iterator[Span]:
+    position = 0
+    for start, end in spans:
+        if start > position:
+            yield position, start
+        position = end
+    if size > position:
+        yield position, size
+
+
+def _kept_aside(file: BinaryIO, path: Path, span: Span) -> Path:
+    torn = torn_file(path, span[0])
+    _copy(file, torn, [span])
+    sync_folder(torn.parent)
+    return torn
+
+
+def _copy(file: BinaryIO, target: Path, spans: list[Span]) -> None:
+    with new_file(target) as copy:
+        for start, end in spans:
+            file.seek(start)
+            _copy_bytes(file.read, copy, end - start)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
+def _copy_bytes(read: Callable[[int], bytes], copy: BinaryIO, count: int) -> None:
+    while count:
+        chunk = read(min(count, shutil.COPY_BUFSIZE))  # type: ignore[attr-defined]  # its stub leaves it out
+        copy.write(chunk)
+        count -= len(chunk)

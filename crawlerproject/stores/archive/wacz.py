@@ -7,6 +7,7 @@ has its pages in the first list, since viewers show that one.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import zipfile
@@ -17,7 +18,7 @@ from itertools import chain, islice
 from os import SEEK_END
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from xxhash import xxh3_64_hexdigest
 
@@ -26,7 +27,10 @@ from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import new_file, sync_folder, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
-from crawlerproject.stores.index.cdxj_lines import merged_lines
+from crawlerproject.stores.index.cdxj import merged_lines
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
@@ -39,6 +43,12 @@ _EXTRA = b"\x35\xd9\x02\x00\x01\x00"
 _PAGES_FORMAT = "json-pages-1.0"
 # Of the file that names the parts, which replayweb.page opens as one crawl (wabac.js 2.27, multiwacz.ts).
 _PARTS_PROFILE = "multi-wacz-package"
+
+# The curve that viewers take a public key to be of, and the bytes of each half of a signature (wabac.js 2.27,
+# certutils.ts; WebCrypto 23.4: r and s side by side).
+_CURVE, _HALF_BYTES = "secp384r1", 48
+_MAKE = f"openssl ecparam -name {_CURVE} -genkey -noout -out"
+_SOFTWARE = "crawlerproject"
 
 
 class WaczPage(NamedTuple):
@@ -268,3 +278,48 @@ def _refuse_existing(target: Path) -> None:
 def _hash_of(path: Path) -> str:
     with path.open("rb") as file:
         return f"sha256:{file_digest(file, 'sha256').hexdigest()}"
+
+
+class WaczSigner:
+    """Signs with the key of a PEM file. Raises OperatorError when there is none, or one of another kind."""
+
+    def __init__(self, key_file: Path, version: str) -> None:
+        from cryptography.hazmat.primitives import serialization
+
+        self._key, self._version = _read(key_file), version
+        public = self._key.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        self.public_key = base64.b64encode(public).decode()
+
+    def sign(self, package_hash: str, created: str) -> dict[str, str]:
+        """``signedData`` of a package's hash (``sha256:…``) and its date."""
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+        r, s = utils.decode_dss_signature(self._key.sign(package_hash.encode(), ec.ECDSA(hashes.SHA256())))
+        halves = r.to_bytes(_HALF_BYTES, "big") + s.to_bytes(_HALF_BYTES, "big")
+        return {
+            "hash": package_hash,
+            "created": created,
+            "software": _SOFTWARE,
+            "version": self._version,
+            "signature": base64.b64encode(halves).decode(),
+            "publicKey": self.public_key,
+        }
+
+
+def _read(path: Path) -> EllipticCurvePrivateKey:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(path.read_bytes(), None)
+    except OSError as error:
+        raise OperatorError(f"The key {path} cannot be read ({error.strerror}); {_MAKE} {path} makes one.") from None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise OperatorError(f"{path} is no private key in PEM without a password; {_MAKE} FILE makes one.") from None
+    if not isinstance(key, EllipticCurvePrivateKey) or key.curve.name != _CURVE:
+        raise OperatorError(f"{path} is no key of the curve {_CURVE}, which viewers want; {_MAKE} FILE makes one.")
+    return key

@@ -28,8 +28,7 @@ from crawlerproject.stores.atomic_files import (
     sync_file,
     sync_folder,
 )
-from crawlerproject.stores.backup.contents import Backup, FolderThen
-from crawlerproject.stores.backup.making import ORDERS, SMALL, copy_file
+from crawlerproject.stores.backup.making import ORDERS, SMALL, Backup, FolderThen, copy_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
@@ -147,7 +146,7 @@ def _sent(folder: CrawlDir) -> set[str]:
     """The WARC files that are, or may be, at another place."""
     if not folder.upload_journal.exists():
         return set()
-    from crawlerproject.stores.uploads.journal import Journal  # no other crawl's folder needs it
+    from crawlerproject.stores.uploads.upload_journal import Journal  # no other crawl's folder needs it
 
     place = f"{folder.warc.name}/"
     sent = (name for name, known in Journal(folder) if known.stage is not Stage.LOCAL)

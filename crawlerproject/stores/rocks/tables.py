@@ -13,7 +13,7 @@ from rocksdict import AccessType, ColumnFamily, Rdict, RdictIter, ReadOptions
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.stores.atomic_files import SECRET_FOLDER
 from crawlerproject.stores.crawl_dir import CrawlDir, holds_database
-from crawlerproject.stores.formats.table import FORMATS
+from crawlerproject.stores.formats import FORMATS
 from crawlerproject.stores.rocks import options as names
 
 FORMAT = FORMATS["frontier"]

@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PosixPath
@@ -18,10 +18,8 @@ from typing import Any, Self
 
 from crawlerproject.rules.archive.uploads import is_plain_name
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.span_file import SpanFile
-from crawlerproject.stores.uploads.far_side import far_errors
-from crawlerproject.stores.uploads.journal import Journal
-from crawlerproject.stores.uploads.opening import checked_url, filesystem, local_folder
+from crawlerproject.stores.uploads.upload_journal import Journal
+from crawlerproject.stores.uploads.upload_target import checked_url, filesystem, local_folder, target_errors
 
 # A read beginning somewhere fetches so much, one that goes on where the last ended twice as much as that, up to the
 # most: one record costs one request, and a stream few.
@@ -29,6 +27,40 @@ _FIRST_BYTES, _MOST_BYTES = 64 * 1024, 8 * 1024 * 1024
 _LISTED_SECONDS = 60.0
 _FILE, _FOLDER = stat.S_IFREG | 0o444, stat.S_IFDIR | 0o555
 _MAGIC = "*?["
+
+
+class SpanFile(io.RawIOBase):
+    """A file of known size of which only the spans that are wanted are read, wherever these come from."""
+
+    def __init__(self, size: int, span: Callable[[int, int], bytes]) -> None:
+        """``span`` gives the bytes from a first one to before another."""
+        self._size = size
+        self._at = 0
+        self._span = span
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        length = min(len(buffer), self._size - self._at)
+        data = self._some(length) if length > 0 else b""
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def _some(self, length: int) -> bytes:
+        """The next bytes, ``length`` at most."""
+        return self._span(self._at, self._at + length)
 
 
 class DistantPath(PosixPath):
@@ -46,7 +78,7 @@ class DistantPath(PosixPath):
         return DistantCrawl(self)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Size and kind. Raises FileNotFoundError, FarSideError."""
+        """Size and kind. Raises FileNotFoundError, TargetError."""
         facts = self._asked(lambda files: files.info(self.url))
         folder = facts["type"] == "directory"
         size = 0 if folder else int(facts["size"])
@@ -77,10 +109,10 @@ class DistantPath(PosixPath):
                 yield path
 
     def open(self, mode: str = "r", *_: Any, **__: Any) -> io.BufferedReader:  # type: ignore[override]
-        """Only for reading bytes. Raises FileNotFoundError, FarSideError."""
+        """Only for reading bytes. Raises FileNotFoundError, TargetError."""
         if mode != "rb":
             raise OSError(errno.EROFS, "what lies at another place is only read, as bytes", self.url)
-        return io.BufferedReader(_Ranges(self, self.stat().st_size), _FIRST_BYTES)
+        return io.BufferedReader(_GrowingSpans(self.stat().st_size, self.span), _FIRST_BYTES)
 
     def is_symlink(self) -> bool:
         return False
@@ -99,7 +131,7 @@ class DistantPath(PosixPath):
         return bytes(data)
 
     def _asked(self, question: Any) -> Any:
-        with far_errors(self.url, passed=(FileNotFoundError, NotADirectoryError)):
+        with target_errors(self.url, passed=(FileNotFoundError, NotADirectoryError)):
             try:
                 return question(_files(self.url.partition("://")[0]))
             except FileNotFoundError:  # of fsspec without a number, by which pathlib knows it
@@ -116,31 +148,23 @@ class DistantCrawl(DistantPath, CrawlDir):
         return DistantPath(self, *names)
 
 
-class _Ranges(SpanFile):
-    """The bytes of a file there, asked for in spans that grow while they follow each other."""
+class _GrowingSpans(SpanFile):
+    """Asks for spans that grow while they follow each other."""
 
-    def __init__(self, path: DistantPath, size: int) -> None:
-        super().__init__(size)
-        self._path = path
-        self._start = 0
-        self._data = b""
-        self._span = _FIRST_BYTES
+    _start = 0
+    _data = b""
+    _next_bytes = _FIRST_BYTES
 
-    def readinto(self, buffer: Any) -> int:
-        if self._at >= self._size or not len(buffer):
-            return 0
+    def _some(self, length: int) -> bytes:
         held = self._at - self._start
         if not 0 <= held < len(self._data):
             follows = bool(self._data) and held == len(self._data)
-            self._span = min(2 * self._span, _MOST_BYTES) if follows else _FIRST_BYTES
-            end = min(self._size, self._at + max(len(buffer), self._span))
-            self._data, self._start, held = self._path.span(self._at, end), self._at, 0
+            self._next_bytes = min(2 * self._next_bytes, _MOST_BYTES) if follows else _FIRST_BYTES
+            end = min(self._size, self._at + max(length, self._next_bytes))
+            self._data, self._start, held = self._span(self._at, end), self._at, 0
             if len(self._data) != end - self._at:
-                raise OSError(errno.EIO, "the other side gave another number of bytes than it says", self._path.url)
-        given = self._data[held : held + len(buffer)]
-        buffer[: len(given)] = given
-        self._at += len(given)
-        return len(given)
+                raise OSError(errno.EIO, "the other side gave another number of bytes than it says")
+        return self._data[held : held + length]
 
 
 def distant_crawl(url: str) -> CrawlDir:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -25,11 +26,9 @@ from crawlerproject.rules.archive.uploads import (
 )
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir
-from crawlerproject.stores.uploads.far_side import FarSide, FarSideError, Sending, read_sha256
-from crawlerproject.stores.uploads.journal import Journal
-from crawlerproject.stores.uploads.measuring import here, measured
-from crawlerproject.stores.uploads.robots_packs import DAY_SECONDS, pack
-from crawlerproject.stores.uploads.sources import Group, Source, groups
+from crawlerproject.stores.uploads.upload_journal import Journal
+from crawlerproject.stores.uploads.upload_sources import DAY_SECONDS, Group, Source, groups, pack
+from crawlerproject.stores.uploads.upload_target import TargetError, Transfer, UploadTarget, here, measured
 
 MARK = "uploaded-by.json"
 """There: which folder's files these are, so that two crawls never mix."""
@@ -42,7 +41,7 @@ _REFUSALS = 3
 logger = logging.getLogger(__name__)
 
 
-class Ways(NamedTuple):
+class UploadOptions(NamedTuple):
     """How it is done. ``tick`` is called between steps, where figures are shown; ``sleep`` keeps the bound."""
 
     keep_local: bool = True
@@ -67,16 +66,23 @@ class Figures:
 
 
 class Uploader:
-    """One folder's. ``round`` may be called again and again; each raises FarSideError where the other side refuses."""
+    """One folder's. ``round`` may be called again and again; each raises TargetError where the other side refuses."""
 
-    def __init__(self, folder: CrawlDir, side: FarSide, journal: Journal, ways: Ways) -> None:
+    def __init__(
+        self, folder: CrawlDir, opens: Callable[[], UploadTarget], journal: Journal, options: UploadOptions
+    ) -> None:
+        """``opens`` is called within the first round: what its library refuses is tried again like the rest."""
         self.figures = Figures()
         self.problems: list[str] = []  # what cannot be mended from here
-        self._folder, self._side, self._journal, self._ways = folder, side, journal, ways
+        self._folder, self._opens, self._journal, self._options = folder, opens, journal, options
         self._claimed = False
         self._packed_at: float | None = None
         self._refused: list[str] = []  # in this round
         self._sent_before = 0  # files, in earlier rounds
+
+    @cached_property
+    def _target(self) -> UploadTarget:
+        return self._opens()
 
     @property
     def takes_again(self) -> bool:
@@ -84,10 +90,10 @@ class Uploader:
         return not self._refused and self.figures.sent_files > self._sent_before
 
     def round(self, *, ended: bool) -> None:
-        """Send, confirm and remove all that may be now. Raises StorageError, FarSideError among them, OperatorError."""
+        """Send, confirm and remove all that may be now. Raises StorageError, TargetError among them, OperatorError."""
         self._refused, self._sent_before = [], self.figures.sent_files
         self._claim()
-        now = self._ways.clock()
+        now = self._options.clock()
         if ended or self._packed_at is None or now - self._packed_at >= DAY_SECONDS:
             pack(self._folder, now)
             self._packed_at = now
@@ -100,13 +106,13 @@ class Uploader:
             except StorageError as error:  # of one file, it may be; the others need not wait for it
                 refused.append(str(error))
                 if len(refused) == _REFUSALS:
-                    raise FarSideError("; ".join(dict.fromkeys(refused))) from None
+                    raise TargetError("; ".join(dict.fromkeys(refused))) from None
         self._without_files({source.name for group in found for source in group.sources})
         self._list()
         if refused:
-            raise FarSideError("; ".join(dict.fromkeys(refused)))
+            raise TargetError("; ".join(dict.fromkeys(refused)))
         self.figures.only_there = len(self._journal.removed())
-        self._ways.tick()
+        self._options.tick()
 
     def doubt(self) -> None:
         """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now.
@@ -124,10 +130,10 @@ class Uploader:
         """Mark the place as this folder's. Raises OperatorError when it is another's."""
         if self._claimed:
             return
-        if self._side.look(MARK) is None:
+        if self._target.look(MARK) is None:
             self._put(MARK, orjson.dumps({"crawl": self._folder.resolve().name, "id": self._journal.identity}))
         try:
-            found = orjson.loads(b"".join(self._side.read(MARK)))
+            found = orjson.loads(b"".join(self._target.read(MARK)))
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, dict) or found.get("id") != self._journal.identity:
@@ -140,8 +146,8 @@ class Uploader:
     def _group(self, group: Group) -> None:
         for source in group.sources:
             self._settle(source)
-            self._ways.tick()
-        if group.removable and not self._ways.keep_local:
+            self._options.tick()
+        if group.removable and not self._options.keep_local:
             self._remove(group)
 
     def _settle(self, source: Source) -> None:
@@ -158,7 +164,7 @@ class Uploader:
             else:
                 break
         else:
-            raise FarSideError(f"{source.name} was sent {_TRIES} times, and what is there is not what was sent")
+            raise TargetError(f"{source.name} was sent {_TRIES} times, and what is there is not what was sent")
         if waited:
             self.figures.waiting_files -= 1
             self.figures.waiting_bytes -= source.found.size
@@ -173,7 +179,7 @@ class Uploader:
             what = measured(path)
         if known is not None and known.measured == what and known.stage is not Stage.LOCAL:
             # The same bytes: only their time changed, or a death came between, and they may be there already.
-            if known.stage is not Stage.UPLOADING or agrees(what, self._side.look(name)):
+            if known.stage is not Stage.UPLOADING or agrees(what, self._target.look(name)):
                 self._journal.set(name, Upload(Stage.UPLOADED, source.found, what))
                 return
             token = known.token
@@ -187,19 +193,19 @@ class Uploader:
         self.figures.sent_files += 1
 
     def _transfer(self, name: str, path: Path, begun: Upload) -> None:
-        began, sent = self._ways.clock(), 0
+        began, sent = self._options.clock(), 0
 
         def note(count: int) -> None:
             nonlocal sent
             sent += count
             self.figures.sent_bytes += count
-            self._ways.tick()
-            self._ways.sleep(bounded_pause(sent, self._ways.clock() - began, self._ways.bytes_per_second))
+            self._options.tick()
+            self._options.sleep(bounded_pause(sent, self._options.clock() - began, self._options.bytes_per_second))
 
         def remember(token: str) -> None:
             self._journal.set(name, begun._replace(token=token))
 
-        self._side.send(name, path, begun.measured, Sending(begun.token, remember, note))
+        self._target.send(name, path, begun.measured, Transfer(begun.token, remember, note))
 
     def _confirm(self, name: str) -> None:
         known = self._journal.get(name)
@@ -213,9 +219,9 @@ class Uploader:
 
     def _is_there(self, name: str, what: Measured) -> bool:
         """Whether the other side has it, by its word or, where that says nothing, by the bytes that it gives."""
-        verdict = agrees(what, self._side.look(name))
-        if verdict is None or (verdict and self._ways.read_back):
-            return read_sha256(self._side, name) == (what.size, what.sha256)
+        verdict = agrees(what, self._target.look(name))
+        if verdict is None or (verdict and self._options.read_back):
+            return self._target.read_sha256(name) == (what.size, what.sha256)
         return verdict
 
     def _remove(self, group: Group) -> None:
@@ -267,15 +273,15 @@ class Uploader:
         self._journal.set(MANIFEST, Upload(Stage.CONFIRMED, Here(len(listed), 0), what))
 
     def _put(self, name: str, data: bytes) -> Measured:
-        """Put a small file there. Raises FarSideError when it does not arrive."""
+        """Put a small file there. Raises TargetError when it does not arrive."""
         path = self._folder.upload_staged / name
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data)
         what = measured(path)
-        self._side.send(name, path, what, Sending("", lambda token: None, lambda count: None))
+        self._target.send(name, path, what, Transfer("", lambda token: None, lambda count: None))
         if not self._is_there(name, what):
-            raise FarSideError(f"{name} was sent, and what is there is not what was sent")
+            raise TargetError(f"{name} was sent, and what is there is not what was sent")
         path.unlink()
         return what
 
@@ -288,7 +294,7 @@ class Uploader:
         ]
         self.figures.waiting_files = len(waiting)
         self.figures.waiting_bytes = sum(source.found.size for source in waiting)
-        self._ways.tick()
+        self._options.tick()
 
 
 def _same(listed: bytes, what: Measured) -> bool:

@@ -11,7 +11,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import FailedRender, LeaseResult, PageText, Rendered, RenderedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.plain_responses import PlainResponse
+from crawlerproject.stores.archive.warc_reader import PlainResponse
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawl.sessions import HOST, Bench, page_of
 

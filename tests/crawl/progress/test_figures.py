@@ -17,7 +17,7 @@ from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.bottleneck import bound_by, load_of
-from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
+from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 
 NOW = 1000.0
 

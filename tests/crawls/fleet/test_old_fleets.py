@@ -18,7 +18,7 @@ import pytest
 from crawlerproject import __version__
 from crawlerproject.stores.copy.compare import RocksTables
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.formats.table import FORMATS
+from crawlerproject.stores.formats import FORMATS
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 from tests.commands.crawled import scrapy
 from tests.crawls.test_old_folders import FOLDERS, captures, released

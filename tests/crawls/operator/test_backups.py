@@ -21,9 +21,9 @@ import pytest
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
 from crawlerproject.stores.backup import making, restoring
-from crawlerproject.stores.backup.contents import Backup, read_backup
+from crawlerproject.stores.backup.making import Backup, read_backup
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.uploads.journal import Journal
+from crawlerproject.stores.uploads.upload_journal import Journal
 from tests.commands.crawled import scrapy
 from tests.commands.running import Done
 from tests.crawls.fleet.local_fleets import children_of

@@ -22,7 +22,7 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
+from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.protocols import Changes, QueuedPage
 
 HOST = "a.example"

@@ -8,7 +8,7 @@ import pytest
 
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.stores.archive.repair import good_spans, mend
+from crawlerproject.stores.archive.recovery import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import members
 from tests.commands.running import archive_of, write
 from tests.foreign_archives import SHAPES, Page

@@ -6,7 +6,7 @@ import os
 import random
 from pathlib import Path
 
-from crawlerproject.stores.index.cdxj_lines import merged_lines
+from crawlerproject.stores.index.cdxj import merged_lines
 
 _FILES = 40
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -20,11 +21,11 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import uploads
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.uploads import opening
-from crawlerproject.stores.uploads.far_side import FarSideError
-from crawlerproject.stores.uploads.journal import Journal
-from crawlerproject.stores.uploads.uploader import MANIFEST, Uploader, Ways
-from crawlerproject.stores.uploads.worker import UploadProcess
+from crawlerproject.stores.uploads import upload_target
+from crawlerproject.stores.uploads.upload_journal import Journal
+from crawlerproject.stores.uploads.upload_process import UploadProcess
+from crawlerproject.stores.uploads.upload_target import TargetError
+from crawlerproject.stores.uploads.uploader import MANIFEST, Uploader, UploadOptions
 from tests.stores.uploads.folders import LARGE, PART_BYTES, TODAY, archived, crawl_folder, local, nothing_lost
 from tests.stores.uploads.s3_servers import (
     BUCKET,
@@ -62,7 +63,7 @@ def between(server: S3Server) -> Iterator[tuple[Proxy, Any]]:
     with proxied(server.port) as made, pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": made.url}.items():
             patch.setenv(name, value)
-        yield made, opening.filesystem("s3://any")
+        yield made, upload_target.filesystem("s3://any")
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def proxy(between: tuple[Proxy, Any], monkeypatch: pytest.MonkeyPatch) -> Proxy:
     made, client = between
     made.fault, made.asked = Fault(), []
     monkeypatch.setattr(uploads, "FIRST_PART_BYTES", PART_BYTES)
-    monkeypatch.setattr(opening, "filesystem", lambda url: client)
+    monkeypatch.setattr(upload_target, "filesystem", lambda url: client)
     return made
 
 
@@ -96,14 +97,14 @@ class Sent:
         self.url = f"s3://{BUCKET}/{self.prefix}"
         self.wanted = local(folder)
         self._server = server
-        self._ways = Ways(keep_local, read_back, clock=lambda: 1.8e9)
+        self._options = UploadOptions(keep_local, read_back, clock=lambda: 1.8e9)
         self.uploader = self.anew()
 
     def anew(self) -> Uploader:
         """As a process that has just begun has it."""
         journal = Journal(self.folder)
         journal.open(self.url)
-        self.uploader = Uploader(self.folder, opening.far_side(self.url), journal, self._ways)
+        self.uploader = Uploader(self.folder, partial(upload_target.open_target, self.url), journal, self._options)
         return self.uploader
 
     def there(self) -> dict[str, bytes]:
@@ -116,7 +117,7 @@ class Sent:
         for _ in range(most):
             try:
                 self.uploader.round(ended=True)
-            except FarSideError as refused:
+            except TargetError as refused:
                 said.append(str(refused))
                 nothing_lost(self.wanted, self.folder, self.there())
                 self.anew()
@@ -288,7 +289,7 @@ def test_bytes_that_change_on_the_way_are_sent_again(
 def test_bytes_that_always_change_are_refused(short: Sent, proxy: Proxy) -> None:
     """Some tries a round, a sentence, and the file stays."""
     proxy.fault = Once(to_the_warc, turned_over, times=1000)
-    with pytest.raises(FarSideError, match="sent 3 times, and what is there is not what was sent"):
+    with pytest.raises(TargetError, match="sent 3 times, and what is there is not what was sent"):
         short.uploader.round(ended=True)
     assert f"warc/{LARGE}.warc.gz" in short.there()  # others need not wait for it
     nothing_lost(short.wanted, short.folder, short.there())
@@ -358,7 +359,7 @@ def test_what_was_lost_later_is_found_when_asked_for(folder: CrawlDir, server: S
     sent.until_done()
     sent.is_whole()
 
-    sent._ways = sent._ways._replace(keep_local=False)
+    sent._options = sent._options._replace(keep_local=False)
     sent.anew().round(ended=True)
     server.files.rm_file(f"{BUCKET}/{sent.prefix}/warc/{LARGE}.warc.gz")
     sent.anew().doubt()
@@ -370,7 +371,7 @@ def test_a_problem_is_said_until_a_check_finds_none(folder: CrawlDir, tmp_path: 
     far, name = tmp_path / "far", f"warc/{LARGE}.warc.gz"
 
     def said(*, check: bool) -> list[str]:
-        process = UploadProcess(folder, f"file://{far}", Ways(keep_local=False, clock=lambda: 1.8e9))
+        process = UploadProcess(folder, f"file://{far}", UploadOptions(keep_local=False, clock=lambda: 1.8e9))
         if check:
             process.uploader.doubt()
         process.try_round(ended=True)
@@ -390,7 +391,7 @@ def test_a_place_that_takes_again_is_said_to_while_files_still_wait(
     folder: CrawlDir, server: S3Server, proxy: Proxy
 ) -> None:
     """Not only once everything is there, which may take hours; and not while the first file is refused again."""
-    process = UploadProcess(folder, f"s3://{BUCKET}/crawl-{next(_NUMBERS)}", Ways(clock=lambda: 1.8e9))
+    process = UploadProcess(folder, f"s3://{BUCKET}/crawl-{next(_NUMBERS)}", UploadOptions(clock=lambda: 1.8e9))
     proxy.fault = Once(lambda asked: asked.method == "PUT", refusing(403, "AccessDenied"), times=1000)
     process.try_round(ended=True)
     seen: list[str] = []
@@ -414,7 +415,7 @@ def test_a_server_that_is_away(short: Sent, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.undo()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     short.anew()
-    with pytest.raises(FarSideError, match=f"{BUCKET}/{short.prefix}"):
+    with pytest.raises(TargetError, match=f"{BUCKET}/{short.prefix}"):
         short.uploader.round(ended=True)
     assert local(short.folder) == short.wanted
 
@@ -424,7 +425,7 @@ def test_a_server_that_does_not_answer(
 ) -> None:
     """It is given up after a while, and asked again."""
     monkeypatch.undo()
-    monkeypatch.setattr(opening, "_SILENT_SECONDS", 2 * busyness())
+    monkeypatch.setattr(upload_target, "_SILENT_SECONDS", 2 * busyness())
     held = Event()
 
     def hold(asked: Asked) -> Answer:
@@ -475,7 +476,7 @@ def test_two_archives_do_not_mix(original: Path, tmp_path: Path, short: Sent) ->
     journal = Journal(other)
     journal.open(short.url)
     with pytest.raises(OperatorError, match="holds another archive"):
-        Uploader(other, opening.far_side(short.url), journal, Ways()).round(ended=True)
+        Uploader(other, partial(upload_target.open_target, short.url), journal, UploadOptions()).round(ended=True)
     assert short.there() == before
 
 
@@ -503,7 +504,8 @@ def test_a_folder_may_be_the_other_place(folder: CrawlDir, tmp_path: Path) -> No
     wanted, url = local(folder), f"file://{tmp_path}/far%20off"
     journal = Journal(folder)
     journal.open(url)
-    Uploader(folder, opening.far_side(url), journal, Ways(keep_local=False)).round(ended=True)
+    opens = partial(upload_target.open_target, url)
+    Uploader(folder, opens, journal, UploadOptions(keep_local=False)).round(ended=True)
     there = {
         str(path.relative_to(tmp_path / "far off")): path.read_bytes()
         for path in (tmp_path / "far off").rglob("*")

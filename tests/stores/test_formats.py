@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.formats.migrations import MIGRATIONS
-from crawlerproject.stores.formats.table import FORMATS, PARTS, Change, How, Part
+from crawlerproject.stores.formats import FORMATS, PARTS, Change, How, Part
+from crawlerproject.stores.migrations import MIGRATIONS
 
-TESTS = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[1]
 UPGRADES = (TESTS.parent / "docs" / "upgrades.md").read_text()
 CHANGES = [change for part in PARTS for change in part.changes]
 

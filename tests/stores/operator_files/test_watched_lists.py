@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.settings import OURS
-from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlFile, NeverCrawlLists
+from crawlerproject.stores.operator_files.watched_lists import Listing, NeverCrawlFile, NeverCrawlLists
 
 
 def write(path: Path, text: str, at: int) -> None:

@@ -1,4 +1,4 @@
-"""The never-crawl lists as their files are now; a file may change, or be created, while a crawl runs."""
+"""Files that the operator may edit while a crawl runs: never-crawl lists, paces of hosts, hosts that are no traps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,62 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+from crawlerproject.rules.politeness.host_overrides import HostPaces
+from crawlerproject.rules.politeness.pace import PacePreset
+from crawlerproject.rules.traps.template_yield import LISTS
 from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.stores.operator_files.watched_file import WatchedFile
 
 logger = logging.getLogger(__name__)
 
 # Changed domains named in one log line; the rest is counted.
 _NAMED = 20
+
+EVERY_HOST = "*"
+
+
+class WatchedFile:
+    """The file at ``path``, checked for changes every ``reload_seconds``; without a path it has no lines.
+
+    A file that cannot be read changes nothing and is reported once, under the name ``what``. An ``optional`` file may
+    not exist yet.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None, reload_seconds: float, what: str, *, optional: bool = False
+    ) -> None:
+        self.path = Path(path) if path else None
+        self._reload_seconds = reload_seconds
+        self._what = what
+        self._optional = optional
+        self._stamp: tuple[int, int, int] | None = None  # mtime (ns), size and inode when it was last read
+        self._looked_at = self._next_look = inf
+        self._complained = False
+
+    @property
+    def version(self) -> int | None:
+        """Modification time (ns) when the file was last read; None before that."""
+        return self._stamp[0] if self._stamp else None
+
+    def changed(self, now: float) -> list[str] | None:
+        """The file's lines if it has changed since the last call, else None; ``now`` in seconds of any steady clock."""
+        if self.path is None or self._looked_at <= now < self._next_look:
+            return None
+        self._looked_at, self._next_look = now, now + self._reload_seconds
+        try:
+            found = self.path.stat()
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if stamp == self._stamp:
+                return None
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            missing = self._optional and self._stamp is None and isinstance(error, FileNotFoundError)
+            if not self._complained and not missing:
+                holds = "what was read last holds" if self._stamp else "there is none until it can be"
+                logger.warning("%s %s cannot be read (%s); %s", self._what, self.path, error.strerror, holds)
+            self._complained = not missing
+            return None
+        self._complained, self._stamp = False, stamp
+        return lines
 
 
 class Listing(NamedTuple):
@@ -138,3 +187,58 @@ def _report(what: str, domains: frozenset[str]) -> None:
         named = sorted(domains)
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         logger.info("Never-crawl list: %s: %s%s", what, ", ".join(named[:_NAMED]), more)
+
+
+class HostPaceFile:
+    """The file at ``path``, checked for changes every ``reload_seconds``; without a path all hosts keep their pace."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = inf) -> None:
+        self._file = WatchedFile(path, reload_seconds, "Host paces")
+        self._paces = HostPaces()
+
+    def preset(self, host: str, base: PacePreset, now: float) -> PacePreset:
+        """The pace of a host key, ``base`` unless the file says otherwise; ``now`` in seconds of any steady clock."""
+        lines = self._file.changed(now)
+        if lines is not None:
+            self._read(lines)
+        return self._paces.preset(host, base)
+
+    def _read(self, lines: list[str]) -> None:
+        self._paces, problems = HostPaces.parse(lines)
+        for problem in problems:
+            logger.warning("%s line %d is skipped: %r %s", self._file.path, problem.line, problem.text, problem.why)
+        logger.info("Host paces %s: %d entries", self._file.path, len(self._paces))
+
+
+class TrapAllowFile:
+    """Each line is a host key (``*``: every host), or a host key and a template as ``scrapy traps`` prints it.
+
+    A file that cannot be read changes nothing and is reported once. Without a path nothing is allowed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = inf) -> None:
+        self._file = WatchedFile(path, reload_seconds, "Trap allow list")
+        self._allowed: frozenset[tuple[str, str]] = frozenset()
+
+    def allows(self, host: str, template: str, now: float) -> bool:
+        """Whether the file declares this template of the host to be no trap ("" or "*": any template)."""
+        lines = self._file.changed(now)
+        if lines is not None:
+            self._allowed = frozenset(self._read(lines))
+            logger.info("Trap allow list %s: %d entries", self._file.path, len(self._allowed))
+        allowed = self._allowed
+        return bool(allowed) and ((host, "") in allowed or (EVERY_HOST, "") in allowed or (host, template) in allowed)
+
+    def _read(self, lines: list[str]) -> list[tuple[str, str]]:
+        allowed = []
+        for number, line in enumerate(lines, 1):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if len(words) > 2 or (len(words) == 2 and words[1] != LISTS and words[1][0] not in "/@"):
+                logger.warning(
+                    "%s line %d is skipped: a host, or a host and a template, is wanted", self._file.path, number
+                )
+                continue
+            allowed.append((words[0].lower(), words[1] if len(words) == 2 else ""))
+        return allowed

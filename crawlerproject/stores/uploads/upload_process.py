@@ -1,8 +1,11 @@
-"""``python -m crawlerproject.stores.uploads.worker FOLDER URL WAYS``: brings a folder's archive to another place.
+"""The process that brings a folder's archive to another place.
+
+``python -m crawlerproject.stores.uploads.upload_process FOLDER URL OPTIONS``, where OPTIONS is JSON: keep_local,
+read_back, bytes_per_second.
 
 A process of its own beside the crawl, at the lowest priority: what is measured and sent takes nothing of the crawl's
 loop. Its standard input is the crawl's: a letter says that the crawl has ended, so that all that is left can go; the
-input's end, that the crawl has died. WAYS is JSON: keep_local, read_back, bytes_per_second.
+input's end, that the crawl has died.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import orjson
@@ -24,9 +28,9 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import retry_seconds, without_secrets
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir, open_lock, read_facts, write_facts
-from crawlerproject.stores.uploads.journal import Journal
-from crawlerproject.stores.uploads.opening import far_side
-from crawlerproject.stores.uploads.uploader import Uploader, Ways
+from crawlerproject.stores.uploads.upload_journal import Journal
+from crawlerproject.stores.uploads.upload_target import open_target
+from crawlerproject.stores.uploads.uploader import Uploader, UploadOptions
 
 NICENESS = 19
 """The crawl comes first."""
@@ -44,12 +48,12 @@ _STATE_SECONDS = 1.0
 class UploadProcess:
     """The rounds of one process, and what it says of them in ``upload/state.json``."""
 
-    def __init__(self, folder: CrawlDir, url: str, ways: Ways) -> None:
+    def __init__(self, folder: CrawlDir, url: str, options: UploadOptions) -> None:
         self._folder, self._url = folder, url
         self.journal = Journal(folder)
         self.journal.open(url)
-        shown = ways._replace(tick=self._tick)
-        self.uploader = Uploader(folder, _Late(url), self.journal, shown)
+        shown = options._replace(tick=self._tick)
+        self.uploader = Uploader(folder, partial(open_target, url), self.journal, shown)
         self.uploader.problems += read_facts(folder.upload_state).get("problems") or ()  # until a check finds none
         self._chance = random.Random()
         self.failures = 0
@@ -100,19 +104,6 @@ class UploadProcess:
             self.say()
 
 
-class _Late:
-    """The far side, made within the first round: what its library refuses is tried again like the rest."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._side: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._side is None:
-            self._side = far_side(self._url)
-        return getattr(self._side, name)
-
-
 @contextmanager
 def upload_lock(folder: CrawlDir, *, wait: bool) -> Iterator[None]:
     """Held by the one process that sends from this folder. Raises OperatorError when there is another."""
@@ -129,10 +120,10 @@ def upload_lock(folder: CrawlDir, *, wait: bool) -> Iterator[None]:
         os.close(descriptor)
 
 
-def ways_of(text: str) -> Ways:
+def options_of(text: str) -> UploadOptions:
     """What the command line says."""
     given = orjson.loads(text)
-    return Ways(
+    return UploadOptions(
         bool(given["keep_local"]), bool(given["read_back"]), float(given["bytes_per_second"]), time.time, time.sleep
     )
 
@@ -142,10 +133,10 @@ def main() -> None:
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     ended = threading.Event()
     threading.Thread(target=_listen, args=(ended,), daemon=True).start()
-    folder, url, ways = CrawlDir(sys.argv[1]), sys.argv[2], ways_of(sys.argv[3])
+    folder, url, options = CrawlDir(sys.argv[1]), sys.argv[2], options_of(sys.argv[3])
     try:
         with upload_lock(folder, wait=True):
-            sys.exit(_rounds(UploadProcess(folder, url, ways), ended))
+            sys.exit(_rounds(UploadProcess(folder, url, options), ended))
     except (StorageError, OSError) as error:  # the disk's: the crawl starts another one later
         sys.exit(f"{folder}: {error}")
     except OperatorError as error:

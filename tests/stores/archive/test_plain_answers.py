@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.archive.plain_responses import PlainResponse, names_of, read_answer
+from crawlerproject.stores.archive.warc_reader import PlainResponse, names_of, read_answer
 from tests.warc_samples import info_member, make
 
 

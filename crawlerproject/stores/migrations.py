@@ -16,7 +16,7 @@ from crawlerproject.rules.readable import counted, human_bytes
 from crawlerproject.stores.archive.recovery import TORN_SUFFIX
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder, unused
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.formats.table import FORMATS
+from crawlerproject.stores.formats import FORMATS
 
 Say = Callable[[str], None]
 

@@ -15,7 +15,7 @@ class How(StrEnum):
 
     READ = "read as it is"  # nothing is rewritten for its own sake: a row gets the new form when it is written next
     MADE = "made at the start"  # it is derived from what is there; a start that is killed makes it again
-    MIGRATED = "migrated"  # stores/formats/migrations.py, once, and recorded when it is whole
+    MIGRATED = "migrated"  # stores/migrations.py, once, and recorded when it is whole
     REFUSED = "refused"  # with one sentence
 
 
@@ -128,8 +128,8 @@ PARTS = (
         "layout", 2, "which file lies where", ("warc", "torn", "formats"), recorded=True,
         changes=(
             Change("1.1.0", "tails that a crash left, among the files of the archive", How.MIGRATED,
-                   "stores.formats.migrations:MIGRATIONS",
-                   "stores/formats/test_migrations.py::test_a_kill_at_every_step"),
+                   "stores.migrations:MIGRATIONS",
+                   "stores/test_migrations.py::test_a_kill_at_every_step"),
             Change("1.5.0", "nothing that says which version wrote here", How.MADE,
                    "stores.crawl_dir:stamp_formats", _OLD_FOLDERS),
         ),
@@ -150,7 +150,7 @@ PARTS = (
          "stores.poison:_FORMAT"),
     Part("last hour", 1, "samples of the last hour; those of another version are passed over", ("last_hour",),
          "watch.last_hour:_FORMAT"),
-    Part("backup", 1, "what a backup names", (), "stores.backup.contents:_FORMAT"),
+    Part("backup", 1, "what a backup names", (), "stores.backup.making:_FORMAT"),
     Part(
         "status", 1, "what a running crawl says of itself", ("status",),
         changes=(

@@ -46,7 +46,7 @@ def test_a_failure_is_a_sentence(tmp_path: Path) -> None:
 def test_it_ends_with_the_crawl(tmp_path: Path) -> None:
     """Whatever it is at: here it waits for a file that nobody writes."""
     os.mkfifo(tmp_path / "endless.warc.gz")
-    command = [sys.executable, "-m", "crawlerproject.stores.index.worker", str(tmp_path / "endless.warc.gz")]
+    command = [sys.executable, "-m", "crawlerproject.stores.index.cdxj", str(tmp_path / "endless.warc.gz")]
     with subprocess.Popen([*command, str(tmp_path / "index")], cwd=PROJECT, stdin=subprocess.PIPE) as process:
         wait_until((tmp_path / "index").exists)
         assert process.poll() is None
