@@ -13,9 +13,12 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -34,15 +37,17 @@ _BATCH = 50  # links of a page
 def frontier_in(folder: Path) -> Frontier:
     """A frontier over a RocksDB in ``folder``."""
     store = RocksStore(folder)
-    workbench = Workbench[Host]()
+    names = NamesToResolve(store, SoleOwner())
+    workbench = Workbench[Host](payer_of=names.payer)
     politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
-    hosts = HostTable(store, workbench, Start(time.time()), HostBounds(politeness.start_delay_seconds))
+    hosts = HostTable(store, workbench, names, Start(time.time()), HostBounds(politeness.start_delay_seconds))
     rng = random.Random(1)
     return Frontier(
         FrontierState(hosts, RobotsCache(store, "Bench", 86400.0)),
         Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), GateSettings(10**9)),
         politeness,
         Renders(store, workbench, rng),
+        Revisits(store, rng, near_bits=0, check_share=0.0),
         rng,
     )
 

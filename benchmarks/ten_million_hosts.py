@@ -25,11 +25,14 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.ownership import SoleOwner, unsure_until
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -61,15 +64,17 @@ class Crawl:
         self.store = RocksStore(folder)
         self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
         politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
-        workbench = Workbench[Host](domain_of=registered_domain)
+        names = NamesToResolve(self.store, SoleOwner(unsure_until(self.store, now, clean_start=clean)))
+        workbench = Workbench[Host](domain_of=registered_domain, payer_of=names.payer)
         bounds = HostBounds(politeness.start_delay_seconds, in_memory)
-        hosts = HostTable(self.store, workbench, Start(now, clean), bounds)
+        hosts = HostTable(self.store, workbench, names, Start(now, clean), bounds)
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(self.store, "Bench", 86400.0)),
             Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), GateSettings(10**9)),
             politeness,
             Renders(self.store, workbench, rng),
+            Revisits(self.store, rng, near_bits=0, check_share=0.0),
             rng,
         )
         registered_domain("example.com")  # its first question reads the list
@@ -107,7 +112,9 @@ class Crawl:
             turn = self.held("next", lambda: self.frontier.next(self.now))
             if not isinstance(turn, Lookup):
                 return turn
-            lease = self.frontier.looked_up(turn.host, f"address of {turn.host.name}", self.now + 3600, self.now)
+            lease = self.frontier.leasing.looked_up(
+                turn.host, f"address of {turn.host.name}", self.now + 3600, self.now
+            )
             if lease is not None:
                 return lease
 

@@ -18,6 +18,7 @@ from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, pause_stretch, politeness_of, scope_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable
@@ -28,6 +29,7 @@ from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.ownership import SoleOwner, unsure_until
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.gates import Gates, NeverCrawl
     from crawlerproject.frontier.hosts.holds import Holds
+    from crawlerproject.frontier.learned.duplicates import OtherWorkers
     from crawlerproject.frontier.ownership import HostOwnership
     from crawlerproject.stores.protocols import ContentStore, FrontierStore
 
@@ -127,12 +130,15 @@ def hosts_of(
     holds: Holds | None = None,
 ) -> HostTable:
     """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
+    clean = began.clean != b"0"
+    names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, began.at, clean_start=clean)))
     ip_pause = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
     workbench = Workbench[Host](
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if began.clean is None else began.at + ip_pause,
         domain_of=bounded_domain,
+        payer_of=names.payer,
         places=settings.getint("FRONTIER_MAX_IN_FLIGHT"),
     )
     bounds = HostBounds(
@@ -140,11 +146,12 @@ def hosts_of(
         settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
         settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
     )
-    start = Start(began.at, began.clean != b"0", _longest(settings))
-    return HostTable(store, workbench, start, bounds, ownership=ownership, holds=holds)
+    return HostTable(store, workbench, names, Start(began.at, clean, _longest(settings)), bounds, holds=holds)
 
 
-def frontier_of(settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: Path) -> Frontier:
+def frontier_of(
+    settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: Path, *, recrawl: bool = False
+) -> Frontier:
     """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
     robots = RobotsCache(hosts.store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
     return Frontier(
@@ -152,8 +159,10 @@ def frontier_of(settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: P
         gates,
         politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
         _renders_of(settings, hosts.store, hosts.workbench),
+        revisits_of(settings, hosts.store),
         random.Random(),
         _linked(ranks),
+        recrawl=recrawl,
     )
 
 
@@ -193,19 +202,23 @@ def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workben
 
 
 def learned_of(
-    settings: BaseSettings, store: Store, frontier: Frontier, traps: TrapModel, totals: TotalsBook
+    settings: BaseSettings,
+    store: Store,
+    frontier: Frontier,
+    traps: TrapModel,
+    totals: TotalsBook,
+    others: OtherWorkers | None = None,
 ) -> Learned:
-    """All that learns, around the frontier."""
-    revisits = revisits_of(settings, store)
-    frontier.state.rules_loosened = revisits.rules_loosened
-    hosts = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains, frontier.names)
-    return Learned(hosts, contents_of(settings, store), totals)
+    """All that learns, around the frontier; ``others``: of a fleet, the texts of all workers."""
+    certificates, revisits = BadCertificates(store), frontier.revisits
+    hosts = Learners(traps, certificates, frontier.renders, revisits, frontier.domains, frontier.names)
+    return Learned(hosts, contents_of(settings, store, others), totals)
 
 
-def contents_of(settings: BaseSettings, store: ContentStore) -> DuplicateIndex:
-    """The index of archived payloads and texts."""
+def contents_of(settings: BaseSettings, store: ContentStore, others: OtherWorkers | None = None) -> DuplicateIndex:
+    """The index of archived payloads and texts; ``others``: of a fleet."""
     reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
-    return DuplicateIndex(store, reach)
+    return DuplicateIndex(store, reach, others)
 
 
 def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
@@ -226,6 +239,8 @@ def subscriptions_of(
     if not port:
         return None
     if (write := member.hubs()) is not None:
-        return RemoteSubscriptions(frontier, write)
-    here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
-    return Subscriptions(member.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
+        frontier.subscriptions = RemoteSubscriptions(frontier, write)
+    else:
+        here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
+        frontier.subscriptions = Subscriptions(member.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
+    return frontier.subscriptions

@@ -132,9 +132,9 @@ class DnsLookups:
         elif isinstance(answer, FetchError):  # the host keeps its turn: the failure is logged and judged like any other
             address, until = UNRESOLVED + host.name, 0.0
         else:
-            address, until = frontier.address_for(host, answer.addresses, now), answer.expires_at
+            address, until = frontier.leasing.address_for(host, answer.addresses, now), answer.expires_at
         try:
-            lease = frontier.looked_up(host, address, until, now)
+            lease = frontier.leasing.looked_up(host, address, until, now)
         except StorageError as away:
             self._run.pause(str(away))
             return

@@ -31,7 +31,7 @@ def visit_again(frontier: Frontier, seeds: Iterable[Address], now: float) -> int
     """
     store = frontier.state.store
     known = [(seed, record) for seed in seeds if (record := store.page(seed.key, seed.host)) is not None]
-    return frontier.again([seed_again(seed, record, now) for seed, record in known], now)
+    return frontier.admission.again([seed_again(seed, record, now) for seed, record in known], now)
 
 
 class Intake:

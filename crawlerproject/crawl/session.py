@@ -17,7 +17,6 @@ from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.hosts.holds import Holds
-from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seeds import host_limits
@@ -49,7 +48,6 @@ class Session:
     gates: Gates
     frontier: Frontier
     learned: Learned
-    announcements: Announcements
     subscriptions: Subscriptions | RemoteSubscriptions | None  # None: hubs cannot reach this crawl
     resumed: Resumed
     troubles: Troubles
@@ -65,7 +63,7 @@ class Session:
     def write_again(self, now: float) -> None:
         """Finish what found no room in the store or the archive; StorageError when there still is none."""
         self.pages.write_again()
-        self.frontier.add_again(now)
+        self.frontier.admission.add_again(now)
 
     def close(self, now: float) -> None:
         """Make the last commit and close everything under its final name. StorageError: ``abandon`` it."""
@@ -105,9 +103,8 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
-    frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked)
-    learned = parts.learned_of(settings, store, frontier, traps, totals)
-    learned.duplicates.others = member.texts(run)
+    frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked, recrawl=spider.recrawl)
+    learned = parts.learned_of(settings, store, frontier, traps, totals, member.texts(run))
     _share_sums(member, run, limits, frontier)
     records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
@@ -119,7 +116,6 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         gates,
         frontier,
         learned,
-        Announcements(store, frontier, learned.hosts.revisits, recrawl=spider.recrawl),
         parts.subscriptions_of(settings, member, frontier),
         resumed,
         troubles,

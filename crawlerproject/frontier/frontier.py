@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
+from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
@@ -18,12 +19,13 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import PAUSED, Host
 from crawlerproject.frontier.hosts.paging import HostPaging
+from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.messages import (
     Changed,
-    HubMessage,
     HubMoved,
     HubNamed,
     HubRequest,
@@ -41,20 +43,13 @@ from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import NOT_THERE
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
-from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 
 # Stages of hosts that are about to be asked.
 _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND, Stage.ASIDE)
-
-
-def _not_learned(pages: Iterable[tuple[Address, float]], now: float) -> int:
-    """Nothing is learned of changed pages."""
-    return 0
-
-
-def _no_hubs(message: HubMessage, now: float) -> None:
-    """Hubs cannot reach this crawl."""
 
 
 class Frontier:
@@ -66,31 +61,28 @@ class Frontier:
         gates: Gates,
         politeness: HostPoliteness,
         renders: Renders,
+        revisits: Revisits,
         rng: random.Random,
         less_important: LessImportant | None = None,
+        *,
+        recrawl: bool = False,
     ) -> None:
-        """``less_important``: what a rank says."""
+        """``less_important``: what a rank says; ``recrawl``: known pages that have changed are queued at once."""
         hosts = self.hosts = state.hosts
-        self.state, self.workbench, self.renders = state, state.workbench, renders
+        self.state, self.workbench, self.renders, self.revisits = state, state.workbench, renders, revisits
         self._paging = HostPaging(hosts, hosts.on_disk) if hosts.on_disk is not None else None
         self.embeds = Subrequests(state, gates)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
         self.names = hosts.names
         self.domains = DomainHostCounts(state.store, gates.max_hosts_per_domain, domain_of)
-        self._admission = Admission(state, gates, self.domains, less_important)
-        self._robots_responses = RobotsResponses(state, gates, politeness, rng)
-        self._issuer = LeaseIssuer(state, gates, renders, self.embeds, self._robots_responses.refused)
-        self._completion = LeaseCompletion(state, politeness, self._robots_responses, renders, rng)
-        # These need nothing but the part that does them.
-        self.again, self.add_again = self._admission.again, self._admission.add_again
-        self.address_for, self.looked_up = self._issuer.address_for, self._issuer.looked_up
-        self.finish_render = self._completion.finish_render
-        self.requeue_blameless = self._completion.requeue_blameless
-        self.changed: Callable[[Iterable[tuple[Address, float]], float], int] = _not_learned
-        """Takes word that known pages have changed; ``Announcements`` do, where there are any."""
-        self.hubs: Callable[[HubMessage, float], None] = _no_hubs
-        """Takes word of hubs; ``Subscriptions`` do, where hubs can reach the crawl."""
+        self.admission = Admission(state, gates, self.domains, less_important)
+        self.announcements = Announcements(state, self.admission, revisits, recrawl=recrawl)
+        self._robots_responses = RobotsResponses(state, gates, politeness, revisits, rng)
+        self.leasing = LeaseIssuer(state, gates, renders, self.embeds, self._robots_responses)
+        self.completion = LeaseCompletion(state, politeness, self._robots_responses, renders, rng)
+        self.subscriptions: Subscriptions | RemoteSubscriptions | None = None
+        """What the crawl has to do with hubs; None: they cannot reach it."""
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
@@ -110,7 +102,7 @@ class Frontier:
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
-        return self._admission.allowed(found, now, elsewhere=True)
+        return self.admission.allowed(found, now, elsewhere=True)
 
     def read(self, message: Message, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
@@ -120,18 +112,19 @@ class Frontier:
         elif isinstance(message, RobotsWanted):
             self._robots_responses.wanted(message, now)
         elif isinstance(message, Changed):
-            self.changed(message.pages, now)
+            self.announcements.changed(message.pages, now)
         elif isinstance(message, SeedsMoved):
-            self._admission.seeds_moved(message)
+            self.admission.seeds_moved(message)
         elif isinstance(message, HubNamed | HubMoved | HubRequest):
-            self.hubs(message, now)
+            if self.subscriptions is not None:
+                self.subscriptions.heard(message, now)
         else:
             self._robots_responses.given(message, now)
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
         self.hosts.clock.now = now
-        return self._admission.add(found, now)
+        return self.admission.add(found, now)
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits.
@@ -141,7 +134,7 @@ class Frontier:
         self.hosts.clock.now = now
         if self._paging is not None:
             self._paging.tend(now)
-        return self._issuer.next(now, enough)
+        return self.leasing.next(now, enough)
 
     def wake_at(self) -> float | None:
         """The next moment at which ``next`` may have something; None when nothing waits for time."""
@@ -155,7 +148,7 @@ class Frontier:
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
-        self._completion.finish(lease, outcome, record, body, now)
+        self.completion.finish(lease, outcome, record, body, now)
         host = lease.host
         if host.absent or not host.fetched:
             self._keep_place(host, outcome)
@@ -178,13 +171,13 @@ class Frontier:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         if lease.embed is not None:
             lease.embed.refused(Reason.RENDER_PACE)
-        self._completion.requeue(lease, now)
+        self.completion.requeue(lease, now)
 
     def postpone(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
         if lease.embed is not None:
             self.embeds.ask_again(lease.embed)
-        self._completion.postpone(lease, now, until)
+        self.completion.postpone(lease, now, until)
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """Host names and keys that are not asked from now on, each with its remark. Raises StorageError."""

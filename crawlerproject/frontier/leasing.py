@@ -15,6 +15,7 @@ from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
+from crawlerproject.frontier.robots.responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.frontier.workbench import Workbench
@@ -58,15 +59,14 @@ class LeaseIssuer:
         gates: Gates,
         renders: Renders,
         embeds: Subrequests,
-        robots_refused: Callable[[QueuedPage, float], None],
+        robots_responses: RobotsResponses,
     ) -> None:
-        """``robots_refused(row, now)`` is called for a robots.txt whose redirect led to where we may not ask."""
         self._state = state
         self._hosts = state.hosts
         self._embeds = embeds
         self._gates = gates
         self._renders = renders
-        self._robots_refused = robots_refused
+        self._robots_responses = robots_responses
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits. StorageError: not now.
@@ -124,7 +124,7 @@ class LeaseIssuer:
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
         for row in down.robots:
-            self._robots_refused(row, now)
+            self._robots_responses.refused(row, now)
         return act()
 
     def _held(self, host: Host) -> bool:

@@ -7,7 +7,6 @@ length. So a crash at any instant returns every unfinished lease to its queue an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from crawlerproject.errors import StorageError
@@ -39,10 +38,6 @@ def decided_key(row: QueuedPage, reason: str) -> bytes:
     return row.key if reason in _OF_THE_ROW else row.page_key
 
 
-def _not_learned(host: str, now: float) -> None:
-    """Nothing is learned of rules."""
-
-
 class FrontierState:
     """Shared by admission, leasing and completion; ``now`` is epoch seconds everywhere."""
 
@@ -54,8 +49,6 @@ class FrontierState:
         self.refused = RefusedUrls()
         self.leased = 0
         self.announced = 0  # known pages that were believed to have changed, since it was last counted
-        self.rules_loosened: Callable[[str, float], None] = _not_learned
-        """Takes word that a host's robots.txt may allow more than before; ``Revisits`` do."""
         self.moved: list[SeedsMoved] = []  # by what was queued here, since it was last sent to others
         self.changes = Changes()
         self._arrival = 0

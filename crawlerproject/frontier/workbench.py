@@ -157,11 +157,12 @@ class Workbench(Generic[H]):
         ip_pause_seconds: float = 0.5,
         ips_free_from: float = 0.0,
         domain_of: Callable[[str], str] | None = None,
+        payer_of: Callable[[H], str] = _own_domain,
         places: int = 0,
     ) -> None:
         """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free.
 
-        ``places`` in flight are shared by domains; 0: there is no end of them.
+        ``places`` in flight are shared by the domains that pay for the requests (``payer_of``); 0: no end of them.
         """
         self.hosts: dict[str, H] = {}
         self.names: dict[str, PortsClock[H]] = {}  # by host name: those of which other ports are known
@@ -172,7 +173,7 @@ class Workbench(Generic[H]):
         self.ips: IpClocks[H] = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from, domain_of)
         self._domains: DomainTurns[H] | None = DomainTurns(domain_of) if domain_of is not None else None
         self.places: Places[H] = Places(places)
-        self.payer_of: Callable[[H], str] = _own_domain
+        self._payer_of = payer_of
         self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
 
     def add(self, host: H) -> None:
@@ -367,7 +368,7 @@ class Workbench(Generic[H]):
         return None
 
     def _payer(self, host: H) -> str:
-        return SLOW if host.took_seconds > LONG_SECONDS else self.payer_of(host)
+        return SLOW if host.took_seconds > LONG_SECONDS else self._payer_of(host)
 
     def _start(self, host: H, now: float) -> Turn[H]:
         host.stage = Stage.IN_FLIGHT

@@ -18,7 +18,6 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
 from crawlerproject.frontier.gates import NO_REQUISITES
-from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
@@ -138,7 +137,6 @@ class Replay:
         self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
-        self._announcements = Announcements(store, self.frontier, learned.hosts.revisits, recrawl=False)
         self._records = _Archived(self.frontier, learned.duplicates)
         self._completion = PageCompletion(
             self.frontier,
@@ -213,7 +211,7 @@ class Replay:
         result.new_links = self._add(result.found)
         self._add(result.requisites)
         if result.changed:
-            self._announcements.changed(result.changed, self._now)
+            self.frontier.announcements.changed(result.changed, self._now)
         capture = attempt.capture
         self._records.written = self.answers.written(capture) if capture is not None else None
         self._records.repeats = capture is not None and capture.member.kind == "revisit"

@@ -120,7 +120,7 @@ class Bench:
         while True:
             turn = self.frontier.next(self.now)
             if isinstance(turn, Lookup):
-                turn = self.frontier.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
+                turn = self.frontier.leasing.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
             if turn is not None:
                 return turn
             wake = self.frontier.wake_at()

@@ -305,7 +305,7 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
     fleet.fleet.moved, fleet.fleet.say_moved = (lambda after: said[after:]), said.extend
     fleet.store = bench.store  # type: ignore[assignment]  # it is asked for facts
     bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
-    scope = bench.frontier._admission._gates.scope
+    scope = bench.frontier.admission._gates.scope
     scope.mode = "host"
 
     async def hear(worker: Member) -> None:

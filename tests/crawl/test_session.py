@@ -172,7 +172,7 @@ def test_a_full_disk_pauses_until_there_is_room(opened: Opened, monkeypatch: pyt
         assert opened.check_room() is False
         assert "10 bytes free" in opened.run.paused
     opened.stores[0].full = "still no room"
-    monkeypatch.setattr(opened.session.frontier, "add_again", lambda now: opened.stores[0].sync())
+    monkeypatch.setattr(opened.session.frontier.admission, "add_again", lambda now: opened.stores[0].sync())
     assert opened.check_room() is False
     assert opened.run.paused == "still no room"
 

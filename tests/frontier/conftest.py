@@ -14,13 +14,15 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.frontier.ownership import HostOwnership, SoleOwner, unsure_until
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -75,6 +77,7 @@ class Bench:
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
         domain_of: Callable[[str], str] | None = bounded_domain,
         ownership: HostOwnership | None = None,
+        recrawl: bool = False,
     ) -> None:
         self.store = store
         self.now = now
@@ -82,19 +85,25 @@ class Bench:
         store.apply(Changes(facts=[("ran", b"1")]))
         self.never = Never()
         self.politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=2)
+        names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, now, clean_start=clean)))
         workbench = Workbench[Host](
-            ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of
+            ip_pause_seconds=0.5,
+            ips_free_from=0.0 if first else now + 0.5,
+            domain_of=domain_of,
+            payer_of=names.payer,
         )
         bounds = HostBounds(self.politeness.start_delay_seconds, max_hosts_in_memory)
-        hosts = HostTable(store, workbench, Start(now, clean, longest), bounds, ownership=ownership)
+        hosts = HostTable(store, workbench, names, Start(now, clean, longest), bounds)
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(store, "TestBed", 86400.0)),
             Gates(scope or Scope("any"), self.never, AddressRules(), GateSettings(max_urls, ["zip"]), traps),
             self.politeness,
             Renders(store, workbench, rng),
+            Revisits(store, rng, near_bits=3, check_share=0.0),
             rng,
             less_important,
+            recrawl=recrawl,
         )
         self.frontier.begin_loading()
         while load and self.frontier.load_some(100):
@@ -115,7 +124,7 @@ class Bench:
             turn = self.frontier.next(self.now)
             if not isinstance(turn, Lookup):
                 return turn
-            lease = self.frontier.looked_up(turn.host, f"{address}-{turn.host.name}", 1e12, self.now)
+            lease = self.frontier.leasing.looked_up(turn.host, f"{address}-{turn.host.name}", 1e12, self.now)
             if lease is not None:
                 return lease
 

@@ -99,7 +99,7 @@ def test_links_found_without_room_are_queued_later(bench: Bench, monkeypatch: py
         bench.add(A)
     monkeypatch.setattr(bench.store, "apply", good)
 
-    bench.frontier.add_again(bench.now)
+    bench.frontier.admission.add_again(bench.now)
 
     assert bench.frontier.hosts.waiting_urls == 1
     assert bench.next() is not None

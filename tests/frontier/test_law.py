@@ -165,7 +165,7 @@ class Schedule:
         for made in [made for made in self.wanted if made.page is lease.row]:
             self.bench.frontier.embeds.withdraw(made)
             self.wanted.remove(made)
-        self.bench.frontier.finish_render(lease, self.bench.now, again=self.chance.random() < 0.1)
+        self.bench.frontier.completion.finish_render(lease, self.bench.now, again=self.chance.random() < 0.1)
 
     def take(self, lease: Lease) -> None:
         """A lease was handed out: a page for the browser, or a request."""
@@ -255,8 +255,8 @@ class Schedule:
         if self.dns_lookups:
             host = self.dns_lookups.pop(self.chance.randrange(len(self.dns_lookups)))
             until = self.bench.now + self.chance.choice((1.0, 60.0))
-            address = self.bench.frontier.address_for(host, self.homes[host.name], self.bench.now)
-            lease = self.bench.frontier.looked_up(host, address, until, self.bench.now)
+            address = self.bench.frontier.leasing.address_for(host, self.homes[host.name], self.bench.now)
+            lease = self.bench.frontier.leasing.looked_up(host, address, until, self.bench.now)
             if lease is not None:
                 self.take(lease)
 

@@ -110,7 +110,7 @@ def disallow_uncommitted(bench: Bench) -> Reason:
 def trap(bench: Bench) -> Reason:
     """The budget of the rows' template is spent."""
     first_robots(bench)
-    traps = bench.frontier._issuer._gates._traps = TrapModel(bench.store)
+    traps = bench.frontier.leasing._gates._traps = TrapModel(bench.store)
     for number in range(60):
         row = QueuedPage(HOST, parse(url(number)).key, url(number), 10, number + 1, 1, "L", "", 0)
         traps.learn(Visit(row, Reason.HTTP_ERROR, 404), bench.now)
@@ -165,7 +165,7 @@ def test_every_row_is_refused_with_its_reason_and_read_but_twice(cause: Cause) -
     assert packed is not None
     assert Host.unpack(HOST, packed).rows == 0
     store.queue = lambda host: iter(store.head(host, ROWS))  # type: ignore[attr-defined]  # as a view has it
-    why = Why(store, bench.frontier._issuer._gates, "TestBed", bench.now)  # type: ignore[arg-type]
+    why = Why(store, bench.frontier.leasing._gates, "TestBed", bench.now)  # type: ignore[arg-type]
     assert {why.url(url(number)).reason for number in range(0, ROWS, 99)} == {reason}
 
 
@@ -283,7 +283,7 @@ def test_a_known_page_that_is_refused_is_chosen_again_later(cause: Cause) -> Non
     store.apply(Changes(pages=[(page.key, known)]))
     bench = Bench(store, now=1000.0 + 3 * DAY_SECONDS)
     (chosen,) = revisits_chosen(store, bench.now)
-    bench.frontier.again([again_of(chosen, bench.now)], bench.now)
+    bench.frontier.admission.again([again_of(chosen, bench.now)], bench.now)
     assert not revisits_chosen(store, bench.now)
     reason = cause(bench)
 
@@ -343,7 +343,7 @@ def test_pages_kept_for_a_browser_are_looked_at_once_and_stand_in_no_way() -> No
             browser.now = max(browser.now, wake)
         elif lease.row.kind.is_render:
             met.append(lease.row.url)
-            browser.frontier.finish_render(lease, browser.now, again=False)
+            browser.frontier.completion.finish_render(lease, browser.now, again=False)
         else:
             browser.answer(lease)
         browser.commit()

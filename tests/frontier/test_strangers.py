@@ -139,7 +139,7 @@ def test_strangers_do_not_use_up_a_hosts_budget(bench: Bench) -> None:
 
 def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     """The stranger's budget is spent when its turn comes: that is no word about the page."""
-    model: Any = bench.frontier._issuer._gates._traps
+    model: Any = bench.frontier.leasing._gates._traps
     strange(bench, "/1")
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
@@ -476,7 +476,7 @@ def test_strangers_share_half_of_a_domains_hosts(bench: Bench) -> None:
 
 def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:
     """Though a stranger alone named it, and has spent all that it may have asked for here: it goes first."""
-    model: Any = bench.frontier._issuer._gates._traps
+    model: Any = bench.frontier.leasing._gates._traps
     strange(bench, *(f"/dead/{number}" for number in range(30)))
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
@@ -488,7 +488,7 @@ def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:
 
 def test_sub_requests_are_charged_as_links_are(bench: Bench) -> None:
     """Each answer is one of the page's domain's; a file that is new earns more."""
-    model: Any = bench.frontier._issuer._gates._traps
+    model: Any = bench.frontier.leasing._gates._traps
     for number in range(FIRST_PAGES + 10):
         model.learn_embed(visit(f"/{number}.json", Reason.RATE_LIMITED, 429), "www.evil.org")
         assert model.refuses_stranger("a.org", "evil.org", 0.0) == (number >= FIRST_PAGES - 1)

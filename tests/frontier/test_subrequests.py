@@ -152,7 +152,7 @@ def test_names_at_one_address_are_asked_one_at_a_time(bench: Bench) -> None:
     for _ in range(400):
         turn = bench.frontier.next(bench.now)
         if turn is not None and not isinstance(turn, Lease):
-            turn = bench.frontier.looked_up(turn.host, "192.0.2.7", 1e12, bench.now)
+            turn = bench.frontier.leasing.looked_up(turn.host, "192.0.2.7", 1e12, bench.now)
         if turn is not None:
             assert flying is None, "two requests at one address"
             assert bench.now >= ended + 0.5, "its pause was not kept"

@@ -64,7 +64,7 @@ class Browser(Bench):
         for _ in range(10):
             turn = self.frontier.next(self.now)
             if isinstance(turn, Lookup):
-                turn = self.frontier.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
+                turn = self.frontier.leasing.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
             if turn is not None and turn.embed is not None:
                 turn.embed.granted()
                 return turn

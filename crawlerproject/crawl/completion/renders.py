@@ -45,7 +45,7 @@ class RenderCompletion:
 
     def no_browser(self, why: str) -> None:
         """Keep pages that need a browser queued for a later run; logged once."""
-        self._frontier.renders.closed = why
+        self._frontier.renders.close(why)
         if not self._said_no_browser:
             self._said_no_browser = True
             logger.warning("Pages that need a browser stay queued for a later run: %s.", why)
@@ -95,7 +95,7 @@ class RenderCompletion:
                 plain = PlainResponse.of(row.note)
                 visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
         self._learned.learn(visit, now)
-        frontier.finish_render(lease, now, again=again)
+        frontier.completion.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
         """Log and count a sub-request that got no turn of its host for a reason of this moment."""

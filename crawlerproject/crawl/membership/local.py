@@ -181,7 +181,7 @@ class Local:
         for host, some in others.items():
             for first in range(0, len(some), _CHANGED_A_MESSAGE):
                 hosts.send(host, Changed(some[first : first + _CHANGED_A_MESSAGE]))
-        return frontier.changed(own, now)
+        return frontier.announcements.changed(own, now)
 
     def part_of(self, budget: int | None) -> int | None:
         """An equal part for each worker."""

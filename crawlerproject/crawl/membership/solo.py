@@ -42,7 +42,7 @@ class Solo:
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
         """Take word that known pages have changed; how many are believed. StorageError."""
-        return frontier.changed(pages, now)
+        return frontier.announcements.changed(pages, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit, what other workers wrote: nothing."""

@@ -82,7 +82,7 @@ def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:
     for chosen in due(session.store.pages, session.learned.hosts.revisits.of, now, policy):
         for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
             some = chosen[start : start + _REVISITS_AT_A_TIME]
-            queued += session.frontier.again((again(page, now) for page in some), now)
+            queued += session.frontier.admission.again((again(page, now) for page in some), now)
     return queued
 
 

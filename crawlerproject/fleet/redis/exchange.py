@@ -66,7 +66,7 @@ class MessageExchange:
         own = [page for page in pages if self._held.mine(page[0].host)]
         await asyncio.to_thread(self._look_up, own)
         for start in range(0, len(own), _URLS_A_TURN):
-            frontier.changed(own[start : start + _URLS_A_TURN], clock())
+            frontier.announcements.changed(own[start : start + _URLS_A_TURN], clock())
             await asyncio.sleep(0)
         self._post_changed(page for page in pages if not self._held.mine(page[0].host))
 
@@ -132,7 +132,7 @@ class MessageExchange:
         self.outbox = []
         mine = [page for page in self.changed if self._held.mine(page[0].host)]
         self._look_up(mine)
-        frontier.changed(mine, now)
+        frontier.announcements.changed(mine, now)
         self._post_changed(page for page in self.changed if not self._held.mine(page[0].host))
         self.changed = []
 

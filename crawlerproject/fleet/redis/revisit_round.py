@@ -179,7 +179,7 @@ class RevisitRound:
             await asyncio.to_thread(self._look_up, known)
             now = clock()
             found = [self._now(page, host) for page, (_, host) in zip(some, known, strict=True)]
-            self.queued += frontier.again((again(page, now) for page in found if page is not None), now)
+            self.queued += frontier.admission.again((again(page, now) for page in found if page is not None), now)
 
     def _look_up(self, pages: list[tuple[bytes, str]]) -> None:
         self._store.look_up(pages)

@@ -32,7 +32,7 @@ class NamesToResolve(HostFacts[NamedHosts]):
         """What domains of other workers have named here is kept in memory alone."""
         super().__init__(store, HostFact.NAMED, NamedHosts, _KEPT)
         self._hosts = store
-        self._ownership = ownership
+        self.ownership = ownership
         self.spent: set[str] = set()  # domains that may name no host more, as far as they have tried
         self.later: set[str] = set()  # hosts that wait for their turn; not stored
 
@@ -106,5 +106,5 @@ class NamesToResolve(HostFacts[NamedHosts]):
             self._keep(domain, known)
 
     def _keep(self, domain: str, known: NamedHosts) -> None:
-        if known.unresolved + known.resolved >= _STORED_FROM and self._ownership.mine(domain):
+        if known.unresolved + known.resolved >= _STORED_FROM and self.ownership.mine(domain):
             self.replace(domain, known)

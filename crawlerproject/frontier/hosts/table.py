@@ -16,7 +16,6 @@ from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
 from crawlerproject.frontier.hosts.set_back_clock import SetBackClock, Start
-from crawlerproject.frontier.ownership import HostOwnership, SoleOwner, unsure_until
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import key_of
@@ -45,23 +44,19 @@ class HostTable:
         self,
         store: FrontierStore,
         workbench: Workbench[Host],
+        names: NamesToResolve,
         start: Start,
         bounds: HostBounds,
         *,
-        ownership: HostOwnership | None = None,
         holds: Holds | None = None,
     ) -> None:
-        """Without ``ownership`` this is the only process of its crawl."""
         self.store, self.workbench = store, workbench
-        if ownership is None:
-            ownership = SoleOwner(unsure_until(store, start.at, clean_start=start.clean))
-        self.ownership = ownership
+        self.ownership = names.ownership
         self.clock = SetBackClock(store, start)
         self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
         self.dirty, self.copies = self.known.dirty, self.known.copies
         self.ports = PortsOfNames(self.known, bounds.max_ports)
-        self.names = NamesToResolve(store, ownership)
-        workbench.payer_of = self.names.payer
+        self.names = names
         self.holds = Holds() if holds is None else holds
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up

@@ -12,9 +12,10 @@ from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.lru import LruCache
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.admission import Admission
     from crawlerproject.frontier.learned.revisits import Revisits
-    from crawlerproject.stores.protocols import FrontierStore, PageRecord
+    from crawlerproject.frontier.state import FrontierState
+    from crawlerproject.stores.protocols import PageRecord
 
 # A host that has announced nothing before is believed so often in one run (ours): enough to find out.
 _CREDIT = 20
@@ -27,31 +28,30 @@ _AHEAD_SECONDS = DAY_SECONDS
 class Announcements:
     """Marks known pages as changed; in a recrawl they are queued at once."""
 
-    def __init__(self, store: FrontierStore, frontier: Frontier, revisits: Revisits, *, recrawl: bool) -> None:
-        self._store = store
-        self._frontier = frontier
+    def __init__(self, state: FrontierState, admission: Admission, revisits: Revisits, *, recrawl: bool) -> None:
+        self._state = state
+        self._admission = admission
         self._revisits = revisits
         self._recrawl = recrawl
         self._believed: LruCache[str, int] = LruCache(_HOSTS_KEPT)  # pages by host, in this run
-        frontier.changed = self.changed
 
     def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
         """Take word that pages changed at these moments (epoch seconds). How many were believed."""
         believed = [found for address, at in pages if (found := self._known(address, at, now)) is not None]
-        state, count = self._frontier.state, len(believed)
+        count = len(believed)
         if self._recrawl:
-            count = self._frontier.again((again(page, now) for page in believed), now)
+            count = self._admission.again((again(page, now) for page in believed), now)
         else:
-            state.changes.pages.extend(
+            self._state.changes.pages.extend(
                 (page.key, page.record._replace(history=page.history.pack())) for page in believed
             )
-        state.announced += count
+        self._state.announced += count
         return count
 
     def _known(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
-        if changed_at > now + _AHEAD_SECONDS or not self._frontier.state.ownership.mine(address.host):
+        if changed_at > now + _AHEAD_SECONDS or not self._state.ownership.mine(address.host):
             return None
-        record: PageRecord | None = self._store.page(address.key, address.host)
+        record: PageRecord | None = self._state.store.page(address.key, address.host)
         if record is None:
             return None
         history = History.unpack(record.history)

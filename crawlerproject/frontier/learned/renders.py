@@ -133,6 +133,10 @@ class Renders(HostFacts[_History]):
         super().stored()
         self.committed = self._storing_granted
 
+    def close(self, why: str) -> None:
+        """Nothing can be rendered any more in this run, for a reason in words."""
+        self.closed = why
+
     def share(self, crawl_has_more: Callable[[], bool]) -> None:
         """The crawl's budget is a fleet's, which is asked whether it has another render for this process."""
         self._crawl_has_more = crawl_has_more

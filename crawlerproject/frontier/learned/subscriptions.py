@@ -57,7 +57,7 @@ def queue_request(frontier: Frontier, request: HubRequest, now: float) -> None:
     address = request_address(parse(request.hub), request.topic)
     note = f"{request.topic} {request.form}"
     found = DiscoveredUrl(address, 0, request.hops, request.topic, SEED, FLAG_HUB, note)
-    frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
+    frontier.admission.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
 
 
 def request_address(hub: Address, topic: str) -> Address:
@@ -75,7 +75,6 @@ class RemoteSubscriptions:
         """``write`` to the worker that hubs reach."""
         self._frontier = frontier
         self._write = write
-        frontier.hubs = self.heard
 
     def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """As of ``Subscriptions``; whether its hub is asked is decided elsewhere."""
@@ -111,7 +110,6 @@ class Subscriptions:
         self._by_token = {one.token: one.topic for one in self._by_topic.values()}
         verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
         self._hubs = Hubs(store, verified_at)
-        frontier.hubs = self.heard
 
     def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""

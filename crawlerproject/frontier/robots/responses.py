@@ -8,6 +8,7 @@ import random
 from crawlerproject.frontier.discovered import robots_for_stranger, strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.messages import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
@@ -33,12 +34,15 @@ _SWEPT_AT = 10_000
 class RobotsResponses:
     """Stores rules, follows redirects as pages of their own hosts, and puts off unreachable files."""
 
-    def __init__(self, state: FrontierState, gates: Gates, politeness: HostPoliteness, rng: random.Random) -> None:
+    def __init__(
+        self, state: FrontierState, gates: Gates, politeness: HostPoliteness, revisits: Revisits, rng: random.Random
+    ) -> None:
         self._state = state
         self._hosts = state.hosts
         self._gates = gates
         self._redirects = RobotsRedirects(state, gates)
         self._politeness = politeness
+        self._revisits = revisits
         self._rng = rng
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
         self._sweep_at = _SWEPT_AT
@@ -121,7 +125,7 @@ class RobotsResponses:
         if outcome.usable:
             self._floor(host, scheme, outcome.floor_seconds, now)
         if outcome.allows_more:
-            self._state.rules_loosened(name, now)
+            self._revisits.rules_loosened(name, now)
         if outcome.record is not None:
             self._state.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}

@@ -102,7 +102,7 @@ def test_links_of_others_are_written_though_the_disk_is_full(one: One, monkeypat
         patch.setattr(one.store, "apply", _full)
         with pytest.raises(StorageError):
             one.exchange.take(links(f"http://{OURS}/1", f"http://{THEIRS}/1"), one.bench.frontier, one.bench.now)
-    one.bench.frontier.add_again(one.bench.now)
+    one.bench.frontier.admission.add_again(one.bench.now)
     one.bench.commit()
     assert (one.bench.frontier.hosts.waiting_urls, one.store.messages.applied.last) == (1, 1)
 
@@ -139,7 +139,7 @@ def test_what_found_no_room_is_read_again(one: One, monkeypatch: pytest.MonkeyPa
         with pytest.raises(StorageError):
             asyncio.run(one.exchange.read(one.bench.frontier, lambda: one.bench.now))
     assert (len(one.incoming.unread), one.bench.frontier.state.changes.read) == (1, [])
-    one.bench.frontier.add_again(one.bench.now)
+    one.bench.frontier.admission.add_again(one.bench.now)
     one.read()
     one.bench.commit()
     assert (one.bench.frontier.hosts.waiting_urls, one.read_up_to) == (1, 1)

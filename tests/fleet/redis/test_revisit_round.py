@@ -11,9 +11,7 @@ import pytest
 from crawlerproject.fleet.redis.exchange import MessageExchange
 from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
-from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
-from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import parse
@@ -61,14 +59,13 @@ class Worker:
         self.base = opened(server.url, name, crawl, take=False)
         self.store = BufferedStore(self.base)
         self.held = HeldPartitions(self.store, 1.0)
-        self.bench = Bench(self.store, now=NOW, ownership=self.held)  # type: ignore[arg-type]
+        self.bench = Bench(self.store, now=NOW, ownership=self.held, recrawl=True)  # type: ignore[arg-type]
         self.frontier = self.bench.frontier
         rounds = Rounds(RedisLink(server.url), crawl, LEASE_MS)
         self.round = rounds.begin(Wanted(recrawl=True, budget=budget, run="one"), NOW, 0)
         self.part = RevisitRound(rounds, self.round, self.store, self.held, RevisitPolicy(None, 2 * DAY_SECONDS))
-        revisits = Revisits(self.store, self.bench.frontier.renders._rng, near_bits=3, check_share=0.0)
         self.exchange = MessageExchange(self.store, self.held)
-        self.announcements = Announcements(self.store, self.frontier, revisits, recrawl=True)
+        self.announcements = self.frontier.announcements
 
     def take(self, *partitions: int) -> None:
         """Hold these from now on."""

@@ -45,8 +45,8 @@ def test_a_pause_between_the_look_up_and_the_answer(bench: Bench) -> None:
     assert isinstance(second, Lookup)
     bench.frontier.pause_hosts({first.host.name: "now"}, bench.now)
 
-    assert bench.frontier.looked_up(first.host, "192.0.2.1", 1e12, bench.now) is None
-    lease = bench.frontier.looked_up(second.host, "192.0.2.2", 1e12, bench.now)
+    assert bench.frontier.leasing.looked_up(first.host, "192.0.2.1", 1e12, bench.now) is None
+    lease = bench.frontier.leasing.looked_up(second.host, "192.0.2.2", 1e12, bench.now)
     assert lease is not None
     bench.frontier.pause_hosts({first.host.name: "now", second.host.name: "now"}, bench.now)
     bench.answer(lease)

@@ -42,7 +42,7 @@ def look_up(bench: Bench, *live: str) -> list[str]:
         asked.append(host.name)
         found = host.name in live
         address = f"address of {host.name}" if found else UNRESOLVED + host.name
-        lease = bench.frontier.looked_up(host, address, 1e12 if found else 0.0, bench.now)
+        lease = bench.frontier.leasing.looked_up(host, address, 1e12 if found else 0.0, bench.now)
         assert lease is not None
         bench.answer(lease, 200 if found else None, reason=Reason.FETCHED if found else Reason.DNS_NOT_FOUND)
     return asked

@@ -253,7 +253,7 @@ def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (bench.frontier.hosts.counts_on_disk, set(bench.frontier.workbench.hosts)) == (counts, hosts)
         assert not any(host.on_disk for host in bench.frontier.workbench.hosts.values())
         assert bench.frontier.hosts.waiting_urls == urls
-    bench.frontier.add_again(bench.now)
+    bench.frontier.admission.add_again(bench.now)
     assert bench.frontier.hosts.waiting_urls == urls + 3
 
 

@@ -159,4 +159,4 @@ def test_a_requisite_waits_as_what_it_was() -> None:
     assert found.flags == FLAG_RECRAWL | FLAG_REQUISITE | FLAG_EXTERNAL
     assert (found.hops, found.note, found.depth, found.priority) == ("EE", "b.example", 0, REQUISITE_PLACES[1])
     assert History.unpack(kept.history).queued_at == NOW
-    assert Bench(MemoryStore()).frontier.again([(found, kept)], NOW) == 0
+    assert Bench(MemoryStore()).frontier.admission.again([(found, kept)], NOW) == 0

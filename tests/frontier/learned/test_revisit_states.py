@@ -68,7 +68,7 @@ def changed(reason: Reason, status: int | None) -> Callable[[Bench], None]:
 
     def state(bench: Bench) -> None:
         answered(bench)
-        bench.frontier.again([again(page, bench.now) for page in chosen(bench)], bench.now)
+        bench.frontier.admission.again([again(page, bench.now) for page in chosen(bench)], bench.now)
         visited(bench, reason, status, FLAG_RECRAWL)
 
     return state
@@ -88,14 +88,14 @@ def forbidden(bench: Bench) -> None:
 def known_and_forbidden(bench: Bench) -> None:
     """It was there, and waited to be visited again."""
     answered(bench)
-    bench.frontier.again([again(page, bench.now) for page in chosen(bench)], bench.now)
+    bench.frontier.admission.again([again(page, bench.now) for page in chosen(bench)], bench.now)
     forbidden(bench)
 
 
 def known_and_excluded(bench: Bench) -> None:
     """The same, of a domain that asked to be left alone."""
     answered(bench)
-    bench.frontier.again([again(page, bench.now) for page in chosen(bench)], bench.now)
+    bench.frontier.admission.again([again(page, bench.now) for page in chosen(bench)], bench.now)
     bench.never.list = Exclusion.parse([HOST])[0]
     assert drain(bench) == []
 
@@ -115,7 +115,7 @@ def queued_and_excluded(bench: Bench) -> None:
 
 def queued_and_trapped(bench: Bench) -> None:
     """A link was queued before its template had shown to be a trap."""
-    traps = bench.frontier._issuer._gates._traps = TrapModel(bench.store)
+    traps = bench.frontier.leasing._gates._traps = TrapModel(bench.store)
     assert bench.add(TRAPPED + "99") == 1
     for number in range(60):
         row = QueuedPage(HOST, parse(TRAPPED + str(number)).key, TRAPPED + str(number), 10, number + 1, 1, "L", "", 0)

@@ -231,6 +231,8 @@ def test_a_fleet_does_all_of_it_by_messages() -> None:
 
     subscriptions = Subscriptions(listener, at_listener.frontier, "http://p.test/push")
     reading, asking = (RemoteSubscriptions(bench.frontier, tell) for bench in (at_reader, at_asker))
+    for bench, its in ((at_listener, subscriptions), (at_reader, reading), (at_asker, asking)):
+        bench.frontier.subscriptions = its
 
     assert not reading.feed_read(feed("one"), [], FEED, BEGIN)
     assert not reading.feed_read(feed("none"), [], read_feed(b"<feed></feed>"), BEGIN)
