@@ -9,7 +9,7 @@ from collections.abc import Callable
 from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.frontier.gates import NeverCrawl
 from crawlerproject.runtime.clock import CRAWL
-from crawlerproject.runtime.stats import Stats
+from crawlerproject.runtime.services import Stats
 from crawlerproject.stores.operator_files.control import Pauses
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass_environment  # type: ignore[attr-defined]  # not in its stub
-from weakref import WeakKeyDictionary
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
@@ -32,6 +31,7 @@ from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.loop_budget import LoopBudget
+from crawlerproject.runtime.services import services_of
 from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -57,9 +58,9 @@ _CLASSES: dict[bytes, type[Response]] = {  # the common types at once; Scrapy's 
     b"application/json": JsonResponse,
 }
 
-_pools: WeakKeyDictionary[Crawler, Pool] = WeakKeyDictionary()
 
-_unread: WeakKeyDictionary[Crawler, LoopBudget] = WeakKeyDictionary()
+class UnreadAnswers(LoopBudget):
+    """The line of answers that wait to be read, one for the handlers of http and https."""
 
 
 class Proxy(NamedTuple):
@@ -222,22 +223,21 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             raise FetchError(Reason.PRIVATE_ADDRESS, ip)
 
 
-def unread_answers_of(crawler: Crawler) -> LoopBudget:
-    """The line of answers that wait to be read, one for both handlers."""
-    return _unread.setdefault(crawler, LoopBudget())
+def unread_answers_of(crawler: Crawler) -> UnreadAnswers:
+    """The crawler's one line of answers that wait to be read."""
+    return services_of(crawler).once(UnreadAnswers, UnreadAnswers)
 
 
 def pool_for(crawler: Crawler) -> Pool:
     """The crawler's one pool: the handlers for http and https share it and its TLS context."""
-    pool = _pools.get(crawler)
-    if pool is None:
-        settings = crawler.settings
-        hosts = allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
-        if hosts:
-            logger.warning("TLS_ALLOW_HOSTS: certificates are not verified for %s", ", ".join(hosts))
-        certificates = Certificates(settings.get("FETCH_CA_FILE") or "", hosts)
-        pool = _pools[crawler] = Pool(Limits.from_settings(settings), certificates)
-    return pool
+    return services_of(crawler).once(Pool, lambda: _made_pool(crawler.settings))
+
+
+def _made_pool(settings: BaseSettings) -> Pool:
+    hosts = allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
+    if hosts:
+        logger.warning("TLS_ALLOW_HOSTS: certificates are not verified for %s", ", ".join(hosts))
+    return Pool(Limits.from_settings(settings), Certificates(settings.get("FETCH_CA_FILE") or "", hosts))
 
 
 def response_of(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Response:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
 from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from weakref import WeakKeyDictionary
 
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
@@ -17,6 +16,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.question_rate import QuestionRate
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -282,15 +282,9 @@ class Resolver:
         return _Failure(reason, detail, self._clock() + _NEGATIVE_TTL_SECONDS)
 
 
-_resolvers: WeakKeyDictionary[Crawler, Resolver] = WeakKeyDictionary()
-
-
 def resolver_for(crawler: Crawler) -> Resolver:
     """The crawler's one resolver; scheduler and download handler share its cache."""
-    resolver = _resolvers.get(crawler)
-    if resolver is None:
-        resolver = _resolvers[crawler] = make_resolver(crawler, address_rules(crawler))
-    return resolver
+    return services_of(crawler).once(Resolver, lambda: make_resolver(crawler, address_rules(crawler)))
 
 
 def address_rules(crawler: Crawler) -> AddressRules:

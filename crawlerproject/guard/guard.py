@@ -17,6 +17,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.refused_urls import bad_port
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -85,12 +86,6 @@ class Guard:
         return await self.robots.judge(request, download)
 
 
-_guards: WeakKeyDictionary[Crawler, Guard] = WeakKeyDictionary()
-
-
 def guard_of(crawler: Crawler) -> Guard:
     """The crawler's one guard."""
-    guard = _guards.get(crawler)
-    if guard is None:
-        guard = _guards[crawler] = Guard(crawler)
-    return guard
+    return services_of(crawler).once(Guard, lambda: Guard(crawler))

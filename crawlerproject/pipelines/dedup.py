@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex
     from crawlerproject.items import LeaseResult, PageText
     from crawlerproject.rules.url.urls import Address
-    from crawlerproject.runtime.stats import Stats
+    from crawlerproject.runtime.services import Stats
     from crawlerproject.stores.poison import Poison
     from crawlerproject.stores.protocols import QueuedPage
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.rules.page.page import PageFacts
-    from crawlerproject.runtime.stats import Stats
+    from crawlerproject.runtime.services import Stats
     from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.exceptions import (
@@ -29,12 +28,9 @@ from crawlerproject.fetch.handler import CrawlerDownloadHandler
 from crawlerproject.guard.guard import Guard, guard_of
 from crawlerproject.guard.pace import Refused
 from crawlerproject.reasons import Reason
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.render.renderer import Renderer
 
@@ -79,7 +75,8 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
     Everything else is its parent's. Raises ``Refused`` besides.
     """
 
-    _guard: Guard | None = None
+    _guard: Guard | None = None  # until the first request
+    _renderer: Renderer | None = None  # until the first page that needs it
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch or render one request."""
@@ -92,7 +89,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
             return await self._by_itself(guard, request)
         guard.check(request, lease)
         if lease.row.kind.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
-            return await (await renderer_for(self.crawler)).render(request)
+            return await self._rendered(request)
         response = await self._paced(guard, request, lease)
         if lease.row.kind.is_robots:
             await guard.robots.read_aside(response)
@@ -106,7 +103,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         own = exchange_of(plain)
         try:
             if plain.meta.get("render"):
-                return await (await renderer_for(self.crawler)).render(plain)
+                return await self._rendered(plain)
             return await self._paced(guard, plain, None, floor_seconds)
         finally:
             exchange.wire = own.wire
@@ -114,9 +111,9 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
 
     async def _robots(self, request: Request) -> Response:
         """A robots.txt for the guard: below the downloader, whose places the one that waits may have."""
-        guard = guard_of(self.crawler)
-        guard.check(request)
-        return await self._paced(guard, request, None)
+        assert self._guard is not None  # it asks for this
+        self._guard.check(request)
+        return await self._paced(self._guard, request, None)
 
     async def _paced(self, guard: Guard, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Response:
         waits = guard.pace.enter(request, lease, floor_seconds)
@@ -129,28 +126,23 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         finally:
             guard.pace.leave(request, response)
 
+    async def _rendered(self, request: Request) -> Response:
+        """By the crawler's one renderer, which the handlers for http and https share."""
+        if self._renderer is None:
+            # Playwright takes half a second to import, which a crawl that renders nothing need not spend, and the event
+            # loop never.
+            module = await asyncio.to_thread(import_module, "crawlerproject.render.renderer")
+            made: Renderer = services_of(self.crawler).once(module.Renderer, lambda: module.Renderer(self.crawler))
+            self._renderer = made
+        return await self._renderer.render(request)
+
     async def close(self) -> None:
         """Scrapy: the crawl ends."""
-        renderer = _renderers.get(self.crawler)
-        if renderer is not None:
-            await renderer.close()
+        if self._renderer is not None:
+            await self._renderer.close()
         if self._guard is not None:
             self._guard.pace.close()
         await super().close()
-
-
-_renderers: WeakKeyDictionary[Crawler, Renderer] = WeakKeyDictionary()
-
-
-async def renderer_for(crawler: Crawler) -> Renderer:
-    """The crawler's one renderer: the handlers for http and https share it."""
-    if crawler not in _renderers:
-        # Playwright takes half a second to import, which a crawl that renders nothing need not spend, and the event
-        # loop never.
-        module = await asyncio.to_thread(import_module, "crawlerproject.render.renderer")
-        if crawler not in _renderers:
-            _renderers[crawler] = module.Renderer(crawler)
-    return _renderers[crawler]
 
 
 class ScrapyDownloadHandler(RenderingDownloadHandler):

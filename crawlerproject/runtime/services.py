@@ -1,19 +1,21 @@
-"""Finds the parts of a running crawl by their type.
+"""Finds the parts that one crawler's components share, by their type.
 
-Scrapy builds spiders, middlewares and extensions independently of each other. A running crawl provides its parts here,
-and a component asks for the one it needs when it needs it: a crawl that begins anew provides its parts again.
+Scrapy builds spiders, middlewares, download handlers and extensions independently of each other. A running crawl
+provides its parts here, again when it opens another session, and a component looks up the one it needs at the moment of
+use. What a crawler has one of whether it crawls or not (guard, resolver, pool of connections) is made at the first use.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
 
 class Services:
-    """The parts that one crawler's components share, each under its class."""
+    """The parts of one crawler, each under its class."""
 
     def __init__(self) -> None:
         self._by_type: dict[type[Any], Any] = {}
@@ -31,10 +33,26 @@ class Services:
         """The one of this class; None when there is none, as outside a crawl."""
         return self._by_type.get(kind)
 
+    def once(self, kind: type[T], make: Callable[[], T]) -> T:
+        """The one of this class, made now if there is none yet."""
+        found: T | None = self._by_type.get(kind)
+        if found is None:
+            found = self._by_type[kind] = make()
+        return found
+
 
 _services: WeakKeyDictionary[object, Services] = WeakKeyDictionary()
 
 
 def services_of(crawler: object) -> Services:
     """The crawler's one registry."""
-    return _services.setdefault(crawler, Services())
+    services = _services.get(crawler)
+    if services is None:
+        services = _services[crawler] = Services()
+    return services
+
+
+class Stats(Protocol):
+    """Scrapy's collector of statistics, as far as a crawl needs it."""
+
+    def inc_value(self, key: str, count: int = 1) -> None: ...

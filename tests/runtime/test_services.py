@@ -27,6 +27,19 @@ def test_outside_a_crawl_there_is_none() -> None:
         Services()[str]
 
 
+def test_what_is_made_at_its_first_use_is_made_once() -> None:
+    """The second who looks it up gets the same object."""
+    services, made = Services(), []
+
+    def make() -> list[int]:
+        made.append(1)
+        return made
+
+    assert services.once(list, make) is services.once(list, make)
+    assert made == [1]
+    assert services[list] is made
+
+
 def test_each_crawler_has_its_own() -> None:
     """Two crawls of one process do not meet."""
     one, other = Crawler(), Crawler()
