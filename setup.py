@@ -4,7 +4,7 @@ import sys
 from compileall import compile_dir
 from pathlib import Path
 from py_compile import PycInvalidationMode
-from shutil import rmtree
+from shutil import copyfile, rmtree
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_egg import bdist_egg
@@ -13,20 +13,17 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crawlerproject.native.build import NotBuilt, build, compiler, headers
-from crawlerproject.native.sources import ENTRY, MODULE, compiled, every
-
-NATIVE = Path("crawlerproject", "native")
+from crawlerproject.native import MODULE, build
 
 
 class BuildNative(build_ext):
     """With the flags that ``make`` uses; where that fails, the package is what it is without a compiler."""
 
     def build_extension(self, ext: Extension) -> None:
-        """Build the one there is."""
+        """Build the only extension."""
         try:
-            build(NATIVE, Path(self.get_ext_fullpath(ext.name)))
-        except NotBuilt as error:
+            build.build(Path(self.get_ext_fullpath(ext.name)))
+        except build.NotBuilt as error:
             self.announce(f"The native page reader is left out: {error}", level=3)
             self.distribution.ext_modules = []
 
@@ -40,6 +37,15 @@ class Wheel(bdist_wheel):
         if not self.distribution.ext_modules:
             self.root_is_pure = True
         super().run()
+
+    def write_wheelfile(self, wheelfile_base: str, *generator: str) -> None:
+        """Add lexbor's licence to ours: the native reader holds lexbor, and the checkout does not."""
+        super().write_wheelfile(wheelfile_base, *generator)
+        if self.distribution.ext_modules:
+            licences = Path(wheelfile_base, "licenses", "lexbor")
+            licences.mkdir(parents=True)
+            for name in build.NOTICES:
+                copyfile(build.LEXBOR / name, licences / name)
 
 
 class Egg(bdist_egg):
@@ -63,14 +69,15 @@ class Egg(bdist_egg):
         compile_dir(self.bdist_dir, stripdir=self.bdist_dir, quiet=1, legacy=True, invalidation_mode=unchecked)
 
 
-# In the order in which both sides agree on a name: relative to here, with slashes.
+def names(paths: list[Path]) -> list[str]:
+    """As both sides of a build agree on them: relative to here, with slashes."""
+    return [path.relative_to(build.ROOT).as_posix() for path in paths]
+
+
 native = Extension(
-    f"crawlerproject.native.{MODULE}",
-    [path.as_posix() for path in compiled(NATIVE)],
-    depends=[path.as_posix() for path in every(NATIVE)],
-    optional=True,
+    f"crawlerproject.native.{MODULE}", names(build.own_sources()), depends=names(build.build_inputs()), optional=True
 )
-possible = (NATIVE / ENTRY).is_file() and compiler() and headers()
+possible = build.own_sources() and build.compiler() and build.headers()
 # A source distribution holds the sources whether they can be compiled here or not.
 wanted = possible or "sdist" in sys.argv
 setup(

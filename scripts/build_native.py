@@ -9,39 +9,35 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NATIVE = ROOT / "crawlerproject" / "native"
 LOG = Path("build") / "native.log"
 # docs/performance.md, "Side by side": 3.83 against 3.09 ms, 7.96 against 6.36.
 COST = "pages are read in Python, which costs about a quarter more CPU a page"
 
 
 def main() -> int:
-    """Build, unless what is there was made of these sources."""
-    from crawlerproject.native.build import NotBuilt, build, file_name
-    from crawlerproject.native.sources import ENTRY, digest
+    """Build, unless what is there was built from these sources."""
+    from crawlerproject.native import HERE, digest
+    from crawlerproject.native.build import NotBuilt, NotFetched, build, file_name, has_lexbor
 
-    target = NATIVE / file_name()
-    if not (NATIVE / ENTRY).is_file() or fits(target, digest(NATIVE)):
+    target, ours = HERE / file_name(), digest()
+    if not ours or (target.is_file() and ours.encode() in target.read_bytes()):  # it holds the digest as a text
         return 0
     if missing := packages():
         install = f"apt-get install {' '.join(missing)}, then make again"
         say(f"The native page reader is missing: {COST}. To get it: {install}")
         return 0
-    print("Building the native page reader (seconds, the first time only)", flush=True)
+    first = "Building" if has_lexbor() else "Fetching lexbor and building"
+    print(f"{first} the native page reader (seconds, the first time only)", flush=True)
     try:
-        build(NATIVE, target)
+        build(target)
     except NotBuilt as error:
         log = ROOT / LOG
         log.parent.mkdir(exist_ok=True)
         log.write_text(f"{error}\n")
         target.unlink(missing_ok=True)  # of other sources: the crawl would warn of it a second time
-        say(f"The native page reader could not be built (see {LOG}): {COST}.")
+        failed = "lacks lexbor, which could not be fetched" if isinstance(error, NotFetched) else "could not be built"
+        say(f"The native page reader {failed} (see {LOG}): {COST}.")
     return 0
-
-
-def fits(target: Path, digest: str) -> bool:
-    """Whether an extension was built of sources with this digest: it holds it as a text."""
-    return target.is_file() and digest.encode() in target.read_bytes()
 
 
 def packages() -> list[str]:

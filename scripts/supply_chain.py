@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PINS = ROOT / "requirements.txt"
 PAGE = ROOT / "docs" / "licences.md"
 BILL = ROOT / "docs" / "sbom.cdx.json"
-LEXBOR = ROOT / "crawlerproject" / "native" / "lexbor" / "VERSION"
 _INDIRECT = "# What those need"
 
 # Direct ones that no file of ours imports, and what they are for.
@@ -137,9 +136,12 @@ def page(made: list[Component]) -> str:
 
 def bill(made: list[Component]) -> dict[str, Any]:
     """CycloneDX 1.6. Nothing of it is of this moment: the same pins give the same file."""
+    from crawlerproject.native.build import lexbor_units, lexbor_version
+
+    lexbor_units()
     refs = {one.name: f"pkg:pypi/{canonicalize_name(one.name)}@{one.version}" for one in made}
     root = {"type": "application", "bom-ref": "crawlerproject", "name": "crawlerproject"}
-    version = LEXBOR.read_text().split()[1].rstrip(",")
+    version = lexbor_version()
     lexbor = _entry("lexbor", version, f"pkg:github/lexbor/lexbor@v{version}", "Apache-2.0")
     entries = [_entry(one.name, one.version, refs[one.name], one.licence) for one in made]
     needs = [{"ref": refs[one.name], "dependsOn": [refs[name] for name in one.needs]} for one in made]
@@ -174,4 +176,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     sys.exit(main())

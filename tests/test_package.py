@@ -19,17 +19,20 @@ import pytest
 from packaging.requirements import Requirement
 
 from crawlerproject import __version__
-from crawlerproject.native.build import compiler, file_name, headers
+from crawlerproject.native.build import LEXBOR, compiler, file_name, headers
 from tests.hostile.arena import SETTINGS, arena
 from tests.web.running import IDENTITY, PROJECT
 
-BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "requirements.lock", "deploy/build.lock")
 
 
 def copy_of_the_project(folder: Path) -> Path:
-    """What a package is built from, so that nothing is left in the checkout."""
+    """What a package is built from, so that nothing is left in the checkout; with the lexbor that ``make`` fetched."""
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     shutil.copytree(PROJECT / "crawlerproject", folder / "crawlerproject", ignore=ignored)
+    if LEXBOR.is_dir():
+        shutil.copytree(LEXBOR, folder / "build" / "lexbor")
+    (folder / "deploy").mkdir()
     for name in BUILT_FROM:
         shutil.copyfile(PROJECT / name, folder / name)
     return folder
@@ -60,7 +63,7 @@ def test_it_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None
     ours = {
         str(path.relative_to(PROJECT))
         for path in (PROJECT / "crawlerproject").rglob("*")
-        if path.is_file() and not {"__pycache__", "lexbor"} & set(path.parts) and path.suffix not in {".c", ".h", ".so"}
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".c", ".h", ".patch", ".so"}
     }
 
     with ZipFile(wheel) as opened:
@@ -68,7 +71,8 @@ def test_it_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None
         facts = message_from_bytes(opened.read(f"crawlerproject-{__version__}.dist-info/METADATA"))
 
     assert ours - names == set()
-    for licence in ("LICENSE", "crawlerproject/native/lexbor/LICENSE", "crawlerproject/native/lexbor/NOTICE"):
+    native = f"crawlerproject/native/{file_name()}" in names
+    for licence in ("LICENSE", *(("lexbor/LICENSE", "lexbor/NOTICE") if native else ())):
         assert f"crawlerproject-{__version__}.dist-info/licenses/{licence}" in names
     assert facts["License-Expression"] == "BSD-3-Clause AND Apache-2.0"
 
@@ -100,19 +104,34 @@ def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
 def test_what_does_not_compile_is_left_out(tmp_path: Path) -> None:
     """It is optional: the wheel is that of a machine without a compiler."""
     source = copy_of_the_project(tmp_path / "source")
-    shutil.rmtree(source / "crawlerproject" / "native" / "lexbor" / "html")
+    (source / "crawlerproject" / "native" / "module.c").write_text("broken\n")
 
-    assert built_from(source, "wheel", tmp_path / "wheel").stem.endswith("-py3-none-any")
+    wheel = built_from(source, "wheel", tmp_path / "wheel")
+
+    assert wheel.stem.endswith("-py3-none-any")
+    with ZipFile(wheel) as opened:
+        assert [name for name in opened.namelist() if "licenses/lexbor" in name] == []
+
+
+def test_without_lexbor_it_is_left_out(tmp_path: Path) -> None:
+    """As where no package index can be reached."""
+    source = copy_of_the_project(tmp_path / "source")
+    shutil.rmtree(source / "build", ignore_errors=True)
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+
+    assert built_from(source, "wheel", tmp_path / "wheel", **offline).stem.endswith("-py3-none-any")
 
 
 def test_the_source_distribution_holds_what_a_build_needs(tmp_path: Path) -> None:
-    """The C sources, the licences and lexbor's version, also where there is no compiler."""
+    """Our C sources, also where there is no compiler, and the hashes of lexbor, but not lexbor."""
     source = copy_of_the_project(tmp_path / "source")
     with tarfile.open(built_from(source, "sdist", tmp_path / "sdist", PATH="")) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
     native = source / "crawlerproject" / "native"
 
     assert {str(path.relative_to(source)) for path in native.rglob("*") if path.is_file()} - names == set()
+    assert set(BUILT_FROM) - names == set()
+    assert [name for name in names if name.startswith("build/")] == []
 
 
 def pins() -> Iterator[tuple[str, str]]:

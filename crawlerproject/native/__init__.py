@@ -1,25 +1,30 @@
 """The page reader in C, where it has been built: ``reader()`` is the extension, or None: pages are read in Python.
 
 Both read alike (tests/native), so that whether it is there changes what a page costs and nothing else. ``make`` builds
-it (``build.py``) if there is a C compiler; lexbor, which parses, is compiled in (``lexbor/``). It is not used if
-NATIVE_READER is ``never``, if CRAWLER_NATIVE=0 is in the environment, or if it was built of other sources or for
-another Python.
+it (``build.py``) if there is a C compiler; lexbor, which parses, is compiled in. It is not used if NATIVE_READER is
+``never``, if CRAWLER_NATIVE=0 is in the environment, or if it was built from other sources or for another Python.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 from array import array
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from crawlerproject.native.sources import MODULE, SUFFIX, digest
-
 logger = logging.getLogger(__name__)
 
+HERE = Path(__file__).resolve().parent
+MODULE = "_page"
+SUFFIX = ".so"
+"""The end of an extension's name; before it stands the tag of the Python that it was built for."""
+PATCH = HERE / "lexbor.patch"
+_LOCK = HERE.parents[1] / "requirements.lock"
 AUTO, NEVER = "auto", "never"
 WANTED = (AUTO, NEVER)
 """What NATIVE_READER may be."""
@@ -31,7 +36,7 @@ class Page(Protocol):
     """The extension ``_page``; ``module.c`` says what its answers are made of."""
 
     SOURCES: str
-    """The digest of the sources that it was built of."""
+    """The digest of the sources that it was built from."""
 
     def read(self, source: bytes, /) -> tuple[Any, ...]:
         """What a page says, in one walk."""
@@ -79,7 +84,7 @@ def choose(wanted: str) -> Choice:
     """Use the native reader if it is ``wanted`` and there. One of WANTED."""
     _state.choice = found = _found(wanted)
     if found.wrong:
-        logger.warning("Pages are read in Python: %s; make builds it anew", found.why)
+        logger.warning("Pages are read in Python: %s; make builds it again", found.why)
     return found
 
 
@@ -95,23 +100,36 @@ class _State:
 _state = _State()
 
 
+def digest() -> str:
+    """Of what the extension is built from, 16 hexadecimal digits; empty in an installed package without sources."""
+    ours = sorted(HERE.glob("*.[ch]"))
+    if not ours:
+        return ""
+    found = sha256(lexbor_pin())
+    for path in [*ours, HERE / "build.py", PATCH]:
+        found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
+
+
+def lexbor_pin() -> bytes:
+    """What requirements.lock says of selectolax, whose source distribution holds lexbor: version and hashes."""
+    _, name, behind = _LOCK.read_bytes().partition(b"\nselectolax==")
+    return re.split(rb"\n(?! )", name.lstrip() + behind, maxsplit=1)[0]
+
+
 def _found(wanted: str) -> Choice:
     if wanted == NEVER:
         return Choice(None, "NATIVE_READER is never")
     if os.environ.get(ENVIRONMENT) == "0":
         return Choice(None, f"{ENVIRONMENT}=0 is in the environment")
-    return _load(Path(__path__[0]))
-
-
-def _load(folder: Path) -> Choice:
     try:
         module = import_module(f"{__name__}.{MODULE}")
     except ModuleNotFoundError:
-        if others := sorted(path.name for path in folder.glob(f"{MODULE}.*{SUFFIX}")):
+        if others := sorted(path.name for path in HERE.glob(f"{MODULE}.*{SUFFIX}")):
             return Choice(None, f"the native reader was built for another Python ({others[0]})", wrong=True)
         return Choice(None, "the native reader has not been built")
     except ImportError as error:
         return Choice(None, f"the native reader cannot be loaded ({error})", wrong=True)
-    if (ours := digest(folder)) and getattr(module, "SOURCES", "") != ours:
-        return Choice(None, "the native reader was built of other sources", wrong=True)
+    if (ours := digest()) and getattr(module, "SOURCES", "") != ours:
+        return Choice(None, "the native reader was built from other sources", wrong=True)
     return Choice(cast(Page, module), "")

@@ -3,22 +3,13 @@
  * only: no letter of any other script becomes one of these words' letters in lower case (the Kelvin sign would become a
  * "k", which none of them has). Blanks are those of Python's str.split and str.strip.
  */
-#include "page.h"
+#include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lexbor/dom/interfaces/attr.h"
-#include "lexbor/dom/interfaces/element.h"
-#include "lexbor/dom/interfaces/text.h"
-#include "lexbor/html/html.h"
-
 #define FIRST_CAPACITY 64
-#define LEAST_BUFFER 1024
 #define MOST_KEPT_BYTES (256 * 1024) /* of a page whose parser is used again */
-#define READ_BEHIND 8 /* bytes behind a buffer's end that may be read */
-
-typedef lxb_dom_node_t node_t;
 
 struct walk {
     struct page *page;
@@ -34,32 +25,6 @@ struct walk {
 };
 
 /* --- growing things --------------------------------------------------------------------------------------------- */
-
-bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size)
-{
-    if (size > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4)
-        return false;
-    size_t needed = buffer->size + size + READ_BEHIND;
-    if (needed > buffer->capacity) {
-        size_t capacity = needed < LEAST_BUFFER ? LEAST_BUFFER : 2 * needed;
-        unsigned char *grown = realloc(buffer->data, capacity);
-        if (!grown)
-            return false;
-        buffer->data = grown;
-        buffer->capacity = capacity;
-    }
-    if (size)
-        memcpy(buffer->data + buffer->size, data, size);
-    buffer->size += size;
-    return true;
-}
-
-bool page_buffer_join(struct page_buffer *buffer, size_t count, const unsigned char *data, size_t size)
-{
-    if (count && !page_buffer_add(buffer, (const unsigned char *)" ", 1))
-        return false;
-    return page_buffer_add(buffer, data, size);
-}
 
 /* Room for one more item; NULL without the memory. */
 static void *grown(void *items, size_t count, size_t *capacity, size_t item_size)
@@ -101,8 +66,6 @@ static void add_meta(struct walk *walk, struct page_span name, struct page_span 
 
 /* --- words of attributes ---------------------------------------------------------------------------------------- */
 
-#define SPAN(text) {(const unsigned char *)(text), sizeof(text) - 1}
-
 enum rel_word {
     REL_CANONICAL = 1,
     REL_OTHER = 2, /* next, prev */
@@ -141,8 +104,6 @@ static const struct page_span EXECUTED[] = {
 };
 static const struct page_span REFRESH[] = {SPAN("refresh")};
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static unsigned char lower(unsigned char byte)
 {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
@@ -169,11 +130,6 @@ static bool is_one_of(struct page_span text, const struct page_span *words, size
 static bool starts_with(struct page_span text, struct page_span start)
 {
     return text.size >= start.size && !memcmp(text.data, start.data, start.size);
-}
-
-static bool is_ascii_blank(unsigned char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r') || (byte >= 0x1C && byte <= 0x1F);
 }
 
 /* The bytes of the blank at ``at``, of which ``left`` are there; 0 if it is none. As str.isspace, in UTF-8. */
@@ -393,29 +349,6 @@ static void meet_script(struct walk *walk, node_t *node)
 
 /* --- text ------------------------------------------------------------------------------------------------------- */
 
-static struct page_span text_of(node_t *node)
-{
-    const lexbor_str_t *text = &lxb_dom_interface_text(node)->char_data.data;
-    return (struct page_span){text->data, text->data ? text->length : 0};
-}
-
-/* Blanks of HTML only, as selectolax's skip_empty. */
-static bool is_empty(struct page_span text)
-{
-    for (size_t at = 0; at < text.size; at++)
-        switch (text.data[at]) {
-        case ' ':
-        case '\t':
-        case '\n':
-        case '\f':
-        case '\r':
-            break;
-        default:
-            return false;
-        }
-    return true;
-}
-
 static void meet_text(struct walk *walk, node_t *node)
 {
     struct page *page = walk->page;
@@ -530,23 +463,13 @@ static void go_through(struct walk *walk, node_t *root)
     }
 }
 
-/* The node behind ``node`` in the order of the document, among those below ``root``; NULL at the end. */
-static node_t *following(const node_t *root, node_t *node)
-{
-    if (node->first_child)
-        return node->first_child;
-    while (node != root && !node->next)
-        node = node->parent;
-    return node == root ? NULL : node->next;
-}
-
 /* Of the head: an svg has titles of its own. */
 static bool read_title(struct page *page, node_t *head)
 {
     node_t *title = head;
     while (title && title->local_name != LXB_TAG_TITLE)
-        title = following(head, title);
-    for (node_t *node = title; node && (node = following(title, node));)
+        title = node_following(head, title);
+    for (node_t *node = title; node && (node = node_following(title, node));)
         if (node->local_name == LXB_TAG__TEXT) {
             struct page_span text = text_of(node);
             if (!page_buffer_add(&page->title, text.data, text.size))
@@ -558,7 +481,7 @@ static bool read_title(struct page *page, node_t *head)
 /* A body that a frameset has replaced: selectolax still has it, and takes the frame out of nothing but the document. */
 static void read_lost_body(struct walk *walk, node_t *body)
 {
-    for (node_t *node = body; (node = following(body, node));)
+    for (node_t *node = body; (node = node_following(body, node));)
         if (node->local_name == LXB_TAG__TEXT) {
             struct page_span text = text_of(node);
             if (!is_empty(text))

@@ -6,7 +6,8 @@
  *
  *   page.c     the walk: links, metas, base, canonical, title, text
  *   shell.c    what a page without its scripts shows, for rules/rendering/triage.py
- *   words.c    words, their hashes, SimHash
+ *   nodes.h    lexbor's tree, for these two
+ *   words.c    texts: buffers, words, their hashes, SimHash
  *   memory.c   what lexbor gets, and the way out where there is none
  *   weight.c   pages that are built to choke a parser
  *   nearest.c  fingerprints that are near one, among many

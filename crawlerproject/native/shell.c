@@ -2,21 +2,10 @@
  * What a page shows without its scripts, for rules/rendering/triage.py: a second walk, over the few pages that have
  * scripts and say or link little.
  */
-#include "page.h"
+#include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "lexbor/dom/interfaces/attr.h"
-#include "lexbor/dom/interfaces/document.h"
-#include "lexbor/dom/interfaces/element.h"
-#include "lexbor/dom/interfaces/text.h"
-#include "lexbor/html/html.h"
-
-typedef lxb_dom_node_t node_t;
-
-#define SPAN(text) {(const unsigned char *)(text), sizeof(text) - 1}
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* rules/page/tree.py: ROOTS. */
 static const struct page_span ROOT_IDS[] = {
@@ -36,12 +25,6 @@ enum crawlable { NO, YES, UNCLEAR };
 static bool is_letter(unsigned char byte)
 {
     return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
-}
-
-/* Of ASCII's, those that str.strip takes off. */
-static bool is_blank(unsigned char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r') || (byte >= 0x1C && byte <= 0x1F);
 }
 
 static bool is_of_scheme(unsigned char byte)
@@ -65,9 +48,9 @@ static enum crawlable crawlable(struct page_span *address)
 {
     const unsigned char *data = address->data;
     size_t size = address->size, colon;
-    for (; size && is_blank(data[0]); data++, size--)
+    for (; size && is_ascii_blank(data[0]); data++, size--)
         ;
-    for (; size && is_blank(data[size - 1]); size--)
+    for (; size && is_ascii_blank(data[size - 1]); size--)
         ;
     for (size_t at = 0; at < size; at++)
         if (data[at] >= 0x7F || data[at] <= ' ' || data[at] == '[' || data[at] == ']')
@@ -128,42 +111,18 @@ static bool is_unseen(const node_t *node)
     }
 }
 
-/* The node behind ``node`` in the order of the document, below ``root``; NULL at the end. */
-static node_t *following(const node_t *root, node_t *node, bool into)
-{
-    if (into && node->first_child)
-        return node->first_child;
-    while (node != root && !node->next)
-        node = node->parent;
-    return node == root ? NULL : node->next;
-}
-
-/* The same, past what is not shown. */
+/* The node behind ``node`` that is shown. */
 static node_t *shown_after(const node_t *root, node_t *node)
 {
-    node = following(root, node, true);
+    node = node_following(root, node);
     while (node && is_unseen(node))
-        node = following(root, node, false);
+        node = node_past(root, node);
     return node;
-}
-
-static struct page_span text_of(node_t *node)
-{
-    const lexbor_str_t *text = &lxb_dom_interface_text(node)->char_data.data;
-    return (struct page_span){text->data, text->data ? text->length : 0};
 }
 
 static bool has_text(const node_t *node)
 {
     return node->local_name == LXB_TAG__TEXT && lxb_dom_interface_text(node)->char_data.data.data;
-}
-
-static bool is_empty(struct page_span text)
-{
-    for (size_t at = 0; at < text.size; at++)
-        if (text.data[at] != ' ' && (text.data[at] < '\t' || text.data[at] > '\r' || text.data[at] == '\v'))
-            return false;
-    return true;
 }
 
 /* Leaves the first ``most`` characters. */
@@ -180,7 +139,7 @@ static bool read_notice(struct page *page, node_t *root)
 {
     struct page_buffer *notice = &page->shell.notice;
     size_t elements = 0, texts, characters = 0;
-    for (node_t *node = root; node; node = following(root, node, true)) {
+    for (node_t *node = root; node; node = node_following(root, node)) {
         if (node->local_name != LXB_TAG_NOSCRIPT)
             continue;
         if (elements == PAGE_MOST_ELEMENTS || characters > PAGE_MOST_NOTICE)
@@ -188,7 +147,7 @@ static bool read_notice(struct page *page, node_t *root)
         if (elements++ && !page_buffer_add(notice, (const unsigned char *)" ", 1))
             return false;
         texts = 0;
-        for (node_t *inner = node; (inner = following(node, inner, true)) && characters <= PAGE_MOST_NOTICE;)
+        for (node_t *inner = node; (inner = node_following(node, inner)) && characters <= PAGE_MOST_NOTICE;)
             if (has_text(inner)) {
                 struct page_span text = text_of(inner);
                 characters += words_characters(text.data, text.size);
@@ -205,7 +164,7 @@ static bool read_shown(struct page *page, node_t *body, bool lost)
     struct page_shell *shell = &page->shell;
     bool wanted = page->words < PAGE_ENOUGH_WORDS;
     size_t texts = 0;
-    for (node_t *node = body; (node = lost ? following(body, node, true) : shown_after(body, node));) {
+    for (node_t *node = body; (node = lost ? node_following(body, node) : shown_after(body, node));) {
         if (!has_text(node))
             continue;
         struct page_span text = text_of(node);

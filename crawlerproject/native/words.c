@@ -21,6 +21,9 @@ static const unsigned char CLASSES[256] = {
 #define NO_BREAK_SPACE_END 0xA0
 #define LEAST_CJK_BYTE 0xE3
 
+#define LEAST_BUFFER 1024
+#define READ_BEHIND 8 /* bytes behind a buffer's end that may be read */
+
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
 #define STEP 8 /* bytes that are read at once */
@@ -35,6 +38,34 @@ static uint64_t eight(const unsigned char *at)
     memcpy(&bytes, at, STEP);
 #endif
     return bytes;
+}
+
+/* --- buffers ---------------------------------------------------------------------------------------------------- */
+
+bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size)
+{
+    if (size > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4)
+        return false;
+    size_t needed = buffer->size + size + READ_BEHIND;
+    if (needed > buffer->capacity) {
+        size_t capacity = needed < LEAST_BUFFER ? LEAST_BUFFER : 2 * needed;
+        unsigned char *grown = realloc(buffer->data, capacity);
+        if (!grown)
+            return false;
+        buffer->data = grown;
+        buffer->capacity = capacity;
+    }
+    if (size)
+        memcpy(buffer->data + buffer->size, data, size);
+    buffer->size += size;
+    return true;
+}
+
+bool page_buffer_join(struct page_buffer *buffer, size_t count, const unsigned char *data, size_t size)
+{
+    if (count && !page_buffer_add(buffer, (const unsigned char *)" ", 1))
+        return false;
+    return page_buffer_add(buffer, data, size);
 }
 
 /* --- UTF-8 ------------------------------------------------------------------------------------------------------ */

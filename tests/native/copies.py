@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from crawlerproject.native import build
 from tests.web.running import PROJECT
 
 # What the loader needs of module.c: its name, its sources' digest, and two functions.
@@ -36,16 +37,18 @@ ASK = "from crawlerproject import native; print(native.choice().said, native.rea
 
 
 def copy_of_the_room(folder: Path) -> Path:
-    """A project of that room alone in ``folder``."""
-    for source in (PROJECT / "crawlerproject" / "__init__.py", *(PROJECT / NATIVE).glob("*.py")):
+    """A project of that room alone in ``folder``, with a lexbor of empty files."""
+    ours = [*(PROJECT / NATIVE).glob("*.py"), PROJECT / NATIVE / "lexbor.patch", PROJECT / "requirements.lock"]
+    for source in (PROJECT / "crawlerproject" / "__init__.py", PROJECT / "scripts" / "build_native.py", *ours):
         target = folder / source.relative_to(PROJECT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    (folder / "scripts").mkdir()
-    shutil.copyfile(PROJECT / "scripts" / "build_native.py", folder / "scripts" / "build_native.py")
     (folder / NATIVE / "module.c").write_text(SMALL)
-    (folder / NATIVE / "lexbor").mkdir()
-    (folder / NATIVE / "lexbor" / "VERSION").write_text("none\n")
+    lexbor = folder / "build" / "lexbor"
+    lexbor.mkdir(parents=True)
+    for name in build.UNITS:
+        (lexbor / name).touch()
+    (lexbor / build.MADE_OF).write_text(build.made_of())
     return folder
 
 

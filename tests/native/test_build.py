@@ -34,9 +34,9 @@ def test_built_once_and_again_for_other_sources(project: Path) -> None:
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.startswith("Building the native page reader")
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
-    assert stale[0] == "Python (the native reader was built of other sources) False"
+    assert stale[0] == "Python (the native reader was built from other sources) False"
     assert stale[1].count("\n") == 0
-    assert "Pages are read in Python: the native reader was built of other sources" in stale[1]
+    assert "Pages are read in Python: the native reader was built from other sources" in stale[1]
     assert third.stdout == first.stdout
     assert asked(project) == ("native True", "")
 

@@ -19,8 +19,8 @@ from crawlerproject import native
 
 page = native.reader()
 before = page.read(b"<p>one</p>")
-own = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 source = b"<p a=b>x<b>" * 90_000
+own = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 failed = 0
 for megabytes in range(1, 60):
     resource.setrlimit(resource.RLIMIT_AS, (own + megabytes * 2**20, resource.RLIM_INFINITY))

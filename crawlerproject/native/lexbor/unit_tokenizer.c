@@ -1,7 +1,0 @@
-#include "lexbor/html/tokenizer/error.c"
-#include "lexbor/html/tokenizer/state.c"
-#include "lexbor/html/tokenizer/state_comment.c"
-#include "lexbor/html/tokenizer/state_doctype.c"
-#include "lexbor/html/tokenizer/state_rawtext.c"
-#include "lexbor/html/tokenizer/state_rcdata.c"
-#include "lexbor/html/tokenizer/state_script.c"
