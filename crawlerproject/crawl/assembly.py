@@ -13,7 +13,6 @@ from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
-from crawlerproject.crawl.learned import Learned
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, pause_stretch, politeness_of, scope_of
 from crawlerproject.frontier.frontier import Frontier
@@ -24,7 +23,7 @@ from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.learners import Learners
+from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
@@ -201,18 +200,16 @@ def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workben
     )
 
 
-def learned_of(
+def models_of(
     settings: BaseSettings,
     store: Store,
     frontier: Frontier,
     traps: TrapModel,
     totals: TotalsBook,
     others: OtherWorkers | None = None,
-) -> Learned:
+) -> CrawlModels:
     """All that learns, around the frontier; ``others``: of a fleet, the texts of all workers."""
-    certificates, revisits = BadCertificates(store), frontier.revisits
-    hosts = Learners(traps, certificates, frontier.renders, revisits, frontier.domains, frontier.names)
-    return Learned(hosts, contents_of(settings, store, others), totals)
+    return CrawlModels(frontier, traps, BadCertificates(store), contents_of(settings, store, others), totals)
 
 
 def contents_of(settings: BaseSettings, store: ContentStore, others: OtherWorkers | None = None) -> DuplicateIndex:

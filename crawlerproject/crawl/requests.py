@@ -42,7 +42,7 @@ class LeaseRequests:
     def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, embeds: Answered) -> None:
         """``pages`` and ``embeds`` take the answers to pages and to sub-requests."""
         self._member = session.member
-        self._revisits = session.learned.hosts.revisits
+        self._revisits = session.models.revisits
         self._subscriptions = session.subscriptions
         self._guard = guard
         self._poison = poison

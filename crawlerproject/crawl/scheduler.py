@@ -106,7 +106,7 @@ class FrontierScheduler:
         crawl, run, session = self.crawl, self.crawl.run, self.crawl.session
         self.under_way = UnderWay()
         intake = Intake(session, run, self.wake)
-        dedup = DedupPipeline(session.learned.duplicates, crawl.poison, run.stats)
+        dedup = DedupPipeline(session.models.duplicates, crawl.poison, run.stats)
         self.pipeline = PagePipeline(dedup, intake, session.pages, crawl.poison, self.under_way, spider.count_error)
         self.websub = WebSub(session.subscriptions, intake, run)
         embeds = SubrequestAnswers(self.pipeline)
@@ -126,7 +126,7 @@ class FrontierScheduler:
     def _log_queued(self) -> None:
         frontier = self.crawl.session.frontier
         hosts = sum(host.work for host in frontier.workbench.hosts.values()) + frontier.hosts.counts_on_disk.hosts
-        pages = self.crawl.session.learned.totals.now().pages
+        pages = self.crawl.session.totals.now().pages
         self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 
     @contextmanager

@@ -27,12 +27,12 @@ from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.learned import Learned
     from crawlerproject.crawl.membership.opening import Membership
     from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.gates import Gates
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
     from crawlerproject.stores.archive.archive import Archive
 
@@ -47,7 +47,8 @@ class Session:
     archive: Archive
     gates: Gates
     frontier: Frontier
-    learned: Learned
+    models: CrawlModels
+    totals: TotalsBook
     subscriptions: Subscriptions | RemoteSubscriptions | None  # None: hubs cannot reach this crawl
     resumed: Resumed
     troubles: Troubles
@@ -104,24 +105,25 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
     frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked, recrawl=spider.recrawl)
-    learned = parts.learned_of(settings, store, frontier, traps, totals, member.texts(run))
+    models = parts.models_of(settings, store, frontier, traps, totals, member.texts(run))
     _share_sums(member, run, limits, frontier)
-    records = WarcPipeline(archive, frontier, learned.duplicates)
+    records = WarcPipeline(archive, frontier, models.duplicates)
     troubles = Troubles(resumed.hosts)
     longest_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
-    pages = PageCompletion(frontier, records, learned.hosts, troubles, run, longest_seconds)
+    pages = PageCompletion(frontier, records, models, troubles, run, longest_seconds)
     session = Session(
         member,
         archive,
         gates,
         frontier,
-        learned,
+        models,
+        totals,
         parts.subscriptions_of(settings, member, frontier),
         resumed,
         troubles,
         limits,
         pages,
-        Commits(frontier, archive, pages, learned, member, troubles, run),
+        Commits(frontier, archive, pages, models, member, troubles, run),
     )
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))

@@ -70,7 +70,7 @@ class Hooks(CrawlTask):
 
     def _event(self, scheduler: FrontierScheduler, name: str, reason: str) -> dict[str, Any]:
         crawl = scheduler.crawl
-        now, totals = crawl.progress(), crawl.session.learned.totals.now()
+        now, totals = crawl.progress(), crawl.session.totals.now()
         return {
             "event": name,
             "reason": reason,

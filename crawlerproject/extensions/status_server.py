@@ -102,7 +102,7 @@ class StatusServer(HttpListener):
         status = self._status()
         if not status:
             return {}
-        own = {**status, "totals": self._scheduler.crawl.session.learned.totals.now()._asdict()}
+        own = {**status, "totals": self._scheduler.crawl.session.totals.now()._asdict()}
         now = time.monotonic()
         others = self._beside.statuses(now)
         return (of_all(own, others) if others else own) | {"workers": self._beside.rows(now, own)}

@@ -124,9 +124,9 @@ class Replay:
 
     def commit(self) -> None:
         """Store the ends of pages so far."""
-        changes, facts = self.frontier.state.take_changes(), self._learned.facts()
+        changes, facts = self.frontier.state.take_changes(), self._models.facts()
         self.frontier.state.apply(changes, facts)
-        self._learned.stored(changes, facts)
+        self._models.stored(changes, facts)
         self._uncommitted = 0
 
     def _open(self) -> None:
@@ -136,12 +136,12 @@ class Replay:
         hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
         self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
-        learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
-        self._records = _Archived(self.frontier, learned.duplicates)
+        models = self._models = parts.models_of(settings, store, self.frontier, traps, totals)
+        self._records = _Archived(self.frontier, models.duplicates)
         self._completion = PageCompletion(
             self.frontier,
             self._records,
-            learned.hosts,
+            models,
             Troubles(()),
             self._run,
             settings.getfloat("RETRY_AFTER_MAX_SECONDS"),

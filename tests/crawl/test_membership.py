@@ -82,7 +82,7 @@ def test_one_process_queues_what_it_finds(bench: Bench) -> None:
     assert solo.may_ask("any.test")
     assert solo.ask_until("any.test") is None
     assert solo.reservations(bench.run, SimpleNamespace()) is None
-    assert asyncio.run(solo.turn(bench.frontier, bench.session.learned.hosts, bench.run, lambda: True)) is False
+    assert asyncio.run(solo.turn(bench.frontier, bench.session.models, bench.run, lambda: True)) is False
 
 
 def test_one_process_has_finished_when_it_is_idle(bench: Bench) -> None:
@@ -124,7 +124,7 @@ def test_a_workers_turn(bench: Bench) -> None:
     """What it has done goes with its report, what its filter saved into the statistics; hosts may have come."""
     fleet = Fleet()
     bench.run.tallies.pages = 9
-    came = asyncio.run(member(fleet).turn(bench.frontier, bench.session.learned.hosts, bench.run, lambda: True))
+    came = asyncio.run(member(fleet).turn(bench.frontier, bench.session.models, bench.run, lambda: True))
 
     assert came is True
     assert fleet.turned == [True]
@@ -260,7 +260,7 @@ def test_a_local_workers_turn(bench: Bench) -> None:
     turns = []
     for moved, quiet, idle in ((False, True, True), (True, True, True), (False, False, True), (False, True, False)):
         post.exchange.moved, post.quiet = moved, quiet
-        turns.append(asyncio.run(worker.turn(bench.frontier, bench.session.learned.hosts, bench.run, lambda: idle)))  # noqa: B023
+        turns.append(asyncio.run(worker.turn(bench.frontier, bench.session.models, bench.run, lambda: idle)))  # noqa: B023
     worker.stuck(bench.frontier, bench.run)
 
     assert turns == [True] * 4

@@ -36,7 +36,7 @@ def test_a_start_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     again = bench.again()
 
     assert again.session.resumed.continued
-    assert again.session.learned.totals.now().pages == 1
+    assert again.session.totals.now().pages == 1
     assert again.run.tallies.pages == 0
     assert again.page_lease().row.url == f"{HOST}/two"
 
@@ -105,8 +105,8 @@ def test_a_session_is_replaced_as_one(opened: Opened) -> None:
     assert all(
         getattr(before, name) is not getattr(after, name) for name in ("member", "frontier", "archive", "commits")
     )
-    assert after.learned.hosts.renders is after.frontier.renders
-    assert after.learned.totals.now().pages == 0  # what was not committed is another worker's
+    assert after.models.renders is after.frontier.renders
+    assert after.totals.now().pages == 0  # what was not committed is another worker's
     opened.close()
 
 

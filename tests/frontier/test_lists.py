@@ -68,8 +68,9 @@ class Web:
             marks = (number + 1000 if self.new(number) else 1,)
         self.bench.answer(lease)
         self.model.learn(visit(row, found, marks), self.bench.now)
-        self.bench.store.apply(Changes(facts=self.model.facts()))
-        self.model.stored()
+        for each in self.model.models:
+            self.bench.store.apply(Changes(facts=each.facts()))
+            each.stored(Changes(), [])
 
 
 def visit(row: QueuedPage, found: list[DiscoveredUrl], marks: tuple[int, ...] = (), *, is_feed: bool = False) -> Visit:

@@ -31,7 +31,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def compared(bench: Bench, page: LeaseResult) -> LeaseResult:
     """The page after its dedup."""
-    dedup = DedupPipeline(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
+    dedup = DedupPipeline(bench.session.models.duplicates, Poison(bench.folder, bench.now), bench.stats)
     asyncio.run(dedup.process_item(page))
     return page
 
@@ -126,7 +126,7 @@ def test_nearly_the_text_of_another_workers_page(bench: Bench) -> None:
     """Asked about what repeats nothing here; what repeats nothing anywhere is made known to the others."""
     others = Others()
     first = ended(bench, body=b"1", text=TEXT)
-    bench.session.learned.duplicates.others = others
+    bench.session.models.duplicates.others = others
     here = ended(bench, body=b"2", text=TEXT + b" one more")
     there = ended(bench, body=b"3", text=TEXT[::-1])
 
@@ -178,7 +178,7 @@ def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(poison, "reading", marking)
     lease = bench.page_lease()
-    dedup = DedupPipeline(bench.session.learned.duplicates, poison, bench.stats)
+    dedup = DedupPipeline(bench.session.models.duplicates, poison, bench.stats)
     asyncio.run(dedup.process_item(page_of(lease, bench.now, text=TEXT)))
 
     assert marked == [lease.row.url]

@@ -24,7 +24,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def records(bench: Bench) -> WarcPipeline:
     """The session's own."""
-    return WarcPipeline(bench.session.archive, bench.frontier, bench.session.learned.duplicates)
+    return WarcPipeline(bench.session.archive, bench.frontier, bench.session.models.duplicates)
 
 
 def test_nothing_received_is_nothing_archived(bench: Bench) -> None:

@@ -54,7 +54,7 @@ class Line(Bench):
         self.ended: list[LeaseResult] = []
         self.asked_hubs: list[Any] = []
         self.pipeline = PagePipeline(
-            DedupPipeline(self.session.learned.duplicates, self.poison, self.stats),
+            DedupPipeline(self.session.models.duplicates, self.poison, self.stats),
             self.intake,
             self.session.pages,
             self.poison,

@@ -11,12 +11,12 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.pages import PageCompletion
-    from crawlerproject.crawl.learned import Learned
     from crawlerproject.crawl.membership.opening import Membership
     from crawlerproject.crawl.progress.failure_reports import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.learner import Facts
+    from crawlerproject.frontier.learned.host_model import Facts
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.stores.archive.archive import Archive
     from crawlerproject.stores.protocols import Changes
 
@@ -29,7 +29,7 @@ class Commits:
         frontier: Frontier,
         archive: Archive,
         pages: PageCompletion,
-        learned: Learned,
+        models: CrawlModels,
         member: Membership,
         troubles: Troubles,
         run: Run,
@@ -37,7 +37,7 @@ class Commits:
         self._frontier = frontier
         self._archive = archive
         self._pages = pages
-        self._learned = learned
+        self._models = models
         self._member = member
         self._troubles = troubles
         self._run = run
@@ -64,14 +64,14 @@ class Commits:
             return False
         changes, facts = self.prepare()
         if member.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
-            return await member.turn(frontier, self._learned.hosts, run, idle)
+            return await member.turn(frontier, self._models, run, idle)
         began = run.now()
         if not await self._make_durable(changes, facts):
             return False
         run.tallies.committed(run.now() - began)
         if self._archive.warc.full and not await self._roll():
             return False
-        return await member.turn(frontier, self._learned.hosts, run, idle)
+        return await member.turn(frontier, self._models, run, idle)
 
     async def _roll(self) -> bool:
         """Close the full WARC file, its disk and network in threads; False when others have the hosts meanwhile.
@@ -120,13 +120,13 @@ class Commits:
         self._archive.flush()
         state = self._archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
-        return self._frontier.state.take_changes(), facts + self._learned.facts()
+        return self._frontier.state.take_changes(), facts + self._models.facts()
 
     def apply(self, changes: Changes, facts: Facts) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         frontier = self._frontier
         frontier.state.apply(changes, facts)
-        self._learned.stored(changes, facts)
+        self._models.stored(changes, facts)
         self._member.settle()
         self._troubles.refused(frontier.state.refused.take_seeds())
         for reason, count in frontier.state.refused.take().items():

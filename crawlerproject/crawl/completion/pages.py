@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.progress.failure_reports import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.learners import Learners
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Fetch, LeaseResult
     from crawlerproject.pipelines.warc import Records
@@ -45,7 +45,7 @@ class PageCompletion:
         self,
         frontier: Frontier,
         records: Records,
-        learned: Learners,
+        models: CrawlModels,
         troubles: Troubles,
         run: Run,
         retry_after_max_seconds: float,
@@ -53,11 +53,11 @@ class PageCompletion:
         """``retry_after_max_seconds``: a longer Retry-After counts as this long."""
         self._frontier = frontier
         self._records = records
-        self._learned = learned
+        self._models = models
         self._troubles = troubles
         self._run = run
         self._retry_after_max_seconds = retry_after_max_seconds
-        self.renders = RenderCompletion(frontier, records, learned, run)
+        self.renders = RenderCompletion(frontier, records, models, run)
         self._unwritten: list[LeaseResult] = []
         self._held = False  # the archive's file is closed: what ends waits for the next one
         self.outage: Outage | None = None  # none where what failed failed long ago, as in a recovery
@@ -156,7 +156,7 @@ class PageCompletion:
             self._end_fetch(result, outcome, written)
 
     def _end_fetch(self, result: LeaseResult, outcome: Fetch, written: Written | None) -> None:
-        frontier, learned, wire, lease = self._frontier, self._learned, outcome.wire, result.lease
+        frontier, models, wire, lease = self._frontier, self._models, outcome.wire, result.lease
         now = self._run.now()
         self._count(lease, outcome)
         self._records.log(_attempt(result, outcome, written, now), now)
@@ -179,26 +179,26 @@ class PageCompletion:
         visit = _visit(result, outcome, written.digest if written else b"", consequences.respelled)
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
-            learned.certificates.learn(visit, now)
+            models.certificates.learn(visit, now)
             if lease.embed.foreign:
-                learned.traps.learn_embed(visit, lease.embed.page.host)
+                models.traps.learn_embed(visit, lease.embed.page.host)
             if outcome.status == 200:  # the page as its scripts leave it may name it among its requisites
                 frontier.state.recent.add([requisite_key(lease.row.key)])
             return
         if lease.row.kind.is_requisite:
             self._end_requisite(lease, visit, consequences, now)
             return
-        record = learned.revisits.learn(visit, now)
+        record = models.revisits.learn(visit, now)
         frontier.finish(lease, consequences, record, outcome.body, now)
         if outcome.reason not in GOOD:
             if lease.host.rest_until > now:
                 self._run.stats.inc_value(f"rests/{outcome.reason}")
             self._troubles.ended(lease, outcome, now)
-        learned.learn(visit, now)
+        models.learn(visit, now)
 
     def _end_requisite(self, lease: Lease, visit: Visit, consequences: FetchOutcome, now: float) -> None:
         """No page: it says nothing of its host's pages. A document is not visited again but as a page."""
-        record = self._learned.revisits.learn(visit, now)
+        record = self._models.revisits.learn(visit, now)
         if consequences.apart:
             record = record._replace(history=b"")
         self._frontier.finish(lease, consequences, record, b"", now)
@@ -206,8 +206,8 @@ class PageCompletion:
             self._frontier.state.recent.add([lease.row.page_key])
         if not lease.row.kind.is_recrawl:  # else the same bytes as before are no sign of a trap
             wanted = lease.row.kind.is_frame or not consequences.apart
-            self._learned.traps.requisites.learn(visit, wanted=visit.reason in _WANTED and wanted)
-        self._learned.certificates.learn(visit, now)
+            self._models.traps.requisites.learn(visit, wanted=visit.reason in _WANTED and wanted)
+        self._models.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:
         stats, tallies, host, wire = self._run.stats, self._run.tallies, lease.host, outcome.wire

@@ -14,7 +14,7 @@ from crawlerproject.stores.archive.warc_reader import PlainResponse
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.learners import Learners
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import LeaseResult, Render
     from crawlerproject.pipelines.warc import Records
@@ -36,10 +36,10 @@ _NO_TURN = {
 class RenderCompletion:
     """As ``PageCompletion``, for pages that were in the browser."""
 
-    def __init__(self, frontier: Frontier, records: Records, learned: Learners, run: Run) -> None:
+    def __init__(self, frontier: Frontier, records: Records, models: CrawlModels, run: Run) -> None:
         self._frontier = frontier
         self._records = records
-        self._learned = learned
+        self._models = models
         self._run = run
         self._said_no_browser = False
 
@@ -94,7 +94,7 @@ class RenderCompletion:
             if outcome.gained is not None and not row.kind.is_external and not outcome.rendered.short:
                 plain = PlainResponse.of(row.note)
                 visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
-        self._learned.learn(visit, now)
+        self._models.learn(visit, now)
         frontier.completion.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:

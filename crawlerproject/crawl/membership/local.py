@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.rules.url.urls import Address
 
 
@@ -108,7 +108,7 @@ class Local:
         """While a backup of all workers is made, have rows stay of messages that others have acknowledged."""
         self._mailbox.exchange.keeps_delivered = keep
 
-    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+    async def turn(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; what is durable now is sent, and the supervisor gets a report."""
         mailbox, exchange = self._mailbox, self._mailbox.exchange
         mailbox.synced()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.fleet.redis.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.rocks.store import RocksStore
 
@@ -125,7 +125,7 @@ class Member:
             self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
         return None
 
-    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+    async def turn(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         for how, count in fleet.store.links.filter.take_counts().items():
@@ -133,7 +133,7 @@ class Member:
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         fleet.paused = run.halted
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
-        await fleet.turn(frontier, learned, idle=idle() and not choosing)
+        await fleet.turn(frontier, models, idle=idle() and not choosing)
         if self._sums is not None:
             await self._sums.turn(idle=idle() and not choosing)
         if self._heard:

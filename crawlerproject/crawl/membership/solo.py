@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.messages import HubMessage
     from crawlerproject.frontier.ownership import HostOwnership
     from crawlerproject.rules.url.urls import Address
@@ -59,7 +59,7 @@ class Solo:
     def keep_delivered(self, *, keep: bool) -> None:
         """While a backup is made: no other process is written to."""
 
-    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+    async def turn(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """After a commit, whether hosts may have come from other workers."""
         return False
 

@@ -11,7 +11,7 @@ import orjson
 from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
 
 if TYPE_CHECKING:
-    from crawlerproject.stores.protocols import FrontierStore
+    from crawlerproject.stores.protocols import Changes, FrontierStore
 
 # Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
 _FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -150,6 +150,6 @@ class TotalsBook:
         packed = orjson.dumps(tuple(self.now()))
         return [(_FACT, packed)] if packed != self._stored else []
 
-    def stored(self, facts: list[tuple[str, bytes]]) -> None:
+    def stored(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """These facts are committed."""
         self._stored = dict(facts).get(_FACT, self._stored)

@@ -79,7 +79,7 @@ def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> 
 def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:
     """Queue the known pages whose visit is worth most now; how many there are."""
     queued = 0
-    for chosen in due(session.store.pages, session.learned.hosts.revisits.of, now, policy):
+    for chosen in due(session.store.pages, session.models.revisits.of, now, policy):
         for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
             some = chosen[start : start + _REVISITS_AT_A_TIME]
             queued += session.frontier.admission.again((again(page, now) for page in some), now)

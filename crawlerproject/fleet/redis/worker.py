@@ -19,7 +19,7 @@ from crawlerproject.fleet.redis.page_rate import PageRate
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.learner import Kept
+from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.fleet_shares import Claim, Share, partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
@@ -132,7 +132,7 @@ class Fleet:
         """The worker's part in a recrawl; the budget of ``policy`` does not count, that of the round does."""
         return RevisitRound(self._rounds, current, self.store, self.held, policy)
 
-    async def turn(self, frontier: Frontier, learned: Kept, *, idle: bool) -> None:
+    async def turn(self, frontier: Frontier, models: CrawlModels, *, idle: bool) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now,
         StoreForgot when Redis does not know it any more.
         """
@@ -152,7 +152,7 @@ class Fleet:
             self._reported_at = now
             status = await self._report(quiet)
             await self._balance(frontier, status)
-        await self._let_go(frontier, learned)
+        await self._let_go(frontier, models)
 
     async def share(self, claims: Sequence[Claim]) -> list[Share]:
         """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
@@ -236,11 +236,11 @@ class Fleet:
         self._taken.append(partition)
         frontier.hosts.take_up(hosts)
 
-    async def _let_go(self, frontier: Frontier, learned: Kept) -> None:
+    async def _let_go(self, frontier: Frontier, models: CrawlModels) -> None:
         if not self.held.leaving:
             return
-        learned.forget(self.held.mine)
-        unstored = [*frontier.let_go(self.held.mine), *learned.unstored()]
+        models.forget(self.held.mine)
+        unstored = [*frontier.let_go(self.held.mine), *models.unstored()]
         staying = {self.store.store.partition(host) for host in unstored}
         going = self.held.leaving - staying
         if going:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, DomainHosts
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
@@ -20,7 +20,7 @@ _KEPT = 50_000
 _STORED_FROM = 16
 
 
-class DomainHostCounts(HostFacts[DomainHosts]):
+class DomainHostCounts(HostModel[DomainHosts]):
     """Counts hosts, and refuses those beyond a domain's bound."""
 
     def __init__(

@@ -9,7 +9,7 @@ import logging
 
 from crawlerproject.frontier.discovered import row_named_by
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.traps.named_hosts import NamedHosts
@@ -25,7 +25,7 @@ _KEPT = 20_000
 _STORED_FROM = 100
 
 
-class NamesToResolve(HostFacts[NamedHosts]):
+class NamesToResolve(HostModel[NamedHosts]):
     """What each domain has named. ``now`` is epoch seconds."""
 
     def __init__(self, store: FrontierStore, ownership: HostOwnership) -> None:

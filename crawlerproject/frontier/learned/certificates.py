@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.host_facts import HostFact
@@ -33,7 +33,7 @@ class BadCertificate(NamedTuple):
         return cls(str(error), float(seen_at))
 
 
-class BadCertificates(HostFacts[BadCertificate]):
+class BadCertificates(HostModel[BadCertificate]):
     """Notes bad certificates as pages end, and takes the note back when the host has mended it."""
 
     def __init__(self, store: FactReader) -> None:

@@ -162,8 +162,14 @@ class DuplicateIndex:
         if self.others is not None:
             self.others.add(made, url)
 
-    def stored(self, changes: Changes) -> None:
-        """The changes are in the store: they are found there from now on."""
+    def facts(self) -> list[tuple[str, bytes]]:
+        """What the next commit stores, beside the changes."""
+        return self.others.facts() if self.others is not None else []
+
+    def stored(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
+        """These are in the store: the changes are found there from now on."""
+        if self.others is not None:
+            self.others.stored(facts)
         self._missing = b""
         for digest, _ in changes.payloads:
             self._payloads.pop(digest, None)

@@ -1,19 +1,13 @@
-"""What is learned from pages as they end, and how all of it reaches the store.
-
-A learner keeps what it has learned until a commit has stored it: ``facts`` go with the next commit, ``stored`` says
-that they have arrived. Facts of a commit that failed are among the next ones.
-"""
+"""One visit to a page, as far as anything is learned from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import QueuedPage
-
-Facts = list[tuple[str, bytes]]
 
 
 class Visit(NamedTuple):
@@ -39,26 +33,3 @@ class Visit(NamedTuple):
     respelled: bool = False  # it goes back for where it was redirected to, which is the same page by its key
     plain: tuple[int, int] = (0, 0)  # words and links without the browser
     rendered: tuple[int, int] | None = None  # with it; None: nothing was gained or lost that is typical of the page
-
-
-class Kept(Protocol):
-    """Facts of hosts on their way into the store."""
-
-    def facts(self) -> Facts:
-        """What the next commit stores."""
-
-    def stored(self) -> None:
-        """The last ``facts`` have reached the store."""
-
-    def unstored(self) -> set[str]:
-        """The hosts (or domains) of which something is not in the store yet."""
-
-    def forget(self, mine: Callable[[str], bool]) -> None:
-        """Drop what is in memory of hosts that other workers decide about now."""
-
-
-class Learner(Kept, Protocol):
-    """Learns of hosts from visits to their pages."""
-
-    def learn(self, visit: Visit, now: float) -> object:
-        """Take in a visit that ended ``now`` (epoch seconds); the result is the learner's own word on it."""

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.host_facts import HostFacts
-from crawlerproject.frontier.learned.learner import Facts, Visit
+from crawlerproject.frontier.learned.host_model import Facts, HostModel
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.rendering.render_gain import Gain, pays, template, worth_a_render
 from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import Changes, FrontierStore
 
 # Hosts whose history is in memory; the others' is in the store. About 1 KB each.
 _HOSTS_KEPT = 5_000
@@ -59,7 +59,7 @@ class RenderLimits(NamedTuple):
     max_per_host: int = 1000
 
 
-class Renders(HostFacts[_History]):
+class Renders(HostModel[_History]):
     """The budgets of renders, what they gained, and whose turn is next."""
 
     def __init__(
@@ -128,9 +128,9 @@ class Renders(HostFacts[_History]):
         self._storing_granted = self.granted
         return [*facts, (_GRANTED_FACT, b"%d" % self.granted)] if facts else facts
 
-    def stored(self) -> None:
+    def stored(self, changes: Changes, facts: Facts) -> None:
         """The last ``facts`` have reached the store."""
-        super().stored()
+        super().stored(changes, facts)
         self.committed = self._storing_granted
 
     def close(self, why: str) -> None:

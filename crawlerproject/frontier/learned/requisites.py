@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from crawlerproject.frontier.discovered import inventor
-from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
@@ -23,7 +23,7 @@ _KEPT = 20_000
 _SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
 
 
-class Requisites(HostFacts[RequisiteBudgets]):
+class Requisites(HostModel[RequisiteBudgets]):
     """Their budgets, by host name."""
 
     def __init__(self, store: FactReader, allowed: Callable[[str, str, float], bool]) -> None:

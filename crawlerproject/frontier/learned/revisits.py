@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from crawlerproject.frontier.discovered import inventor
-from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.rules.revisits.history import (
     FEED,
@@ -30,7 +30,7 @@ from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPag
 _HOSTS_KEPT = 20_000
 
 
-class Revisits(HostFacts[HostHistory]):
+class Revisits(HostModel[HostHistory]):
     """The histories of hosts; those of pages are in their records."""
 
     def __init__(self, store: FrontierStore, rng: random.Random, *, near_bits: int, check_share: float) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from typing import Any
 
 from crawlerproject.frontier.discovered import inventor
-from crawlerproject.frontier.learned.host_facts import HostFacts
-from crawlerproject.frontier.learned.learner import Facts, Visit
+from crawlerproject.frontier.learned.host_model import HostModel
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.requisites import Requisites
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import URLS_DOING
@@ -39,9 +39,10 @@ class TrapModel:
 
     def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
-        self._yields = HostFacts(store, HostFact.TRAPS, HostYields, _KEPT)
-        self._strangers = HostFacts(store, HostFact.STRANGERS, Strangers, _KEPT)
+        self._yields = HostModel(store, HostFact.TRAPS, HostYields, _KEPT)
+        self._strangers = HostModel(store, HostFact.STRANGERS, Strangers, _KEPT)
         self.requisites = Requisites(store, self._allowed)
+        self.models: tuple[HostModel[Any], ...] = (self._yields, self._strangers, self.requisites)
 
     # --- whether to ask -------------------------------------------------------------------------
 
@@ -191,28 +192,6 @@ class TrapModel:
         """Whether the operator says that this is no trap, of the port or of the whole name."""
         name = host_name(host)
         return self._allow.allows(name, template, now) or (name != host and self._allow.allows(host, template, now))
-
-    # --- what is kept ---------------------------------------------------------------------------
-
-    def unstored(self) -> set[str]:
-        """Hosts of which something is not in the store yet."""
-        return self._yields.unstored() | self._strangers.unstored() | self.requisites.unstored()
-
-    def forget(self, mine: Callable[[str], bool]) -> None:
-        """Drop what is kept of hosts that others decide about now."""
-        self._yields.forget(mine)
-        self._strangers.forget(mine)
-        self.requisites.forget(mine)
-
-    def facts(self) -> Facts:
-        """What the next commit stores."""
-        return self._yields.facts() + self._strangers.facts() + self.requisites.facts()
-
-    def stored(self) -> None:
-        """The last ``facts`` have reached the store; those that have not are in the next ones."""
-        self._yields.stored()
-        self._strangers.stored()
-        self.requisites.stored()
 
 
 def _say(host: str, trapped: Trapped | None) -> None:

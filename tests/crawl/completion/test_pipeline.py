@@ -33,7 +33,7 @@ class Line(Bench):
         self.poison = Poison(self.folder, self.now)
         self.under_way = UnderWay()
         self.intake = Intake(self.session, self.run, self._wake)
-        dedup = DedupPipeline(self.session.learned.duplicates, self.poison, self.stats)
+        dedup = DedupPipeline(self.session.models.duplicates, self.poison, self.stats)
         self.pipeline = PagePipeline(dedup, self.intake, self.session.pages, self.poison, self.under_way, self._count)
 
     def _wake(self) -> None:

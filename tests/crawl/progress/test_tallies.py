@@ -58,7 +58,7 @@ def commit(store: MemoryStore, book: TotalsBook) -> None:
     """One commit."""
     facts = book.facts()
     store.apply(Changes(facts=facts))
-    book.stored(facts)
+    book.stored(Changes(), facts)
 
 
 def test_what_is_not_committed_yet_counts() -> None:

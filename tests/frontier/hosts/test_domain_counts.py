@@ -8,6 +8,7 @@ from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.traps.domain_hosts import PAGES_A_HOST
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
 
 
@@ -21,7 +22,7 @@ def bench_of(store: MemoryStore, max_hosts: int = 20) -> Bench:
 def commit(bench: Bench) -> None:
     """One commit, with the counts of domains."""
     bench.frontier.state.apply(bench.frontier.state.take_changes(), bench.frontier.domains.facts())
-    bench.frontier.domains.stored()
+    bench.frontier.domains.stored(Changes(), [])
 
 
 def test_a_farm_is_cut_off_and_an_innocent_domain_is_not() -> None:

@@ -60,7 +60,7 @@ def test_a_payload_is_known_at_once_and_after_the_commit(store: MemoryStore, dup
     assert DuplicateIndex(store, NearBits(6, 3)).original(b"d" * 20) is None  # a crash now forgets it with its capture
 
     store.apply(changes)
-    duplicates.stored(changes)
+    duplicates.stored(changes, [])
 
     assert duplicates.original(b"d" * 20) == ORIGINAL
     assert duplicates.exact(b"d" * 20, "http://b/") == Duplicate("exact", "http://a/1")
@@ -78,7 +78,7 @@ def test_what_is_named_as_canonical_is_as_near_as_a_page_of_the_host(
     duplicates.add_fingerprint(Fingerprint("b.test", 0b111111, OTHER), "http://b.test/nearer", changes)
     if committed:
         store.apply(changes)
-        duplicates.stored(changes)
+        duplicates.stored(changes, [])
 
     def bits(value: int, key: bytes = KEY) -> int | None:
         found = duplicates.named(Fingerprint("b.test", value, key), named)
@@ -109,7 +109,7 @@ def test_reach_is_wider_within_a_host(store: MemoryStore, duplicates: DuplicateI
     duplicates.add_fingerprint(Fingerprint("a", 0, KEY), "http://a/1", changes)
     if committed:
         store.apply(changes)
-        duplicates.stored(changes)
+        duplicates.stored(changes, [])
 
     def bits(host: str, value: int, key: bytes = OTHER) -> int | None:
         found = duplicates.near(Fingerprint(host, value, key))
@@ -140,7 +140,7 @@ def test_only_what_was_committed_leaves_memory(store: MemoryStore, duplicates: D
     duplicates.add_fingerprint(Fingerprint("a", 0, KEY), "http://a/1", first)
     duplicates.add_fingerprint(Fingerprint("a", 2**64 - 1, OTHER), "http://a/2", later)
 
-    duplicates.stored(first)
+    duplicates.stored(first, [])
 
     assert duplicates.near(Fingerprint("a", 2**64 - 1, b"3" * 24)) == Duplicate("near", "http://a/2", 0)
     assert duplicates.near(Fingerprint("a", 0, b"3" * 24)) is None  # the store that should have it was not given it

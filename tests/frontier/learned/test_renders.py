@@ -139,7 +139,7 @@ def test_budgets_and_history_survive_a_restart() -> None:
         row = QueuedPage("a.test", b"", f"http://a.test/x/{number}", 0, 0, 0, "L", "", 0, FLAG_RENDER)
         first.learn(Visit(row, Reason.RENDERED, rendered=(0, 0)), 0.0)
     store.apply(Changes(facts=first.facts()))
-    first.stored()
+    first.stored(Changes(), [])
     assert first.facts() == []
 
     later = Renders(store, Workbench(), random.Random(1), RenderLimits("auto", max_per_host=6))

@@ -67,19 +67,25 @@ def test_a_trap_is_refused_when_found_and_when_leased(trapped: TrapModel) -> Non
     assert gate.refusal_again(row(URL, FLAG_ROBOTS), 0.0) is None
 
 
+def facts_of(traps: TrapModel) -> list[tuple[str, bytes]]:
+    """What the next commit stores of it."""
+    return [fact for model in traps.models for fact in model.facts()]
+
+
 def test_what_is_learnt_reaches_the_store_even_when_a_commit_fails(trapped: TrapModel) -> None:
     """Facts of a commit that failed, and of pages that ended during one, are in the next."""
     store = MemoryStore()
-    failed = trapped.facts()
+    failed = facts_of(trapped)
     barren(trapped, "http://b.example/")
-    again = trapped.facts()
+    again = facts_of(trapped)
     barren(trapped, "http://c.example/")
     store.apply(Changes(facts=again))
-    trapped.stored()
+    for model in trapped.models:
+        model.stored(Changes(), again)
 
     assert [name for name, _ in failed] == ["traps/a.example"]
     assert [name for name, _ in again] == ["traps/a.example", "traps/b.example"]
-    assert [name for name, _ in trapped.facts()] == ["traps/c.example"]
+    assert [name for name, _ in facts_of(trapped)] == ["traps/c.example"]
     assert TrapModel(store).refuses(HOST, URL, 0.0)
 
 
@@ -205,7 +211,7 @@ def test_ports_of_a_name_share_its_budget() -> None:
         barren(model, f"http://{HOST}:{8000 + number % 3}/c/{number}")
 
     assert model.refuses(HOST, f"http://{HOST}/c/999", 0.0)
-    assert [name for name, _ in model.facts()] == [f"traps/{HOST}"]
+    assert [name for name, _ in facts_of(model)] == [f"traps/{HOST}"]
 
 
 def test_a_port_that_an_older_version_knew_is_remembered() -> None:
@@ -214,7 +220,7 @@ def test_a_port_that_an_older_version_knew_is_remembered() -> None:
     old = TrapModel(store)
     for number in range(FIRST_PAGES + 2):
         barren(old, f"http://{HOST}/c/{number}")
-    store.apply(Changes(facts=[(name + ":81", packed) for name, packed in old.facts()]))
+    store.apply(Changes(facts=[(name + ":81", packed) for name, packed in facts_of(old)]))
 
     assert TrapModel(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)
 

@@ -60,7 +60,7 @@ def on_disk(texts: list[Text], folder: Path) -> list[Duplicate | None]:
         if found[-1] is None:
             index.add_fingerprint(made, url, changes)
         store.apply(changes)
-        index.stored(changes)
+        index.stored(changes, [])
     store.close()
     return found
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import ast
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import crawlerproject
-from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.learned.certificates import BadCertificate, BadCertificates
-from crawlerproject.frontier.learned.host_facts import stored_fact
+from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
+from crawlerproject.frontier.learned.host_model import stored_fact
 from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.frontier.learned.learners import Learners
-from crawlerproject.frontier.learned.renders import RenderLimits, Renders
-from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.ownership import SoleOwner
-from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.revisits.history import History
@@ -31,6 +24,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.host_facts import HostFact, host_of_fact
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from tests.frontier.conftest import Bench
 
 HOST = "a.example"
 HOSTS = 20  # of a domain: enough for its counts to be kept
@@ -43,15 +37,24 @@ def row(url: str, flags: int = 0) -> QueuedPage:
     return QueuedPage(address.host, address.key, url, 2, 1, 0, "L", "http://via.example/", 0, flags)
 
 
-def learners(store: MemoryStore) -> Learners:
+class NoTotals:
+    """Nothing was done."""
+
+    def facts(self) -> list[tuple[str, bytes]]:
+        """None."""
+        return []
+
+    def stored(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
+        """Of a commit."""
+
+
+def models_of(store: MemoryStore) -> CrawlModels:
     """Those of a crawl."""
-    renders = Renders(store, Workbench(), random.Random(1), RenderLimits("auto"))
-    revisits = Revisits(store, random.Random(1), near_bits=3, check_share=0.0)
-    names = NamesToResolve(store, SoleOwner(0.0))
-    return Learners(TrapModel(store), BadCertificates(store), renders, revisits, DomainHostCounts(store, 1000), names)
+    duplicates = DuplicateIndex(store, NearBits(3, 3))
+    return CrawlModels(Bench(store).frontier, TrapModel(store), BadCertificates(store), duplicates, NoTotals())
 
 
-def teach(learned: Learners, store: MemoryStore) -> None:
+def teach(learned: CrawlModels, store: MemoryStore) -> None:
     """Something for each of them, about one host."""
     url = f"https://{HOST}/"
     history = History(visits=1, seen_at=1.0).pack()
@@ -75,25 +78,25 @@ def teach(learned: Learners, store: MemoryStore) -> None:
 def test_facts_of_a_commit_that_failed_are_in_the_next() -> None:
     """Of every learner; once they are stored they are not stored again."""
     store = MemoryStore()
-    learned = learners(store)
+    learned = models_of(store)
     teach(learned, store)
     failed = learned.facts()
 
-    assert all(kept.unstored() for kept in learned)
+    assert all(model.unstored() for model in learned.of_hosts)
     assert learned.facts() == failed
-    assert all(kept.facts() for kept in learned)
-    learned.stored()
+    assert all(model.facts() for model in learned.of_hosts)
+    learned.stored(Changes(), [])
     assert (learned.facts(), learned.unstored()) == ([], set())
 
 
 def test_what_changes_during_a_commit_is_in_the_next() -> None:
     """The end of that commit does not take it for stored."""
     store = MemoryStore()
-    learned = learners(store)
+    learned = models_of(store)
     teach(learned, store)
     learned.facts()
     teach(learned, store)
-    learned.stored()
+    learned.stored(Changes(), [])
 
     assert {kind for name, _ in learned.facts() for kind in HostFact if name.startswith(kind)} >= {
         HostFact.TRAPS, HostFact.CERTIFICATE, HostFact.RENDERS, HostFact.VISITS, HostFact.DOMAIN,
@@ -103,11 +106,11 @@ def test_what_changes_during_a_commit_is_in_the_next() -> None:
 def test_a_later_process_knows_what_was_stored() -> None:
     """As the one that learned it."""
     store = MemoryStore()
-    learned = learners(store)
+    learned = models_of(store)
     teach(learned, store)
     store.apply(Changes(facts=learned.facts()))
 
-    later = learners(store)
+    later = models_of(store)
 
     assert later.certificates.of(HOST) == BadCertificate("expired", 10.0)
     assert later.revisits.of(HOST).trust == learned.revisits.of(HOST).trust != NEW_HOST
@@ -119,7 +122,7 @@ def test_a_later_process_knows_what_was_stored() -> None:
 def test_facts_of_a_host_move_with_its_partition() -> None:
     """Each kind is a ``HostFact``, which stores/redis/batch.py gives to the partition of the host; none is missing."""
     store = MemoryStore()
-    learned = learners(store)
+    learned = models_of(store)
     teach(learned, store)
     of_hosts = [name for name, _ in learned.facts() if HOST in name]
 
@@ -139,20 +142,21 @@ def test_names_of_facts_are_made_of_their_kinds() -> None:
     assert sorted(set(asked)) == ["HostFact.ROBOTS_SENT + sender", "kind + key", "self._kind + key"]
 
 
-@pytest.mark.parametrize("place", range(len(Learners._fields)), ids=Learners._fields)
+@pytest.mark.parametrize("place", range(8))
 def test_another_workers_hosts_are_forgotten(place: int) -> None:
     """A partition that comes back is known as its last worker stored it, not as it was here before."""
     store = MemoryStore()
-    learned = learners(store)
+    learned = models_of(store)
     teach(learned, store)
-    kept: Any = learned[place]
-    kept.facts()
-    kept.stored()
-    known = getattr(kept, "_yields", kept).of(HOST)
+    model = learned.of_hosts[place]
+    model.facts()
+    model.stored(Changes(), [])
+    known = model.of(HOST)
 
-    kept.forget(lambda host: host != HOST)
+    learned.forget(lambda host: host != HOST)
 
-    assert getattr(kept, "_yields", kept).of(HOST) is not known
+    assert model.of(HOST) is not known
+    assert len(learned.of_hosts) == 8
 
 
 def test_a_mended_certificate_is_forgotten() -> None:
@@ -162,7 +166,7 @@ def test_a_mended_certificate_is_forgotten() -> None:
     url = f"https://{HOST}/robots.txt"
     certificates.learn(Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"), 1.0)
     store.apply(Changes(facts=certificates.facts()))
-    certificates.stored()
+    certificates.stored(Changes(), [])
     certificates.learn(Visit(row(url), Reason.FETCHED, 200), 2.0)  # a page tells nothing
     assert certificates.facts() == []
 

@@ -1,4 +1,8 @@
-"""One kind of fact of every host: that of busy hosts in memory, all of them in the store."""
+"""One kind of fact of every host: that of busy hosts in memory, all of them in the store.
+
+A model keeps what it has learned until a commit has stored it: ``facts`` go with the next commit, ``stored`` says that
+one has arrived. Facts of a commit that failed are among the next ones.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,19 @@ from typing import Generic, Protocol, Self, TypeVar
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import OF_NAMES, HostFact
-from crawlerproject.stores.protocols import FactReader
+from crawlerproject.stores.protocols import Changes, FactReader
+
+Facts = list[tuple[str, bytes]]
+
+
+class PersistentState(Protocol):
+    """What each commit stores a part of."""
+
+    def facts(self) -> Facts:
+        """What the next commit stores."""
+
+    def stored(self, changes: Changes, facts: Facts) -> None:
+        """A commit of these is applied."""
 
 
 class Packed(Protocol):
@@ -33,8 +49,8 @@ def _itself(host: str) -> str:
     return host
 
 
-class HostFacts(Generic[F]):
-    """A fact that a commit failed to store goes with the next one."""
+class HostModel(Generic[F]):
+    """What is known of one kind of fact, by host or domain."""
 
     def __init__(
         self,
@@ -89,12 +105,12 @@ class HostFacts(Generic[F]):
         """Drop the facts in memory of hosts that other workers decide about now."""
         self._recent.forget(lambda key: not mine(key))
 
-    def facts(self) -> list[tuple[str, bytes]]:
+    def facts(self) -> Facts:
         """What the next commit stores."""
         self._storing |= self._dirty
         self._dirty = {}
         return [(self._kind + key, fact.pack()) for key, fact in self._storing.items()]
 
-    def stored(self) -> None:
+    def stored(self, changes: Changes, facts: Facts) -> None:
         """The last ``facts`` have reached the store; those that changed since are in the next ones."""
         self._storing.clear()
