@@ -24,7 +24,8 @@ from crawlerproject.rules.archive.warc_records import (
 )
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import http_date_text
-from crawlerproject.stores.archive.warc_reader import member_of, members
+from crawlerproject.stores.archive.archived_captures import captures_in
+from crawlerproject.stores.archive.warc_reader import member_of
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord
 
@@ -195,13 +196,11 @@ class Records:
         if not path.exists():
             return {}, problems
         self._index(path)
-        asked = {_origin_block(self._distant.base, capture): capture for capture in captures}
+        asked = {_origin(self._distant.base, capture): capture for capture in captures}
         taken: Payloads = {}
-        before: Member | None = None
-        for member in members(path):
-            if isinstance(member, Member) and (capture := asked.get(member.block)) is not None and before is not None:
-                taken[capture] = _original(before) if before.kind == "response" else None
-            before = member if isinstance(member, Member) else None
+        for found in captures_in(path):
+            if (capture := asked.get(tuple(found.notes.items()))) is not None:
+                taken[capture] = _original(found.member) if found.member.kind == "response" else None
         if not problems:
             gone = (capture for capture in captures if capture not in taken)
             problems = [f"{capture.address.url}: an earlier run refused its record" for capture in gone]
@@ -218,7 +217,7 @@ class Records:
             if problem:
                 problems.append(f"{capture.address.url}: {problem}")
             else:
-                made += [data, _origin(self._distant.base, capture)]
+                made += [data, _origin_record(self._distant.base, capture)]
         if len(made) > 1:
             replace_file(path, b"".join(made))
         return problems
@@ -268,20 +267,20 @@ def _place(base: str, capture: ForeignCapture) -> str:
     return f"{base.rstrip('/')}/{capture.filename}" if base else capture.filename
 
 
-def _origin_block(base: str, capture: ForeignCapture) -> bytes:
-    place = _place(base, capture)
-    return f"origin: {place}\r\noriginOffset: {capture.offset}\r\noriginLength: {capture.length}\r\n".encode()
+def _origin(base: str, capture: ForeignCapture) -> tuple[tuple[str, str], ...]:
+    """Where a record came from, as the metadata record behind it has it."""
+    length = str(capture.length)
+    return ("origin", _place(base, capture)), ("originOffset", str(capture.offset)), ("originLength", length)
 
 
-def _origin(base: str, capture: ForeignCapture) -> bytes:
-    """A metadata record that says where the record before it came from."""
+def _origin_record(base: str, capture: ForeignCapture) -> bytes:
     head = (
         "WARC/1.1\r\nWARC-Type: metadata\r\n"
         f"WARC-Record-ID: {_record_id(f'{_place(base, capture)} {capture.offset}')}\r\n"
         f"WARC-Date: {warc_date(capture.fetched_at)}\r\nWARC-Target-URI: {capture.address.url}\r\n"
         "Content-Type: application/warc-fields\r\n"
     )
-    return make_member(head, _origin_block(base, capture))
+    return make_member(head, "".join(f"{name}: {value}\r\n" for name, value in _origin(base, capture)).encode())
 
 
 def _name(captures: list[ForeignCapture]) -> str:

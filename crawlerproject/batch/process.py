@@ -56,7 +56,7 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
     flaw = ""
     documents = DocumentTexts()
     try:
-        with Writers(parts, wanted, warc.name, documents) as writers:
+        with Writers(parts, wanted, warc, documents) as writers:
             for member in members(warc, progress=progress):
                 if isinstance(member, Flaw):
                     flaw = f"{warc.name} is damaged at byte {member.offset} ({member.what}); the rest is left out"

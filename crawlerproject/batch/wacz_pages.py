@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from crawlerproject.batch.page_captures import PageCapture, PageCaptures
+from crawlerproject.batch.page_captures import PageCapture
 from crawlerproject.rules.archive.cdxj import row_of_member
-from crawlerproject.rules.archive.warc_members import Flaw
+from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
 from crawlerproject.stores.archive.wacz import WaczPage
-from crawlerproject.stores.archive.warc_reader import Progress, members
+from crawlerproject.stores.archive.warc_reader import Progress
 
 PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 # Heritrix's letters of what belongs to a page or a host and is none itself: robots.txt, and what a page embeds.
@@ -23,22 +23,20 @@ def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage
 
     And each page as its scripts left it, which is to be told apart by ``rendered``: maybe of a file before this one.
     """
-    captures = PageCaptures()
-    for member in members(warc, progress=progress):
-        if isinstance(member, Flaw):
-            break
-        yield from _page(captures.take(member), text=text)
-    yield from _page(captures.rest(), text=text)
+    for capture in captures_in(warc, progress):
+        if capture.member.kind != "revisit" and capture.status == _OK:
+            yield from _page(capture, text=text)
 
 
-def _page(capture: PageCapture | None, *, text: bool) -> Iterator[WaczPage]:
-    if capture is None or capture.status != _OK or capture.mime not in PAGE_TYPES:
+def _page(capture: ArchivedCapture, *, text: bool) -> Iterator[WaczPage]:
+    page = PageCapture(capture)
+    if page.mime not in PAGE_TYPES:
         return
     hops = capture.notes.get("hopsFromSeed")
     hops = hops.rstrip(_REDIRECT) if hops is not None else None
     if hops is not None and hops.endswith(_NO_PAGES):
         return
-    read = capture.read_html()
+    read = page.read_html()
     if read is not None:
         shown, row = read.text if text else "", row_of_member(capture.member)
         yield WaczPage(

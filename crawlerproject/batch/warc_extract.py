@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.batch.languages import language_of, language_of_header
-from crawlerproject.batch.page_captures import PageCapture, PageCaptures
+from crawlerproject.batch.page_captures import PageCapture
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.documents.texts import DocumentTexts
@@ -21,6 +21,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
 from crawlerproject.rules.page.extract import PageText, main_text
 from crawlerproject.rules.page.text_fingerprint import count_words
+from crawlerproject.stores.archive.archived_captures import ArchivedCapture, CaptureReader
 
 _ROWS = 2000  # rows of one row group: some 20 MB of text
 _IN_WAT = frozenset({"warcinfo", "request", "response", "revisit", "metadata"})
@@ -83,24 +84,23 @@ class _Place(NamedTuple):
 class Writers:
     """Takes records, writes rows. What a browser made of a page takes the place of the answer's in this file."""
 
-    def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, documents: DocumentTexts) -> None:
+    def __init__(self, parts: list[Path], wanted: Wanted, warc: Path, documents: DocumentTexts) -> None:
         pages, links, *more = parts
         self._pages = _Rows(pages, PAGE_SCHEMA)
         self._links = _Rows(links, _LINK_SCHEMA)
-        self._wet = WetWriter(more.pop(0), warc_name) if wanted.wet else None
-        self._wat = WatWriter(more.pop(0), warc_name) if wanted.wat else None
-        self._name = warc_name
+        self._wet = WetWriter(more.pop(0), warc.name) if wanted.wet else None
+        self._wat = WatWriter(more.pop(0), warc.name) if wanted.wat else None
+        self._warc = warc
         self._main = wanted.main
         self._documents = documents
-        self._captures = PageCaptures()
+        self._captures = CaptureReader(warc)
         self._answers: dict[str, _Place] = {}  # by record id
 
     def __enter__(self) -> Writers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if (last := self._captures.rest()) is not None:
-            self._page(last)
+        self._capture(self._captures.rest())
         for writer in (self._pages, self._links, self._wet, self._wat):
             if writer is not None:
                 writer.close()
@@ -108,20 +108,27 @@ class Writers:
     def take(self, member: Member) -> None:
         """One record of the WARC, in order."""
         if self._wat is not None and (member.kind in _IN_WAT or is_render(member)):
-            shows_page = member.kind == "response" or is_render(member)
-            self._wat.add(member, PageCapture(member).read_html(structured=True) if shows_page else None)
-        if (capture := self._captures.take(member)) is not None:
-            self._page(capture)
+            shown = (
+                PageCapture(ArchivedCapture(member, self._warc))
+                if member.kind == "response" or is_render(member)
+                else None
+            )
+            self._wat.add(member, shown.read_html(structured=True) if shown is not None else None)
+        self._capture(self._captures.take(member))
 
-    def _page(self, capture: PageCapture) -> None:
+    def _capture(self, capture: ArchivedCapture | None) -> None:
+        if capture is not None and capture.member.kind != "revisit":
+            self._page(capture, PageCapture(capture))
+
+    def _page(self, archived: ArchivedCapture, capture: PageCapture) -> None:
         page = html = capture.read_html(structured=True)
         if page is None:
             page = self._read_document(capture)
         if page is None:
             return
-        member, notes, text = capture.member, capture.notes, page.text
-        plain = self._answers.pop(capture.answer_id, None) if capture.rendered else None
-        content_language = plain.content_language if plain is not None else capture.head.content_language
+        member, notes, text = archived.member, archived.notes, page.text
+        plain = self._answers.pop(archived.answer_id, None) if archived.rendered else None
+        content_language = plain.content_language if plain is not None else archived.headers.get("content-language", "")
         main = main_text(capture.body, capture.content_type or None) if self._main and html is not None else None
         language = language_of(text) or language_of_header(content_language or page.language)
         row, first_link = self._pages.count, self._links.count
@@ -129,22 +136,22 @@ class Writers:
             {
                 "url": capture.url,
                 "fetch_time": capture.fetched_at,
-                "status": capture.status,
+                "status": archived.status,
                 "mime": capture.mime,
                 "title": page.title,
                 "text": text,
                 "language": language,
                 "words": count_words(text),
                 "canonical": page.canonical or None,
-                "digest": _digest(capture),
+                "digest": _digest(archived),
                 "content_language": content_language or None,
                 "structured": page.structured or None,
                 "text_main": None if main is None else main.text,
                 "boilerplate": None if main is None else main.boilerplate,
                 "metadata": sorted((name, value) for name, value in notes.items() if value),
-                "warc_filename": self._name,
+                "warc_filename": self._warc.name,
                 "warc_record_offset": member.offset,
-                "rendered": capture.rendered,
+                "rendered": archived.rendered,
                 "duplicate": notes.get("duplicate"),
                 "duplicate_of": notes.get("duplicate-of"),
                 "simhash": notes.get("simhash"),
@@ -158,18 +165,18 @@ class Writers:
             self._links.leave_out(plain.links)
             if self._wet is not None:
                 self._wet.leave_out(plain.wet)
-        elif not capture.rendered and html is not None:
+        elif not archived.rendered and html is not None:
             links = range(first_link, self._links.count)
-            self._answers[capture.record_id] = _Place(row, links, wet, content_language)
+            self._answers[archived.answer_id] = _Place(row, links, wet, content_language)
 
     def _read_document(self, capture: PageCapture) -> PageText | None:
         kind = kind_of(capture.mime, capture.body)
         return None if kind is None else self._documents.read(kind, capture.body, capture.url)
 
 
-def _digest(capture: PageCapture) -> str:
+def _digest(capture: ArchivedCapture) -> str:
     """Of a render that of the DOM, as in the request log; its record names none."""
-    return digest_text(payload_digest(capture.body)) if capture.rendered else digest_of(capture.member)
+    return digest_text(payload_digest(capture.member.block)) if capture.rendered else digest_of(capture.member)
 
 
 class _Rows:

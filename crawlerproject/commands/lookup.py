@@ -8,7 +8,7 @@ from crawlerproject.commands.base import named_archives
 from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
-from crawlerproject.stores.archive.captures import Captures, IndexedCapture
+from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
 from crawlerproject.terminal import say
 
 

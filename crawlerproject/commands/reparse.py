@@ -15,11 +15,9 @@ from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.reparse.captures import closed_indexes
-from crawlerproject.reparse.handler import UNREADABLE
-from crawlerproject.reparse.offline import OfflineCrawler
-from crawlerproject.reparse.parts import PART_CAPTURES, held, planned
-from crawlerproject.reparse.scheduler import LEFT_OUT, SETTING
+from crawlerproject.reparse.chosen_captures import closed_indexes
+from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned
+from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -10,7 +10,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
 from crawlerproject.rules.archive.http_heads import content_encoding
-from crawlerproject.stores.archive.captures import Captures, nearest
+from crawlerproject.stores.archive.capture_index import Captures, nearest
 from crawlerproject.terminal import say
 
 # What a capture may become when it is unpacked; the largest body that is fetched by default is 5 MiB.

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.reports.warc_check import walk_file
+from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.encoding import decode as decode_text
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
@@ -28,14 +29,11 @@ class ArchivedPage:
         member = _response(warc_folder, attempt)
         if member is None or attempt["status"] != 200:
             return
-        head, _, body = member.block.partition(b"\r\n\r\n")
-        fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
-        headers = [(name.strip().lower(), value.strip()) for name, _, value in fields]
-        coding = b",".join(value for name, value in headers if name == b"content-encoding")
-        kinds = [value.decode("latin-1") for name, value in headers if name == b"content-type"]
-        self.body = decode(body, coding, MAX_HTML_BYTES).body
-        self._kind = kinds[0] if kinds else None
-        robots = [value.decode("latin-1") for name, value in headers if name == b"x-robots-tag"]
+        headers = [(name.lower(), value) for name, value in header_pairs(member.head)]
+        coding = ",".join(value for name, value in headers if name == "content-encoding")
+        self.body = decode(member.payload, coding.encode("latin-1"), MAX_HTML_BYTES).body
+        self._kind = next((value for name, value in headers if name == "content-type"), None)
+        robots = [value for name, value in headers if name == "x-robots-tag"]
         self.facts = read_html(self.body, url=self.url, content_type=self._kind, x_robots=robots, token=token)
 
     def asks_not_to_follow(self, key: bytes) -> bool:

@@ -15,7 +15,8 @@ from crawlerproject.fetch.http1 import read_headers
 from crawlerproject.rules.archive.http_heads import EDITED_PREFIX
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
-from crawlerproject.stores.archive.captures import Captures, IndexedCapture, nearest
+from crawlerproject.stores.archive.archived_captures import date_of, status_of
+from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture, nearest
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
@@ -39,20 +40,13 @@ class Archived(NamedTuple):
     since: str = ""  # WARC-Date of the answer that said that the page had not changed; "" when none did
 
 
-def archived_at(member: Member) -> float:
-    """Its WARC-Date in epoch seconds; ValueError for one that is none."""
-    return datetime.fromisoformat(member.field("warc-date")).timestamp()
-
-
 def archived_wire(member: Member, original: Member | None = None) -> Wire:
     """What crossed the wire, as far as a response or revisit tells; the body is that of its ``original``, if any."""
-    head = member.head
-    code = head.split(None, 2)[1:2]
-    started_at = archived_at(member)
+    started_at = date_of(member)
     return Wire(
-        head_bytes=head,
+        head_bytes=member.head,
         body=(original or member).body,
-        status=int(code[0]) if code and code[0].isdigit() else 0,
+        status=status_of(member.head),
         ip=member.field("warc-ip-address"),
         protocols=tuple(member.all("warc-protocol")) or ("http/1.1",),
         cipher=member.field("warc-cipher-suite") or None,

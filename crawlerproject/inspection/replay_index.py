@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.stores.archive.captures import CDXJ_SUFFIX
+from crawlerproject.stores.archive.capture_index import CDXJ_SUFFIX
 from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import (
     ARCHIVE_SUFFIXES,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import heapq
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.inspection.archived_response import archived_at
-from crawlerproject.rules.archive.warc_members import Flaw, Member, is_ours
-from crawlerproject.stores.archive.warc_reader import Progress, first_member, members, notes_of
+from crawlerproject.rules.archive.warc_members import is_ours
+from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
+from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import removed_from
 from crawlerproject.stores.logs.request_log import read_log
@@ -22,7 +22,6 @@ Line = dict[str, Any]
 Place = tuple[int, int]
 """Of a record: the number of its file in the order of writing, its first byte."""
 
-_ANSWERS = frozenset({"response", "revisit", "conversion"})
 _FIRST: Place = (0, 0)
 _END: Place = (1 << 60, 0)
 _NEEDED = ("url", "time", "end")
@@ -32,52 +31,11 @@ _GONE = -1  # the number of a file that is not there
 
 
 @dataclass(slots=True)
-class Capture:
-    """An archived answer, or what a browser made of one."""
-
-    path: Path
-    number: int  # of the file, in the order of writing
-    member: Member  # response, revisit or conversion
-    notes: dict[str, str] = field(default_factory=dict)  # of its metadata record, the last of each name
-
-    @property
-    def filename(self) -> str:
-        """Of the WARC."""
-        return self.path.name
-
-    @property
-    def place(self) -> Place:
-        """Its place."""
-        return self.number, self.member.offset
-
-    @property
-    def url(self) -> str:
-        """The address that was asked."""
-        return self.member.url
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Page and WARC-Date."""
-        return self.url, self.member.field("warc-date")
-
-    @property
-    def rendered(self) -> bool:
-        """Whether a browser made it."""
-        return self.member.kind == "conversion"
-
-    @property
-    def ended_at(self) -> float:
-        """Epoch seconds."""
-        milliseconds = self.notes.get("fetchTimeMs", "")
-        return archived_at(self.member) + (int(milliseconds) / 1000 if milliseconds.isdigit() else 0.0)
-
-
-@dataclass(slots=True)
 class Attempt:
     """One request of the crawl's: its line in the log, its capture, or both."""
 
     line: Line | None
-    capture: Capture | None
+    capture: ArchivedCapture | None
 
     @property
     def url(self) -> str:
@@ -147,7 +105,8 @@ def attempts(folders: Iterable[CrawlDir], progress: Progress) -> Iterator[Attemp
 def _of_folder(folder: CrawlDir, warcs: dict[int, Path], progress: Progress) -> Iterator[Attempt]:
     """Captures older than the log come first. Log lines may refer to captures that are gone."""
     numbers = {path.name: number for number, path in warcs.items()}
-    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder.log))
+    archived = (capture for number, path in warcs.items() for capture in captures_in(path, progress, number))
+    captures, lines = _Captures(capture for capture in archived if capture.whole), _Lines(read_log(folder.log))
     logged = (_place(line, numbers) for line in read_log(folder.log))
     began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
     yield from captures.before(began, lines)
@@ -194,7 +153,7 @@ class _Lines:
             self._fill()
             yield line
 
-    def tell(self, capture: Capture) -> bool:
+    def tell(self, capture: ArchivedCapture) -> bool:
         """Whether a line ahead refers to this capture."""
         return capture.key in self._expected
 
@@ -207,7 +166,7 @@ class _Lines:
 class _Captures:
     """Captures in order, with a look-ahead of one."""
 
-    def __init__(self, found: Iterator[Capture]) -> None:
+    def __init__(self, found: Iterator[ArchivedCapture]) -> None:
         self._found = found
         self._next = next(found, None)
         self.last: Place = (-1, 0)  # that was given out
@@ -220,7 +179,7 @@ class _Captures:
                 return
             yield Attempt(None, self._taken(capture))
 
-    def take(self, place: Place, line: Line) -> Capture | None:
+    def take(self, place: Place, line: Line) -> ArchivedCapture | None:
         """That of a line, wherever it stands: what was cut out of its file before it has moved it.
 
         None when there is none, or that of another attempt: after a crash places come again.
@@ -230,7 +189,7 @@ class _Captures:
             return None
         return self._taken(capture)
 
-    def _taken(self, capture: Capture) -> Capture:
+    def _taken(self, capture: ArchivedCapture) -> ArchivedCapture:
         self.last = capture.place
         self._next = next(self._found, None)
         return capture
@@ -247,18 +206,3 @@ def _place(line: Line, numbers: dict[str, int]) -> Place | None:
     if not isinstance(name, str) or not isinstance(offset, int):
         return None
     return numbers.get(name, _GONE), offset
-
-
-def _walked(warcs: dict[int, Path], progress: Progress) -> Iterator[Capture]:
-    """Whole captures and renders, up to the first flaw of each file."""
-    for number, path in warcs.items():
-        found: Capture | None = None
-        for member in members(path, 0, progress):
-            if isinstance(member, Flaw):
-                break
-            if member.kind in _ANSWERS:
-                found = Capture(path, number, member)
-            elif member.kind == "metadata" and found is not None:
-                found.notes = notes_of(member)
-                yield found
-                found = None

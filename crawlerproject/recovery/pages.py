@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.learned.renders import Renders
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.reading.page_reader import PageReader
-    from crawlerproject.recovery.attempts import Attempt, Capture
+    from crawlerproject.recovery.attempts import Attempt
     from crawlerproject.recovery.placed_store import PlacedStore
+    from crawlerproject.stores.archive.archived_captures import ArchivedCapture
 
 # Reasons of answers that were read; any other says why one was not.
 _READ = (
@@ -77,7 +78,7 @@ class Answers:
             result.found = [found.behind() for found in result.found]
         return result
 
-    def written(self, capture: Capture) -> Written:
+    def written(self, capture: ArchivedCapture) -> Written:
         """Where a capture is."""
         member = capture.member
         digest = sha1_of(member.field("warc-payload-digest")) or payload_digest(member.payload)
@@ -86,11 +87,13 @@ class Answers:
             if self._store.payload(digest) is None:
                 self._store.keep_payload(digest, (capture.number, member.offset, member.length))
         identity, date = member.field("warc-record-id"), member.field("warc-date")
-        return Written(capture.filename, member.offset, member.length, digest, identity, date)
+        return Written(capture.path.name, member.offset, member.length, digest, identity, date)
 
     # --- answers --------------------------------------------------------------------------------
 
-    async def _answered(self, lease: Lease, attempt: Attempt, capture: Capture, renders: Renders) -> FetchedPage:
+    async def _answered(
+        self, lease: Lease, attempt: Attempt, capture: ArchivedCapture, renders: Renders
+    ) -> FetchedPage:
         member, row = capture.member, lease.row
         not_modified = member.field("warc-profile") == NOT_MODIFIED
         original = self._original(member) if member.kind == "revisit" and not not_modified else None
@@ -143,7 +146,7 @@ def _failed(lease: Lease, attempt: Attempt) -> FailedFetch:
     return FailedFetch(reason, str(attempt.logged("error") or ""), wire)
 
 
-def _walled(attempt: Attempt, capture: Capture) -> bool:
+def _walled(attempt: Attempt, capture: ArchivedCapture) -> bool:
     """Whether the page was an anti-bot wall, by the log or by the archive."""
     return "challenge" in (attempt.logged("reason"), *capture.notes)
 

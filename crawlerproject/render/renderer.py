@@ -147,12 +147,12 @@ class Renderer:
             stored = read_answer(self._files(folder, place.filename), place)
         except (StorageError, OperatorError) as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
-        rendered.plain_id = stored.record_id
+        rendered.plain_id = stored.field("warc-record-id")
         headers: dict[str, str] = {}
         for name, value in header_pairs(stored.head):
             key = name.lower()
             headers[key] = f"{headers[key]}, {value}" if key in headers else value
-        body = stored.body
+        body = stored.payload
         if coding := headers.get("content-encoding"):
             body = decode(body, coding.encode("latin-1"), self._max_bytes).body
         return Embedded(200, {name: value for name, value in headers.items() if name not in _DROPPED}, body)

@@ -1,23 +1,41 @@
-"""Scrapy's settings for a run over an archive, as the last add-on: whatever spider and project say, nothing leaves."""
+"""A run of Scrapy over an archive: its settings, and what stands there in place of the frontier and the network.
+
+The settings come as the last add-on, after those of the project and the spider: whatever these say, nothing leaves.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy import Request, Spider, signals
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.spiders import CrawlSpider
 
+from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.archived_response import render_record, seen
+from crawlerproject.reparse.chosen_captures import Chosen, chosen
+from crawlerproject.reparse.item_parts import Parts
 from crawlerproject.settings import OURS
+from crawlerproject.stores.archive.capture_index import Captures
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from typing import Self
 
-    from scrapy import Spider
+    from scrapy.http import Response
     from scrapy.settings import BaseSettings, Settings
 
 _LAST = 1_000_000  # behind every add-on
 _ABOVE_ALL = 1_000  # Scrapy's command line is 40 (scrapy.settings.SETTINGS_PRIORITIES)
 _OURS = "crawlerproject."
-_HANDLER = "crawlerproject.reparse.handler.ArchiveHandler"
+_HANDLER = "crawlerproject.reparse.offline.ArchiveHandler"
 _FEEDS = "scrapy.extensions.feedexport.FeedExporter"
 _SCHEMES = ("http", "https", "ftp", "file", "s3", "data")
 # Pages in hand at a time: reading waits for nothing, and each may have some MB.
@@ -25,7 +43,7 @@ _AT_ONCE = 4
 # A project's own stay in these: what concerns items, and what watches the run.
 _KEPT = ("SPIDER_MIDDLEWARES", "EXTENSIONS", "ITEM_PIPELINES")
 _SETTINGS: dict[str, Any] = {
-    "SCHEDULER": "crawlerproject.reparse.scheduler.ArchiveScheduler",
+    "SCHEDULER": "crawlerproject.reparse.offline.ArchiveScheduler",
     "DOWNLOADER": "scrapy.core.downloader.Downloader",
     "DOWNLOAD_HANDLERS": dict.fromkeys(_SCHEMES, _HANDLER),
     "DOWNLOAD_HANDLERS_BASE": {},
@@ -42,6 +60,15 @@ _SETTINGS: dict[str, Any] = {
     "JOBDIR": "",
 }
 
+SETTING = "REPARSE"
+"""Of this run alone: ``{"folders": […], "every": …, "callback": …, "out": …}`` as JSON."""
+LEFT_OUT = "reparse/requests_left_out"
+"""Statistic: requests that the spider yielded."""
+UNREADABLE = "reparse/unreadable"
+"""Statistic: captures that the archive does not have as its index says."""
+
+logger = logging.getLogger(__name__)
+
 
 class Offline:
     """The add-on."""
@@ -51,12 +78,20 @@ class Offline:
         for name, value in _SETTINGS.items():
             settings.set(name, value, _ABOVE_ALL)
         for name in _KEPT:
-            own = {path: order for path, order in settings.getdict(name).items() if not _is_ours(path)}
+            own = {
+                component: order
+                for component, order in settings.getdict(name).items()
+                if not _path(component).startswith(_OURS)
+            }
             own.pop(_FEEDS, None)
             settings.set(name, own, _ABOVE_ALL)
         for name, value in OURS.items():  # what listens or calls the operator's programs is for crawls
             if name.endswith("_PORT") or name.startswith("HOOK_"):
                 settings.set(name, value, _ABOVE_ALL)
+
+
+def _path(component: Any) -> str:
+    return component if isinstance(component, str) else f"{component.__module__}."
 
 
 class OfflineCrawler(Crawler):
@@ -69,16 +104,139 @@ class OfflineCrawler(Crawler):
 
     def _create_spider(self, *args: Any, **kwargs: Any) -> Spider:
         spider = super()._create_spider(*args, **kwargs)
-        spider.start = _nothing  # type: ignore[method-assign]  # its seeds are requests
+        spider.start = _no_requests  # type: ignore[method-assign]  # its seeds are requests
         return spider
 
 
-def _is_ours(component: Any) -> bool:
-    path = component if isinstance(component, str) else f"{component.__module__}."
-    return path.startswith(_OURS)
-
-
-async def _nothing() -> AsyncIterator[Any]:
+async def _no_requests() -> AsyncIterator[Any]:
     nothing: tuple[Any, ...] = ()
     for request in nothing:
         yield request
+
+
+class ArchivedRequest(Request):
+    """For one capture; ``chosen`` is None on a copy that something else made of it."""
+
+    chosen: Chosen | None = None
+
+
+class ArchiveScheduler(BaseScheduler):
+    """One request a capture, when the engine has room for it: never more of them in memory than are being read."""
+
+    def __init__(self, crawler: Crawler, left: Iterator[Chosen], callback: str, parts: Parts | None = None) -> None:
+        """``parts``: where items are kept, in files that hold those of so many captures each."""
+        self._crawler = crawler
+        self._callback = callback
+        self._left, self._parts = left, parts
+        self._next = next(self._left, None)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As the command has set it."""
+        asked = json.loads(crawler.settings[SETTING])
+        folders = [CrawlDir(folder) for folder in asked["folders"]]
+        if not asked["out"]:
+            return cls(crawler, chosen(folders, every=asked["every"]), asked["callback"])
+        parts = Parts(Path(asked["out"]))
+        crawler.signals.connect(parts.take, signals.item_scraped)
+        left = chosen(folders, every=asked["every"], indexes=parts.plan.indexes)
+        return cls(crawler, islice(left, parts.captures_done, None), asked["callback"], parts)
+
+    def has_pending_requests(self) -> bool:
+        """Whether a capture is left."""
+        return self._next is not None
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Leave it out, and count it: nothing is fetched."""
+        self._count(LEFT_OUT)
+        return False
+
+    def next_request(self) -> Request | None:
+        """The request of the next capture."""
+        if (capture := self._next) is None or not self._has_room():
+            return None
+        self._next = next(self._left, None)
+        spider = self._crawler.spider
+        assert spider is not None
+        url = capture.capture.row.url
+        request = ArchivedRequest(url, dont_filter=True)
+        request.chosen = capture
+        request.callback = callback_of(spider, url, self._callback)
+        return request
+
+    def close(self, reason: str) -> None:
+        """Scrapy: all that was handed out has ended."""
+        if self._parts is not None:
+            self._parts.close(complete=self._next is None)
+
+    def _has_room(self) -> bool:
+        """Whether the next capture belongs to this part, or all of the part have ended and it is whole now."""
+        if self._parts is None:
+            return True
+        if self._parts.full:
+            engine = self._crawler.engine
+            assert engine is not None
+            assert engine._slot is not None
+            if engine._slot.inprogress:  # until the items of its page have passed the pipelines
+                return False
+            self._parts.finish()
+        self._parts.handed_out()
+        return True
+
+    def _count(self, key: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(key)
+
+
+def callback_of(spider: Spider, url: str, named: str) -> Callable[..., Any] | None:
+    """What reads a page: the method that is ``named``, ``extract`` of a WebSpider, a CrawlSpider's rule, ``parse``."""
+    if named:
+        found: Callable[..., Any] = getattr(spider, named)
+        return found
+    if not isinstance(spider, CrawlSpider):
+        return getattr(spider, "extract", None)
+    for rule in spider.rules:  # as in ``scrapy parse --rules``: the first one that would follow such a link
+        if rule.link_extractor.matches(url):
+            given = rule.callback
+            return getattr(spider, given) if isinstance(given, str) else given or (lambda response: ())
+    return None
+
+
+class ArchiveHandler:
+    """Reads the record, and that of the body where a page had not changed."""
+
+    lazy = False
+
+    def __init__(self, crawler: Crawler, folders: list[CrawlDir]) -> None:
+        self._crawler = crawler
+        self._folders = folders
+        self._captures = Captures(folders)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As the command has set it."""
+        return cls(crawler, [CrawlDir(folder) for folder in json.loads(crawler.settings[SETTING])["folders"]])
+
+    async def download_request(self, request: Request) -> Response:
+        """Scrapy: the response. Raises IgnoreRequest for others than the scheduler's, and for a broken record."""
+        chosen = request.chosen if isinstance(request, ArchivedRequest) else None
+        if chosen is None:
+            self._count(LEFT_OUT)
+            raise IgnoreRequest(f"nothing is fetched while an archive is read again: {request.url}")
+        render = render_record(self._folders, chosen.rendered._asdict()) if chosen.rendered is not None else None
+        try:
+            found = seen(self._captures, chosen.capture, render)
+        except OperatorError as error:
+            self._count(UNREADABLE)
+            logger.error("%s", error)
+            raise IgnoreRequest(str(error)) from None
+        request.meta["archived"] = found.date
+        found.response.request = request
+        return found.response
+
+    async def close(self) -> None:
+        """Scrapy: nothing is open."""
+
+    def _count(self, key: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(key)

@@ -28,7 +28,7 @@ from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_records import Context, Original
-from crawlerproject.stores.archive.captures import Captures
+from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.warc_reader import member_at
 from tests.commands.running import archive, archive_of, scrapy
 from tests.crawls.archive.pywb_server import TOOLS

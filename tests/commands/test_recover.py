@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.captures import Captures
+from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.redis.keys import worker_keys

@@ -15,7 +15,7 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
-from crawlerproject.reparse.parts import held, planned
+from crawlerproject.reparse.item_parts import held, planned
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original

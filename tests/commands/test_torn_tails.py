@@ -12,7 +12,7 @@ from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive
-from crawlerproject.stores.archive.captures import Captures
+from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -171,21 +171,12 @@ class PlainResponse(NamedTuple):
         return cls(filename, *map(int, numbers))
 
 
-class StoredResponse(NamedTuple):
-    """A response record as it was written: its id, its HTTP head and its body, Content-Encoding kept."""
-
-    record_id: str
-    date: str  # WARC-Date
-    head: bytes
-    body: bytes
-
-
 def names_of(filename: str) -> tuple[str, str]:
     """What a WARC file is called while it is written, and then."""
     return f"{filename}{OPEN_SUFFIX}", filename
 
 
-def read_answer(paths: Iterable[Path], place: PlainResponse) -> StoredResponse:
+def read_answer(paths: Iterable[Path], place: PlainResponse) -> Member:
     """Read one response record from the first of ``paths`` that exists; StorageError when it is not there any more."""
     member = None
     for path in paths:
@@ -200,5 +191,4 @@ def read_answer(paths: Iterable[Path], place: PlainResponse) -> StoredResponse:
             raise StorageError(f"{path}: {error}") from error
     if not isinstance(member, Member) or member.kind != "response":
         raise StorageError(f"the plain answer is not at {place.offset:,} of {place.filename} any more")
-    head, _, body = member.block.partition(b"\r\n\r\n")
-    return StoredResponse(member.field("warc-record-id"), member.field("warc-date"), head, body)
+    return member

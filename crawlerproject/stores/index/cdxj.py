@@ -72,25 +72,25 @@ class CdxjFiles:
         """Forget the rows of captures past ``length``: their bytes were cut from the WARC."""
         journal = self._journal(filename)
         if journal.exists():
-            rows = [row for row in _journal_rows(journal) if row.end <= length]
+            rows = [row for row in journal_rows(journal) if row.end <= length]
             replace_file(journal, b"".join([cdxj.pack(row) for row in rows]))
 
     def boundary(self, filename: str, before: int) -> int:
         """The last byte up to ``before`` at which a capture begins, as the journal knows them; 0 when it knows none."""
         journal = self._journal(filename)
-        rows = _journal_rows(journal) if journal.exists() else []
+        rows = journal_rows(journal) if journal.exists() else []
         return max((row.start for row in rows if row.start <= before), default=0)
 
     def journal_between(self, filename: str, start: int, end: int) -> list[CdxjEntry]:
         """The rows of captures that lie within a span of an open WARC, each once."""
         journal = self._journal(filename)
-        rows = _journal_rows(journal) if journal.exists() else []
+        rows = journal_rows(journal) if journal.exists() else []
         return list({row.start: row for row in rows if row.start >= start and row.end <= end}.values())
 
     def finish(self, warc: Path) -> list[str]:
         """Write the index of a closed WARC and drop its journal; what was odd, as sentences."""
         journal = self._journal(warc.name)
-        rows = _chain(_journal_rows(journal), warc) if journal.exists() else None
+        rows = _chain(journal_rows(journal), warc) if journal.exists() else None
         messages: list[str] = []
         if rows is None:
             rows, messages = _read_rows(warc)
@@ -223,7 +223,8 @@ def without_places(filename: str, captures: int) -> str:
     return f"{what}; warcio recompress {filename} NEW.warc.gz gives each its own" if captures else ""
 
 
-def _journal_rows(journal: Path) -> list[CdxjEntry]:
+def journal_rows(journal: Path) -> list[CdxjEntry]:
+    """What a journal holds; a row that was torn is passed over. Raises FileNotFoundError."""
     with journal.open("rb") as file:
         return [row for line in file if (row := cdxj.unpack(line)) is not None]
 

@@ -18,7 +18,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from crawlerproject.reports.warc_check import check_file
-from crawlerproject.stores.archive.captures import Captures
+from crawlerproject.stores.archive.capture_index import Captures
 from tests.commands.running import scrapy
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web

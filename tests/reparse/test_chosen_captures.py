@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.reparse.render_lines import RenderLine, RenderLines
+from crawlerproject.reparse.chosen_captures import RenderLine, RenderLines
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.stores.crawl_dir import CrawlDir

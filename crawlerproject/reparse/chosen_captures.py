@@ -1,11 +1,14 @@
 """Which captures are read again: the latest good one of each URL, or all, in the order of the index.
 
-The index is sorted by URL, so the captures of one URL are neighbours: no more than those are in memory at a time.
+The index is sorted by URL, so the captures of one URL are neighbours: no more than those are in memory at a time. Which
+record a browser made of a page is in a temporary file (``RenderLines``): a month of rendering is millions of lines, a
+kilobyte of memory each.
 """
 
 from __future__ import annotations
 
 import heapq
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -14,15 +17,34 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from crawlerproject.reparse.render_lines import RenderLine, RenderLines
+from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
-from crawlerproject.stores.archive.captures import CDXJ_SUFFIX, IndexedCapture
+from crawlerproject.stores.archive.archived_captures import captures_in
+from crawlerproject.stores.archive.capture_index import CDXJ_SUFFIX, IndexedCapture
+from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
+from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, journal_rows, merged_lines
+from crawlerproject.stores.logs.log_query import open_log
 
 _OK, _NOT_MODIFIED = 200, 304
 _ROBOTS = "/robots.txt"
+
+_OLDEST = "SELECT min(time) FROM log"
+_RENDERED = 'SELECT url, time, warc, "offset", length FROM log WHERE rendered AND warc IS NOT NULL'
+_TABLE = "CREATE TABLE line (url TEXT, time TEXT, warc TEXT, start INTEGER, length INTEGER, UNIQUE (warc, start))"
+_INSERT = "INSERT OR IGNORE INTO line VALUES (?, ?, ?, ?, ?)"  # of a record that log and archive know: the log's
+# Lines in memory on their way (ours).
+_AT_A_TIME = 1000
+
+
+class RenderLine(NamedTuple):
+    """Where a render is archived, by its line in the request log."""
+
+    time: str  # ISO 8601, UTC
+    warc: str
+    offset: int
+    length: int
 
 
 class Chosen(NamedTuple):
@@ -70,7 +92,7 @@ def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
     for journal in journals:
         filename = f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
         try:
-            found = [row for line in journal.read_bytes().splitlines() if (row := cdxj.unpack(line)) is not None]
+            found = journal_rows(journal)
         except FileNotFoundError:  # closed a moment ago: its index is there now
             continue
         latest = {row.start: row for row in found}  # an offset is used again after a cut
@@ -86,3 +108,49 @@ def closed_indexes(folders: Sequence[CrawlDir]) -> list[Path]:
 def _digits(time: str) -> str:
     """ISO 8601 as the index writes a moment."""
     return time[:19].replace("-", "").replace("T", "").replace(":", "")
+
+
+class RenderLines:
+    """All renders of some folders, as of now, by the request log.
+
+    The WARC files that are older than what is kept of the log are read for it.
+    """
+
+    def __init__(self, folders: Sequence[CrawlDir]) -> None:
+        self._lines = sqlite3.connect("")  # SQLite: a temporary file without a name; what fits its cache is not written
+        self._lines.execute(_TABLE)
+        for folder in folders:
+            self._lines.executemany(_INSERT, _archived(folder, self._log(folder)))
+        self._lines.execute("CREATE INDEX of_url ON line (url, time)")
+
+    def _log(self, folder: CrawlDir) -> str:
+        """Take in what the log has; the time of its oldest line, "" when it has none."""
+        try:
+            log = open_log(folder.log)
+        except OperatorError:
+            return ""
+        with closing(log):
+            found = log.execute(_RENDERED)
+            while some := found.fetchmany(_AT_A_TIME):
+                self._lines.executemany(_INSERT, some)
+            (oldest,) = log.execute(_OLDEST).fetchall()[0]
+        return oldest or ""
+
+    def of(self, url: str) -> list[RenderLine]:
+        """Those of a URL, oldest first."""
+        found = self._lines.execute("SELECT time, warc, start, length FROM line WHERE url = ? ORDER BY time", (url,))
+        return [RenderLine(*row) for row in found]
+
+    def close(self) -> None:
+        """The file is gone."""
+        self._lines.close()
+
+
+def _archived(folder: CrawlDir, logged_since: str) -> Iterator[tuple[str, str, str, int, int]]:
+    """The renders in files that were begun before ("": in all files), which are read for it."""
+    for warc in folder.closed_warcs():
+        first = first_member(warc)
+        if first is None or (logged_since and first.field("warc-date") >= logged_since):
+            continue
+        for member in (capture.member for capture in captures_in(warc) if capture.rendered):
+            yield member.url, member.field("warc-date"), warc.name, member.offset, member.length
