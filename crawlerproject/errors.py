@@ -19,6 +19,13 @@ class OperatorError(Exception):
     """Something the operator can mend (a setting, a file); the message is one sentence that says how."""
 
 
+def sentence_of(error: Exception) -> str:
+    """What an operator is to read: an error's own words, of an OSError the file and what became of it."""
+    if isinstance(error, OSError):
+        return f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
+    return str(error)
+
+
 class NameTaken(OperatorError):
     """Another worker of this name is at work."""
 

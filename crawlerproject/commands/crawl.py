@@ -37,6 +37,7 @@ from crawlerproject.errors import (
     OperatorError,
     StorageError,
     StoreForgot,
+    sentence_of,
 )
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
@@ -102,19 +103,19 @@ def _log_into_file(settings: BaseSettings, sentence: str) -> None:
 class _Engine(ExecutionEngine):
     """Scrapy's closes what was never opened with a traceback for each part."""
 
-    _refused = False
+    refused = False
 
     async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
         """As Scrapy's, and remember when our part could not be opened."""
         try:
             await super().open_spider_async(close_if_idle=close_if_idle)
-        except (OperatorError, StorageError):
-            self._refused = True
+        except (OperatorError, StorageError, OSError):
+            self.refused = True
             raise
 
     async def close_async(self, *, reason: str = "shutdown") -> None:
         """As Scrapy's when there is something to close."""
-        if self._refused:
+        if self.refused:
             self.downloader.close()
         else:
             await super().close_async(reason=reason)
@@ -136,6 +137,11 @@ class _Crawler(Crawler):
         except (OperatorError, StorageError) as error:
             self.refused = EXIT_FORGOTTEN if isinstance(error, StoreForgot) else _EXIT_REFUSED
             logger.error(_REFUSED, error)
+        except OSError as error:  # a file or folder of the crawl's, read or made as it opened
+            if not (isinstance(self._engine, _Engine) and self._engine.refused):
+                raise
+            self.refused = _EXIT_REFUSED
+            logger.error(_REFUSED, sentence_of(error))
 
     async def stop_async(self) -> None:
         """As Scrapy's; asked for while the crawl opens (a signal), once it has opened.
@@ -174,13 +180,16 @@ class Command(ScrapyCrawl):
             self._check_start(args, opts)
         except UsageError as refused:
             raise log_refusal(self.settings, refused) from None
+        except (OperatorError, OSError) as error:
+            raise log_refusal(self.settings, UsageError(printable_line(sentence_of(error)), print_help=False)) from None
         if args[:1] and self._is_ours(args[0]):
             quiet_scrapy(self.settings)
 
     def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Raise UsageError for what can be mended."""
+        """Raise UsageError or OperatorError for what can be mended."""
+        assert self.settings is not None
         if args == ["web"]:
-            self._check_supervised()
+            check_supervised(self.settings)
             self._check(opts)
         elif args == ["plan"]:
             self._check_plan(opts)
@@ -215,37 +224,21 @@ class Command(ScrapyCrawl):
     def _check_other(self, name: str) -> None:
         """Another spider's start; what it sets itself is not known yet."""
         assert self.settings is not None
-        spiders = sorted(get_spider_loader(self.settings).list())
-        try:
-            if name not in spiders:
-                raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
-            check_scrapys(self.settings)
-            check_values(self.settings)
-        except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
-
-    def _check_supervised(self) -> None:
-        assert self.settings is not None
-        try:
-            check_supervised(self.settings)
-        except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+        settings = self.settings
+        spiders = sorted(get_spider_loader(settings).list())
+        if name not in spiders:
+            raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
+        check_scrapys(settings)
+        check_values(settings)
 
     def _check_plan(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        try:
-            plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
-            refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
-            apply_of_folder(self.settings, "plan")
-            self._take_log()
-            check(self.settings, crawl_folder(self.settings, "plan"))
-        except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
-
-    def _take_log(self) -> None:
-        """As the crawl's own file says."""
-        assert self.settings is not None
-        take_process(self.settings)
+        settings = self.settings
+        plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
+        refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
+        apply_of_folder(settings, "plan")
+        take_process(settings)
+        check(settings, crawl_folder(settings, "plan"))
 
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -255,7 +248,7 @@ class Command(ScrapyCrawl):
             file, arguments = crawl_file_of(self.settings), arguments_of(dict(opts.spargs))
             refuse_strangers(opts.spargs, "web")
             apply(file, self.settings)
-            self._take_log()
+            take_process(self.settings)
             if file is not None and "mode" not in opts.spargs:
                 opts.spargs.setdefault("seeds", file.seeds)
             seeds = opts.spargs.get("seeds")
@@ -271,6 +264,6 @@ class Command(ScrapyCrawl):
             if file is not None and begun:
                 found = differences(file, opts.spargs.get("scope"), self.settings, arguments)
                 refuse_differences(whole_crawl(self.settings), found, opts.spargs.get("accept", ""))
-        except OperatorError as error:
-            tell_refused(self.settings, crawl_folder(self.settings, "web"), str(error))
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+        except (OperatorError, OSError) as error:
+            tell_refused(self.settings, crawl_folder(self.settings, "web"), sentence_of(error))
+            raise

@@ -67,10 +67,7 @@ class Command(CrawlCommand):
         """What the workers would refuse, once and before they start."""
         assert self.settings is not None
         said = self.settings.copy()
-        try:
-            apply_of_folder(said)
-        except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+        apply_of_folder(said)
         self.settings.set("LOG_LINES", said["LOG_LINES"], said.getpriority("LOG_LINES") or 0)
         take_process(self.settings)
         if args:

@@ -65,6 +65,7 @@ class StatusFile:
         self._lag = 0.0
         self._due = 0.0
         self._sizes: StoreSizes | None = None
+        self._run: dict[str, Any] = {}  # how the crawl was started, until that is written
         self.last: dict[str, Any] = {}  # as written last, for who watches in this process
 
     @classmethod
@@ -82,7 +83,7 @@ class StatusFile:
         if scheduler is None:
             return
         seeds: Any = getattr(spider, "seeds", None) or []
-        facts = {
+        self._run = {
             "pid": os.getpid(),
             "cwd": os.getcwd(),
             "spider": spider.name,
@@ -93,7 +94,6 @@ class StatusFile:
             "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
             | {"NEVERCRAWL_USER_FILE": user_path(self._crawler.settings["NEVERCRAWL_USER_FILE"] or "")},
         }
-        write_facts(scheduler.crawl.folder.run, facts)
         self._sizes = StoreSizes(scheduler.crawl.folder, partial(asyncio.get_running_loop().run_in_executor, None))
         self._loop.start(BEAT_SECONDS, now=True)
 
@@ -187,6 +187,9 @@ class StatusFile:
     def _write(self, scheduler: FrontierScheduler, status: dict[str, Any]) -> None:
         self.last = status
         try:
+            if self._run:
+                write_facts(scheduler.crawl.folder.run, self._run)
+                self._run = {}
             write_facts(scheduler.crawl.folder.status, status)
         except StorageError:
             return  # a full disk is the crawl's own business, and it says so

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -48,19 +49,25 @@ MISSING = (0, 0, 0)
 
 
 class HostsFile:
-    """Names to addresses; IPv4 first. A file that is missing is empty; one that cannot be read stops the start."""
+    """Names to addresses; IPv4 first. A file that is missing is empty."""
 
     def __init__(self, path: str) -> None:
+        """Read it. Raises OperatorError when it cannot be read; later on the names that were read stay."""
         self._path = path
         self._names: dict[str, tuple[str, ...]] = {}
         self._stamp = MISSING
         self._look_at = 0.0
+        try:
+            self._read_if_changed()
+        except OSError as error:
+            raise OperatorError(f"FETCH_HOSTS_FILE {path!r} cannot be read: {error.strerror}") from error
 
     def addresses(self, name: str, now: float) -> tuple[str, ...]:
         """The name's addresses (lower case, no final dot), () when it is not listed. ``now`` is epoch seconds."""
         if now >= self._look_at or now < self._look_at - _LOOK_SECONDS:  # the second: the clock was set back
             self._look_at = now + _LOOK_SECONDS
-            self._read_if_changed()
+            with contextlib.suppress(OSError):  # a name that was listed a moment ago has not ceased to exist
+                self._read_if_changed()
         return self._names.get(name, ())
 
     def _read_if_changed(self) -> None:
@@ -73,10 +80,6 @@ class HostsFile:
                 names = parse_hosts(file.read())
         except (FileNotFoundError, NotADirectoryError):
             stamp, names = MISSING, {}
-        except OSError as error:
-            if self._stamp != MISSING:
-                return  # it was readable a moment ago: keep what we have
-            raise OperatorError(f"FETCH_HOSTS_FILE {self._path!r} cannot be read: {error.strerror}") from error
         self._stamp, self._names = stamp, names
 
 

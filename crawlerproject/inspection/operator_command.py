@@ -15,7 +15,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.settings import Settings
 
 from crawlerproject.config.crawl_file import CrawlFile, apply_of_folder
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.settings import given
 from crawlerproject.terminal import guard_streams, say
@@ -94,10 +94,8 @@ def one_sentence() -> Iterator[None]:
     except BrokenPipeError:  # the reader has seen enough, as ``head`` does
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # or Python complains when it flushes at its end
         raise SystemExit(0) from None
-    except (OperatorError, StorageError) as error:
-        raise SystemExit(_refused(str(error))) from None
-    except OSError as error:
-        raise SystemExit(_refused(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))) from None
+    except (OperatorError, StorageError, OSError) as error:
+        raise SystemExit(_refused(sentence_of(error))) from None
 
 
 def _refused(sentence: str) -> int:

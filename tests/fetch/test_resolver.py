@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import time
 from collections.abc import AsyncIterator
@@ -355,7 +356,24 @@ def test_hosts_lines() -> None:
 def test_unreadable_hosts_file_stops_the_start(tmp_path: Path) -> None:
     """A directory in place of the file is the operator's to mend."""
     with pytest.raises(OperatorError, match="FETCH_HOSTS_FILE"):
-        HostsFile(str(tmp_path)).addresses("a", 0.0)
+        HostsFile(str(tmp_path))
+
+
+def test_names_stay_while_the_hosts_file_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without a free descriptor has not lost the hosts that are listed."""
+    path = tmp_path / "hosts"
+    path.write_text("127.0.0.1 a\n")
+    hosts = HostsFile(str(path))
+    path.write_text("127.0.0.1 a b\n")
+
+    with monkeypatch.context() as full:
+        full.setattr("crawlerproject.fetch.resolver.open", _no_descriptor, raising=False)
+        assert hosts.addresses("a", 0.0) == ("127.0.0.1",)
+    assert hosts.addresses("b", 10.0) == ("127.0.0.1",)
+
+
+def _no_descriptor(*_: object, **__: object) -> object:
+    raise OSError(errno.EMFILE, "Too many open files")
 
 
 def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,10 @@ def open_to_write(folder: str) -> Tables:
         raise opening_error(folder, str(error)) from error
     tables = Tables(database, folder)
     if not tables.require_format():
-        database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
+        try:
+            database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
+        except Exception as error:
+            raise opening_error(folder, str(error)) from error
     return tables
 
 
