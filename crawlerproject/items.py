@@ -1,8 +1,7 @@
 """How leases end: each in one outcome, whatever became of its request.
 
-A ``LeaseResult`` takes a lease and its outcome through the completion (``crawl/completion/``): it is compared with
-other pages, its links are queued, it is archived and logged. It is no item of Scrapy's; feeds and pipelines never see
-it.
+A ``LeaseResult`` takes a lease and its outcome through the pipelines of pages (``pipelines/``): it is compared with
+other pages, its links are queued, it is archived and logged. Feeds, and pipelines that are not for pages, never see it.
 """
 
 from __future__ import annotations

@@ -211,6 +211,12 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
 }
+# Pages pass all three, items the project's own pipelines (pipelines/processor.py).
+ITEM_PROCESSOR = "crawlerproject.pipelines.processor.PageProcessor"
+ITEM_PIPELINES = {
+    "crawlerproject.pipelines.dedup.DedupPipeline": 100,
+    "crawlerproject.pipelines.warc.WarcPipeline": 900,
+}
 # Scrapy's other extensions report less than the progress line does, are replaced below, or are off; and Scrapy imports
 # every entry of this list, switched off or not (remote control brings aiohttp, 0.1 s of each start).
 EXTENSIONS_BASE = {

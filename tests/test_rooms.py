@@ -36,13 +36,10 @@ MAY_IMPORT = {
         *("middlewares", "reading", "parse", "guard", "frontier", "fetch", "config", "stores", "rules", "runtime"),
         *("items", "errors", "reasons"),
     ),
-    # What a page passes at its end, from the crawl's own hand.
-    "pipelines": ("pipelines", "frontier", "stores", "rules", "runtime", "items", "errors", "reasons"),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
         *(
             "crawl",
-            "pipelines",
             "middlewares",
             "native",
             "reading",

@@ -27,7 +27,7 @@ _OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
 SCRAPY_HANDLER = "crawlerproject.render.handler.ScrapyDownloadHandler"
 """The guarded download handler for spiders that are not ours."""
 # Put together from Scrapy's and a project's: ours are added where they are missing.
-_CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
+_CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 # Extensions that listen, by the setting of their port: 0 is off, and each brings Twisted's web server.
 _LISTENING = {
     "crawlerproject.extensions.status_server.StatusServer": "WATCH_PORT",
@@ -35,7 +35,11 @@ _LISTENING = {
 }
 _NO_PORT = (None, 0, "0", "")
 # Without these nothing that is fetched would count, so None does not switch them off.
-_NEEDED = ("crawlerproject.extensions.commit_loop.CommitLoop", "crawlerproject.extensions.error_log.ErrorLog")
+_NEEDED = (
+    "crawlerproject.extensions.commit_loop.CommitLoop",
+    "crawlerproject.extensions.error_log.ErrorLog",
+    *ours.ITEM_PIPELINES,
+)
 
 
 def keep_guard(settings: BaseSettings, handler: str = _OURS_HANDLER) -> None:
@@ -65,6 +69,7 @@ def keep_whole(settings: BaseSettings) -> None:
     """For spiders that derive from ``WebSpider``: the frontier, the commits and the chain besides."""
     keep_guard(settings)
     _only(settings, "SCHEDULER", ours.SCHEDULER)
+    _only(settings, "ITEM_PROCESSOR", ours.ITEM_PROCESSOR)
     for name in _CHAINS:
         given, wanted = settings.getdict(name), getattr(ours, name)
         whole = wanted | given | {path: wanted[path] for path in _NEEDED if path in wanted and given.get(path) is None}

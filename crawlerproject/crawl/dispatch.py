@@ -59,6 +59,7 @@ class UnderWay:
         """For inspection. While a page is in the browser its host has other leases: one of those is shown."""
         self._sent: dict[int, tuple[Lease, Request]] = {}  # by the lease's id
         self._rest: Callable[[Lease], None] | None = None
+        self.line = LoopBudget()  # of pages that wait to be compared and archived
 
     def rest_with(self, rest: Callable[[Lease], None]) -> None:
         """Have ``rest`` called with each lease that ends."""

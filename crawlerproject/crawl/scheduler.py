@@ -13,8 +13,8 @@ from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.completion.outage import Outage
-from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch, UnderWay
 from crawlerproject.crawl.engine import Engine
@@ -29,8 +29,9 @@ from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of
+from crawlerproject.items import LeaseResult, failed
 from crawlerproject.middlewares.leased import LeasedExchange
-from crawlerproject.pipelines.dedup import DedupPipeline
+from crawlerproject.reasons import Reason
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
 
@@ -54,7 +55,7 @@ class FrontierScheduler:
         self._crawler = crawler
         self.crawl: Crawl
         self.under_way: UnderWay
-        self.pipeline: PagePipeline
+        self.long: LongPages
         self.websub: WebSub
         self._dispatch: LeaseDispatch
         self._engine: Engine
@@ -106,13 +107,12 @@ class FrontierScheduler:
         crawl, run, session = self.crawl, self.crawl.run, self.crawl.session
         self.under_way = UnderWay()
         intake = Intake(session, run, self.wake)
-        dedup = DedupPipeline(session.models.duplicates, crawl.poison, run.stats)
-        self.pipeline = PagePipeline(dedup, intake, session.pages, crawl.poison, self.under_way, spider.count_error)
+        self.long = LongPages(session.pages, intake, crawl.poison, self.under_way, spider.count_error)
         self.websub = WebSub(session.subscriptions, intake, run)
-        embeds = SubrequestAnswers(self.pipeline)
+        embeds = SubrequestAnswers(spider, self.long)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
         fetches = Fetches(
-            resolver_for(self._crawler), (unread_answers_of(self._crawler), dedup.line), Proxies().may_serve
+            resolver_for(self._crawler), (unread_answers_of(self._crawler), self.under_way.line), Proxies().may_serve
         )
         longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS")
         reaches = pool_for(self._crawler).reaches
@@ -120,7 +120,7 @@ class FrontierScheduler:
         self._dispatch = LeaseDispatch(session, run, requests, self.under_way, self._engine, fetches)
         services_of(self._crawler).provide(
             *(self, crawl, run, crawl.reader, session, session.frontier, session.frontier.renders),
-            *(intake, self.pipeline, self.websub),
+            *(intake, self.long, self.websub, self.under_way, session.models.duplicates, crawl.poison),
         )
 
     def _log_queued(self) -> None:
@@ -154,12 +154,17 @@ class FrontierScheduler:
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self.pipeline.long.go_on()
+        self.long.go_on()
         self._engine.ask()
 
     async def complete_replaced(self) -> None:
         """End the leases whose request a middleware of the project replaced."""
-        await self.pipeline.complete_replaced(self._engine.requests() | set(self._others))
+        spider: Any = self._crawler.spider
+        for lease in self.under_way.unanswered(self._engine.requests() | set(self._others)):
+            outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware put another request in its place")
+            if lease.embed is not None:
+                lease.embed.answered(RuntimeError(outcome.error))
+            await spider.complete(LeaseResult.of(lease, outcome))
 
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
@@ -186,7 +191,7 @@ class FrontierScheduler:
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
-        await self.pipeline.long.finish()
+        await self.long.finish()
         async with self.crawl.committing:
             self.crawl.close()
 

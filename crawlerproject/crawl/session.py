@@ -11,13 +11,13 @@ from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
+from crawlerproject.crawl.completion.records import CrawlRecords
 from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
 from crawlerproject.crawl.membership.opening import membership_of
 from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.hosts.holds import Holds
-from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -107,7 +107,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked, recrawl=spider.recrawl)
     models = parts.models_of(settings, store, frontier, traps, totals, member.texts(run))
     _share_sums(member, run, limits, frontier)
-    records = WarcPipeline(archive, frontier, models.duplicates)
+    records = CrawlRecords(archive, frontier, models.duplicates)
     troubles = Troubles(resumed.hosts)
     longest_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
     pages = PageCompletion(frontier, records, models, troubles, run, longest_seconds)

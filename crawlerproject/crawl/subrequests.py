@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from crawlerproject.crawl.completion.pipeline import PagePipeline
+    from crawlerproject.crawl.completion.long_pages import LongPages
     from crawlerproject.frontier.lease import Lease
 
 logger = logging.getLogger(__name__)
@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 class SubrequestAnswers:
     """Callback and errback of the leases that have an ``embed``."""
 
-    def __init__(self, pipeline: PagePipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, spider: Any, ends: LongPages) -> None:
+        self._spider = spider
+        self._ends = ends
 
     async def answered(self, response: Response) -> None:
         """Scrapy's callback: any answer."""
@@ -47,7 +48,7 @@ class SubrequestAnswers:
                 target = Base(lease.row.url).join(header(response.headers, b"Location"))
                 outcome = outcome._replace(location=target.url if target is not None else "")
             _tell(lease, response)
-        await self._pipeline.complete(LeaseResult.of(lease, outcome))
+        await self._spider.complete(LeaseResult.of(lease, outcome))
 
     async def on_error(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
@@ -56,13 +57,13 @@ class SubrequestAnswers:
         assert error is not None
         _tell(lease, error)
         if isinstance(error, LeaseOver):
-            self._pipeline.requeue(lease)
+            self._ends.requeue(lease)
             return
         outcome = outcome_of_error(lease, error)
         if outcome.reason is Reason.INTERNAL_ERROR:
             logger.error("unexpected failure of %s: %r", lease.row.url, error)
-            self._pipeline.count_error()
-        await self._pipeline.complete(LeaseResult.of(lease, outcome))
+            self._spider.count_error()
+        await self._spider.complete(LeaseResult.of(lease, outcome))
 
 
 def _tell(lease: Lease, outcome: Any) -> None:

@@ -43,7 +43,7 @@ class CrawlFeeds(FeedExporter):
     """Feed exports (``-o``, ``-O``, ``FEEDS``), which a crawl that fetched nothing leaves as they are.
 
     ``-O`` on a crawl that has ended before would write an empty feed over the full one. Feeds get what a spider's
-    ``extract`` yields. Pages do not pass through ITEM_PIPELINES, so no feed has one.
+    ``extract`` yields. A page is no item of a feed, though item pipelines end it.
     """
 
     async def close_spider(self, spider: Spider) -> None:

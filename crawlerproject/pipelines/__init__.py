@@ -1,9 +1,5 @@
-"""Item pipelines for the pages of a crawl: what a page repeats, then its records in the WARC files.
+"""Item pipelines for the pages of a crawl: what a page repeats, then its links, its WARC records and its lease's end.
 
-Their items are ``LeaseResult``s, and ``crawl/completion/pipeline.py`` runs them by itself: ITEM_PIPELINES is the
-project's, so no setting takes these away and no pipeline of a project comes between. In ITEM_PIPELINES they disable
-themselves.
+A page is a ``LeaseResult``. ``PageProcessor`` (ITEM_PROCESSOR) brings it through ``DedupPipeline``, a project's
+pipelines that are ``for_pages``, and ``WarcPipeline``; all other items go through the project's other pipelines.
 """
-
-NOT_FOR_SCRAPY = "a crawl runs it by itself"
-"""Why Scrapy gets none for ITEM_PIPELINES; settings of earlier versions name them there."""

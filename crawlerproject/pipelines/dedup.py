@@ -9,10 +9,11 @@ from scrapy.exceptions import NotConfigured
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.items import Compared, FailedRender, FetchedPage
-from crawlerproject.pipelines import NOT_FOR_SCRAPY
 from crawlerproject.rules.archive.warc_records import payload_digest
-from crawlerproject.runtime.loop_budget import LoopBudget
+from crawlerproject.runtime.services import Services, services_of
+from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
@@ -20,11 +21,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex
     from crawlerproject.items import LeaseResult, PageText
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.runtime.services import Stats
-    from crawlerproject.stores.poison import Poison
     from crawlerproject.stores.protocols import QueuedPage
 
 _LINKS_AT_A_TIME = 5_000  # five milliseconds
@@ -33,64 +32,41 @@ _LINKS_AT_A_TIME = 5_000  # five milliseconds
 class DedupPipeline:
     """Marks exact, declared (rel=canonical) and near duplicates; their links are followed later than others'."""
 
-    def __init__(self, duplicates: DuplicateIndex, poison: Poison, stats: Stats) -> None:
-        self._duplicates = duplicates
-        self._poison = poison
+    for_pages = True
+
+    def __init__(self, services: Services, stats: Stats) -> None:
+        self._services = services
         self._stats = stats
-        self.line = LoopBudget()  # of pages that wait to be compared and archived
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only a crawl makes one. Raises NotConfigured."""
-        raise NotConfigured(NOT_FOR_SCRAPY)
+        """For a crawl by the frontier. Raises NotConfigured elsewhere."""
+        if not is_of_frontier(crawler):
+            raise NotConfigured
+        assert crawler.stats is not None
+        return cls(services_of(crawler), crawler.stats)
 
-    async def process_item(self, result: LeaseResult) -> LeaseResult:
+    async def process_item(self, page: LeaseResult) -> LeaseResult:
         """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop.
 
         In a fleet a page that repeats none of this worker's waits for an answer about those of the others.
         """
-        await self.line.room()
-        outcome = result.outcome
+        outcome = page.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
-            return result
-        with self._poison.reading(result.lease.row):
+            return page
+        duplicates = self._services[DuplicateIndex]
+        with self._services[Poison].reading(page.lease.row):
             payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
-            result.compared = self._compared(result.lease.row, payload, outcome.text)
-        if self._duplicates.others is not None:
-            await self._compare_elsewhere(result, outcome.text.canonical)
-        self._note(result)
-        if result.compared.duplicate is not None:
-            await _queue_behind(result)
-        return result
+            page.compared = _compared(duplicates, page.lease.row, payload, outcome.text)
+        if duplicates.others is not None:
+            await _compare_elsewhere(duplicates, page, outcome.text.canonical)
+        self._note(page)
+        if page.compared.duplicate is not None:
+            await _queue_behind(page)
+        return page
 
-    def _compared(self, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
-        digest = payload_digest(payload) if payload else b""
-        return Compared(digest, text.fingerprint, self._repeated(row, digest, text.canonical, text.fingerprint))
-
-    def _repeated(
-        self, row: QueuedPage, digest: bytes, canonical: Address | None, fingerprint: int | None
-    ) -> Duplicate | None:
-        """Another's payload, or nearly another's text: of the page that it names as canonical, if of that one's."""
-        if digest and (exact := self._duplicates.exact(digest, row.url)) is not None:
-            return exact
-        if fingerprint is None:
-            return None
-        made = Fingerprint(row.host, fingerprint, row.page_key)
-        try:
-            named = self._duplicates.named(made, canonical) if canonical is not None else None
-            return named or self._duplicates.near(made)
-        except StorageError:
-            return None  # a page that is not compared is archived like any other
-
-    async def _compare_elsewhere(self, result: LeaseResult, canonical: Address | None) -> None:
-        row, (_, fingerprint, found) = result.lease.row, result.compared
-        if fingerprint is not None and found is None:
-            made = Fingerprint(row.host, fingerprint, row.page_key)
-            found = await self._duplicates.near_elsewhere(made, canonical)
-            result.compared = result.compared._replace(duplicate=found)
-
-    def _note(self, result: LeaseResult) -> None:
-        notes, (_, fingerprint, found) = result.notes, result.compared
+    def _note(self, page: LeaseResult) -> None:
+        notes, (_, fingerprint, found) = page.notes, page.compared
         if fingerprint is not None:
             notes.append(("simhash", f"{fingerprint:016x}"))
         if found is None:
@@ -102,11 +78,39 @@ class DedupPipeline:
         self._stats.inc_value(f"duplicates/{found.kind}")
 
 
-async def _queue_behind(result: LeaseResult) -> None:
+def _compared(duplicates: DuplicateIndex, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
+    """Another's payload, or nearly another's text: of the page that it names as canonical, if of that one's."""
+    digest = payload_digest(payload) if payload else b""
+    if digest and (exact := duplicates.exact(digest, row.url)) is not None:
+        return Compared(digest, text.fingerprint, exact)
+    if text.fingerprint is None:
+        return Compared(digest)
+    made = Fingerprint(row.host, text.fingerprint, row.page_key)
+    try:
+        named = duplicates.named(made, text.canonical) if text.canonical is not None else None
+        return Compared(digest, text.fingerprint, named or duplicates.near(made))
+    except StorageError:  # a page that is not compared is archived like any other
+        return Compared(digest, text.fingerprint)
+
+
+async def _compare_elsewhere(duplicates: DuplicateIndex, page: LeaseResult, canonical: Address | None) -> None:
+    row, (_, fingerprint, found) = page.lease.row, page.compared
+    if fingerprint is not None and found is None:
+        made = Fingerprint(row.host, fingerprint, row.page_key)
+        found = await duplicates.near_elsewhere(made, canonical)
+        page.compared = page.compared._replace(duplicate=found)
+
+
+async def _queue_behind(page: LeaseResult) -> None:
     """Let a duplicate's links wait behind others; a hundred thousand of them take several turns of the event loop."""
-    links, behind = result.found, list[DiscoveredUrl]()
+    links, behind = page.found, list[DiscoveredUrl]()
     for start in range(0, len(links), _LINKS_AT_A_TIME):
         if start:
             await asyncio.sleep(0)
         behind += [link.behind() for link in links[start : start + _LINKS_AT_A_TIME]]
-    result.found = behind
+    page.found = behind
+
+
+def is_of_frontier(crawler: Crawler) -> bool:
+    """Whether this is a crawl by the frontier: no shell, and no spider that is not ours."""
+    return crawler.crawling and getattr(crawler.spider, "seeds", None) is not None

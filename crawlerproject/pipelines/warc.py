@@ -1,108 +1,52 @@
-"""Writes pages to the WARC files: the capture, or what the browser made of it, and what later pages may refer to."""
+"""The last of a page's pipelines: queues its links, then has it archived, logged and its lease ended."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.items import FailedRender, FetchedPage, RenderedPage
-from crawlerproject.pipelines import NOT_FOR_SCRAPY
-from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, payload_digest
-from crawlerproject.stores.archive.archive import Written, exchange_of
-from crawlerproject.stores.protocols import Fingerprint
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
+from crawlerproject.crawl.intake import Intake
+from crawlerproject.pipelines.dedup import is_of_frontier
+from crawlerproject.runtime.services import Services, services_of
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Fetch, LeaseResult, Rendered
-    from crawlerproject.rules.archive.log_line import Attempt
-    from crawlerproject.stores.archive.archive import Archive
-    from crawlerproject.stores.protocols import QueuedPage
-
-
-class Records(Protocol):
-    """Where the completion of pages records them."""
-
-    def write(self, result: LeaseResult) -> Written | None:
-        """Record what was received; None when that is nothing. StorageError without room."""
-
-    def log(self, attempt: Attempt, now: float) -> None:
-        """Record one attempt."""
+    from crawlerproject.items import LeaseResult
 
 
 class WarcPipeline:
-    """``Records`` in the crawl's archive and request log."""
+    """Ends pages. One with very many links ends later, when ``LongPages`` has queued them."""
 
-    def __init__(self, archive: Archive, frontier: Frontier, duplicates: DuplicateIndex) -> None:
-        self._archive = archive
-        self._frontier = frontier
-        self._duplicates = duplicates
-        self.log = archive.attempt
+    for_pages = True
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only a crawl makes one. Raises NotConfigured."""
-        raise NotConfigured(NOT_FOR_SCRAPY)
+        """For a crawl by the frontier. Raises NotConfigured elsewhere."""
+        if not is_of_frontier(crawler):
+            raise NotConfigured
+        return cls(services_of(crawler))
 
-    def write(self, result: LeaseResult) -> Written | None:
-        """Archive a page; StorageError when there is no room, and nothing has changed then."""
-        outcome, lease = result.outcome, result.lease
-        if isinstance(outcome, RenderedPage | FailedRender):
-            return self._write_render(outcome.rendered, result)
-        wire = outcome.wire
-        if wire is None or not wire.status or not lease.row.kind.is_archived:
-            return None
-        context = Context(
-            lease.row.url,
-            lease.row.via,
-            lease.embed.page.hops + lease.row.hops if lease.embed else lease.row.hops,
-            lease.delay_seconds,
-            wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
-            outcome.body[:SAMPLE_BYTES],
-            result.notes,
-        )
-        digest = result.compared.digest or payload_digest(wire.body)
-        original = self._original(lease.row, outcome, digest) if lease.embed is None else None
-        written = self._archive.write(exchange_of(wire), context, digest, original)
-        if lease.embed is None:
-            remember(result, written, original, self._duplicates, self._frontier)
-        if lease.row.kind.is_robots and wire.status == 200 and outcome.usable:
-            self._archive.robots_copy(lease.row.note, wire.started_at, outcome.body)
-        return written
-
-    def _write_render(self, rendered: Rendered | None, result: LeaseResult) -> Written | None:
-        if rendered is None or not rendered.html:
-            return None
-        facts = [*rendered.facts(), *result.notes]
-        times = rendered.started_at, rendered.ended_at
-        return self._archive.write_render(
-            Render(result.lease.row.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
-        )
-
-    def _original(self, row: QueuedPage, outcome: Fetch, digest: bytes) -> Original | None:
-        """The capture that this one need not repeat."""
-        if outcome.status == 304:
-            before = self._frontier.state.store.page(row.page_key, row.host)
-            original = self._duplicates.original(before.digest) if before else None
-            return original and original._replace(profile=NOT_MODIFIED)
-        if outcome.shell is not None:
-            return None  # the browser is given this very record
-        return self._duplicates.original(digest) if outcome.payload else None
-
-
-def remember(
-    result: LeaseResult, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
-) -> None:
-    """Let later pages refer to this one."""
-    row, changes, compared = result.lease.row, frontier.state.changes, result.compared
-    if original is None and isinstance(result.outcome, FetchedPage) and result.outcome.payload:
-        duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
-    if compared.fingerprint is not None and compared.duplicate is None:
-        duplicates.add_fingerprint(Fingerprint(row.host, compared.fingerprint, row.page_key), row.url, changes)
+    def process_item(self, page: LeaseResult) -> LeaseResult:
+        """Queue a page's links, archive it and end its lease."""
+        intake, long = self._services[Intake], self._services[LongPages]
+        found, changed, requisites = page.found, page.changed, page.requisites
+        if intake.waits_for_store and len(found) + len(changed) + len(requisites) > MOST_AT_ONCE:
+            long.begin(page)
+            return page
+        if changed:
+            intake.announced(changed)
+        added = intake.queue(found)
+        if added is None or (requisites and intake.queue(requisites) is None):
+            long.hold(page, links=added)
+        else:
+            page.new_links = added
+            long.end(page)
+        return page

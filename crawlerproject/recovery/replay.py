@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.pages import PageCompletion
+from crawlerproject.crawl.completion.records import remember
 from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
@@ -22,7 +23,6 @@ from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.workbench import Stage
-from crawlerproject.pipelines.warc import remember
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.rules.revisits.history import REQUISITE, History

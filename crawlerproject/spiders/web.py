@@ -19,8 +19,7 @@ from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.failures import outcome_of_error
-from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
-from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
@@ -173,7 +172,7 @@ class WebSpider(Spider):
             self._choose(result)
         if not isinstance(items, list):
             items = await self._late(result, items)
-        await self.services[PagePipeline].complete(result)
+        await self.complete(result)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
@@ -267,14 +266,20 @@ class WebSpider(Spider):
         if lease is None or error is None:
             return
         if isinstance(error, LeaseOver):
-            self.services[PagePipeline].requeue(lease)
+            self.services[LongPages].requeue(lease)
             return
         outcome = outcome_of_error(lease, error)
         if outcome.reason is Reason.INTERNAL_ERROR:
             known = {"url": lease.row.url, "host": lease.row.host}
             logger.error("unexpected failure of %s", lease.row.url, exc_info=failure_to_exc_info(failure), extra=known)
             self.count_error()
-        await self.services[PagePipeline].complete(LeaseResult.of(lease, outcome))
+        await self.complete(LeaseResult.of(lease, outcome))
+
+    async def complete(self, result: LeaseResult) -> None:
+        """Have the item pipelines compare and archive a page, queue its links and end its lease."""
+        engine = self.crawler.engine
+        assert engine is not None
+        await engine.scraper.itemproc.process_item_async(result)
 
     def _own_error(self, lease: Lease, error: Exception) -> str:
         """Count an error of ours that a page met; what the request log says of the page."""

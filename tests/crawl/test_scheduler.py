@@ -17,7 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
 
 from crawlerproject.crawl import session as sessions
-from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -25,6 +25,7 @@ from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.middlewares.leased import lease_in, leased
+from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider
@@ -44,6 +45,8 @@ class Opened(FrontierScheduler):
         slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._asked), inprogress=set(), scheduler=self)
         crawler.stats, crawler.request_fingerprinter = Stats(), RequestFingerprinter(crawler)
         crawler.engine = SimpleNamespace(spider=self.spider, _slot=slot, scheduler=self, needs_backout=lambda: False)
+        crawler.crawling = True
+        crawler.engine.scraper = SimpleNamespace(itemproc=PageProcessor(crawler=crawler))
         super().__init__(crawler)
 
     def _asked(self) -> None:
@@ -86,8 +89,8 @@ def test_components_find_the_parts_by_type(scheduler: Opened) -> None:
 
     assert services[Session] is scheduler.crawl.session
     assert services[Frontier] is scheduler.crawl.session.frontier
-    assert services[PagePipeline] is scheduler.pipeline
-    assert services[Intake] is scheduler.pipeline._intake
+    assert services[LongPages] is scheduler.long
+    assert services[Intake] is scheduler.long._intake
 
 
 def test_a_seed_becomes_a_request_when_the_engine_asks(scheduler: Opened) -> None:
@@ -128,7 +131,7 @@ def test_a_page_that_ends_lets_its_host_go_on(scheduler: Opened) -> None:
             lease = lease_in(await scheduler.request())
             assert lease is not None
             urls.append(lease.row.url)
-            await scheduler.pipeline.complete(page_of(lease, scheduler.crawl.run.now(), status=404))
+            await scheduler.spider.complete(page_of(lease, scheduler.crawl.run.now(), status=404))
             lease.host.next_free = 0.0
             scheduler.crawl.session.frontier.workbench.wait(lease.host, 0.0, work=True)
         return urls
@@ -215,10 +218,10 @@ def test_a_new_session_waits_for_the_last_lease(scheduler: Opened) -> None:
         assert lease is not None
         scheduler.crawl.run.lose("a partition was taken")
         assert not scheduler.begin_anew()
-        await scheduler.pipeline.complete(page_of(lease, scheduler.crawl.run.now()))
+        await scheduler.spider.complete(page_of(lease, scheduler.crawl.run.now()))
         assert scheduler.begin_anew()
         assert services[Session] is scheduler.crawl.session is not before
-        assert services[PagePipeline] is scheduler.pipeline
+        assert services[LongPages] is scheduler.long
         scheduler._engine.cancel()
 
     asyncio.run(run())
@@ -241,6 +244,7 @@ def test_a_request_that_a_middleware_replaced_ends_its_lease(scheduler: Opened) 
         return lease
 
     assert asyncio.run(run()).ended
+    assert scheduler.crawl.run.stats["pages/middleware"] == 1  # type: ignore[index]
 
 
 def test_its_close_is_the_last_commit(scheduler: Opened, caplog: pytest.LogCaptureFixture) -> None:

@@ -57,7 +57,7 @@ class Asked:
         embed = SimpleNamespace(answered=self.told.append)
         lease: Any = SimpleNamespace(row=row, embed=embed)
         self.exchange = self.request.meta[META_KEY] = LeasedExchange(ref(self.request), lease=lease)
-        self.answers = SubrequestAnswers(self.pipeline)  # type: ignore[arg-type]
+        self.answers = SubrequestAnswers(self.pipeline, self.pipeline)  # type: ignore[arg-type]
 
     def answer(self, status: int, headers: dict[str, str] | None = None) -> Response:
         """An answer came."""

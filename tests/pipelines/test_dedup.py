@@ -13,6 +13,7 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.runtime.services import Services
 from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Fingerprint, QueuedPage
@@ -31,7 +32,9 @@ def bench(tmp_path: Path) -> Bench:
 
 def compared(bench: Bench, page: LeaseResult) -> LeaseResult:
     """The page after its dedup."""
-    dedup = DedupPipeline(bench.session.models.duplicates, Poison(bench.folder, bench.now), bench.stats)
+    services = Services()
+    services.provide(bench.session.models.duplicates, Poison(bench.folder, bench.now))
+    dedup = DedupPipeline(services, bench.stats)
     asyncio.run(dedup.process_item(page))
     return page
 
@@ -178,7 +181,9 @@ def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(poison, "reading", marking)
     lease = bench.page_lease()
-    dedup = DedupPipeline(bench.session.models.duplicates, poison, bench.stats)
+    services = Services()
+    services.provide(bench.session.models.duplicates, poison)
+    dedup = DedupPipeline(services, bench.stats)
     asyncio.run(dedup.process_item(page_of(lease, bench.now, text=TEXT)))
 
     assert marked == [lease.row.url]

@@ -14,12 +14,12 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.spiders import Spider
 from twisted.python.failure import Failure
 
-from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.dispatch import UnderWay
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import LeaseResult
-from crawlerproject.pipelines.dedup import DedupPipeline
+from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.rules.feeds.feeds import Feed
@@ -38,7 +38,7 @@ class NoProcesses:
 
 
 class Line(Bench):
-    """A session, its pipeline and a spider of the class given."""
+    """A session, the pipelines and a spider of the class given."""
 
     def __init__(self, folder: Path, spider: type[WebSpider] = WebSpider, **given: Any) -> None:
         super().__init__(folder, **given)
@@ -48,35 +48,31 @@ class Line(Bench):
         self.stopped: list[str] = []
         self.web = spider.from_crawler(crawler, seeds=f"{HOST}/")
         crawler.spider = cast("Spider", self.web)
-        crawler.engine = cast("Any", SimpleNamespace(close_spider_async=self._stop))
+        crawler.crawling = True
+        scraper = SimpleNamespace(itemproc=self)
+        crawler.engine = cast("Any", SimpleNamespace(close_spider_async=self._stop, scraper=scraper))
+        self.processor = PageProcessor(crawler=crawler)
         self.poison = Poison(self.folder, self.now)
         self.intake = Intake(self.session, self.run, lambda: None)
         self.ended: list[LeaseResult] = []
         self.asked_hubs: list[Any] = []
-        self.pipeline = PagePipeline(
-            DedupPipeline(self.session.models.duplicates, self.poison, self.stats),
-            self.intake,
-            self.session.pages,
-            self.poison,
-            UnderWay(),
-            self.web.count_error,
-        )
         self._provide()
 
     def _provide(self) -> None:
         processes: Any = NoProcesses()
-        complete = self.pipeline.complete
-
-        async def completed(result: LeaseResult) -> None:
-            self.ended.append(result)
-            await complete(result)
-
-        self.pipeline.complete = completed  # type: ignore[method-assign]
+        under_way = UnderWay()
+        long = LongPages(self.session.pages, self.intake, self.poison, under_way, self.web.count_error)
         websub = WebSub(None, self.intake, self.run)
         websub.feed_met = self._feed_met  # type: ignore[method-assign]
         websub.hub_moved = lambda lease, target, hops: self.asked_hubs.append((target.url, hops))  # type: ignore[method-assign]
         reader = PageReader(processes, self.poison, "foobot", self.stats)
-        self.web.services.provide(self.pipeline, self.intake, self.frontier, reader, websub)
+        duplicates = self.session.models.duplicates
+        self.web.services.provide(duplicates, self.poison, under_way, long, self.intake, self.frontier, reader, websub)
+
+    async def process_item_async(self, result: LeaseResult) -> None:
+        """What the spider hands on."""
+        self.ended.append(result)
+        await self.processor.process_item_async(result)
 
     def _feed_met(self, lease: Lease, links: Iterable[str], feed: Feed) -> bool:
         self.asked_hubs.append((list(links), feed.hubs))

@@ -1,4 +1,4 @@
-"""Pages with very many links: queued in one slice per turn of the event loop, then the page ends.
+"""The end of pages whose links are queued; those of very long pages are, in one slice per turn of the event loop.
 
 Its lease stands until then, so a crash before the last link is queued brings the page back, and no link is lost.
 """
@@ -9,18 +9,22 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
 
-from crawlerproject.items import LeaseResult
+from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult
 
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
+    from crawlerproject.crawl.completion.pages import PageCompletion
+    from crawlerproject.crawl.dispatch import UnderWay
     from crawlerproject.crawl.intake import Intake
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)
 
@@ -45,25 +49,23 @@ class _Rest:
     requisites: int = 0
 
 
-class Ends(Protocol):
-    """Ends the pages whose links are queued."""
-
-    def end(self, result: LeaseResult) -> None:
-        """Archive a page and end its lease."""
-
-    def requeue(self, lease: Lease) -> None:
-        """End the lease; the page is tried again."""
-
-    def fail(self, lease: Lease) -> None:
-        """As ``requeue``, and count an error of our own."""
-
-
 class LongPages:
-    """Long pages in progress, in round robin."""
+    """Ends pages: at once when their links are queued; long pages take turns until theirs are."""
 
-    def __init__(self, ends: Ends, intake: Intake) -> None:
-        self._ends = ends
+    def __init__(
+        self,
+        pages: PageCompletion,
+        intake: Intake,
+        poison: Poison,
+        under_way: UnderWay,
+        count_error: Callable[[], None],
+    ) -> None:
+        """``count_error`` is called after each error of our own."""
+        self._pages = pages
         self._intake = intake
+        self._poison = poison
+        self._under_way = under_way
+        self._count_error = count_error
         self._line: deque[_Rest] = deque()
         self._timer: CallLaterResult | None = None
 
@@ -84,6 +86,25 @@ class LongPages:
         taken = 0 if links is None else len(result.requisites)
         self._line.append(_Rest(result, len(result.changed), len(result.found), taken))
 
+    def end(self, result: LeaseResult) -> None:
+        """A page's links are queued: archive it and end its lease."""
+        lease, outcome = result.lease, result.outcome
+        with self._poison.reading(lease.row):
+            self._pages.finish(result)
+        self._under_way.over(lease)
+        if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
+            self._poison.acquit(lease.row.key)
+
+    def requeue(self, lease: Lease) -> None:
+        """End a lease whose page could not be completed; it will be tried again."""
+        self._pages.requeue(lease)
+        self._under_way.over(lease)
+
+    def fail(self, lease: Lease) -> None:
+        """End a lease as ``requeue`` does, and count an error of our own."""
+        self.requeue(lease)
+        self._count_error()
+
     def go_on(self) -> None:
         """Continue, when there is something to do and no pause."""
         if self._line and self._timer is None and not self._intake.paused:
@@ -97,7 +118,7 @@ class LongPages:
             self._slice()
             await asyncio.sleep(0)
         while self._line:
-            self._ends.requeue(self._line.popleft().result.lease)
+            self.requeue(self._line.popleft().result.lease)
 
     def _turn(self) -> None:
         self._timer = None
@@ -113,7 +134,7 @@ class LongPages:
                 self._take_some(rest)
             except Exception:  # our own error: as for any page whose completion fails
                 logger.exception("could not take in what %s names", rest.result.lease.row.url)
-                self._ends.fail(rest.result.lease)
+                self.fail(rest.result.lease)
 
     def _take_some(self, rest: _Rest) -> None:
         """Queue one slice of one page; the next page follows."""
@@ -128,6 +149,6 @@ class LongPages:
             intake.add(result.requisites[rest.requisites : rest.requisites + _LINKS_AT_A_TIME])
             rest.requisites += _LINKS_AT_A_TIME
         else:
-            self._ends.end(result)
+            self.end(result)
             return
         self._line.append(rest)

@@ -23,13 +23,13 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.outage import Outage
+    from crawlerproject.crawl.completion.records import Records
     from crawlerproject.crawl.progress.failure_reports import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Fetch, LeaseResult
-    from crawlerproject.pipelines.warc import Records
     from crawlerproject.stores.archive.archive import Written
 
 # A host whose request met a limit of ours rests so long: what it sent may have to be sent once more (ours).

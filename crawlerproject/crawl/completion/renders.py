@@ -12,12 +12,12 @@ from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.stores.archive.warc_reader import PlainResponse
 
 if TYPE_CHECKING:
+    from crawlerproject.crawl.completion.records import Records
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import LeaseResult, Render
-    from crawlerproject.pipelines.warc import Records
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
 

@@ -12,6 +12,7 @@ from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import FetchedPage, LeaseResult
+from crawlerproject.reading.page_reader import Unmarked
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.wire import Wire
@@ -41,7 +42,7 @@ class Taker:
         """A slice of known pages that changed."""
         self.said.append(("announced", len(pages)))
 
-    def end(self, result: LeaseResult) -> None:
+    def finish(self, result: LeaseResult) -> None:
         """All is taken in."""
         self.said.append(("end", result.lease.row.url))
 
@@ -49,10 +50,12 @@ class Taker:
         """The page is tried again."""
         self.said.append(("requeue", lease.row.url))
 
-    def fail(self, lease: Lease) -> None:
+    def count_error(self) -> None:
         """A fault of ours."""
-        self.requeue(lease)
         self.errors += 1
+
+    def over(self, lease: Lease) -> None:
+        """The page is under way no more."""
 
     def wake(self) -> None:
         """There may be work."""
@@ -72,7 +75,7 @@ def long_page(name: str, links: int, changed: int = 0) -> LeaseResult:
 
 def long_pages(taker: Taker) -> LongPages:
     """The line, between intake and pipeline of the test."""
-    return LongPages(taker, taker)  # type: ignore[arg-type]
+    return LongPages(taker, taker, Unmarked(), taker, taker.count_error)  # type: ignore[arg-type]
 
 
 async def _until_empty(pages: LongPages) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.crawl.completion.records import CrawlRecords
 from crawlerproject.items import FailedFetch, LeaseResult
-from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -22,9 +22,9 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def records(bench: Bench) -> WarcPipeline:
+def records(bench: Bench) -> CrawlRecords:
     """The session's own."""
-    return WarcPipeline(bench.session.archive, bench.frontier, bench.session.models.duplicates)
+    return CrawlRecords(bench.session.archive, bench.frontier, bench.session.models.duplicates)
 
 
 def test_nothing_received_is_nothing_archived(bench: Bench) -> None:

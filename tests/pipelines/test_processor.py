@@ -1,30 +1,30 @@
-"""Every lease's Page, from the dedup to the end of the lease, whatever goes wrong on the way."""
+"""Every page, from the dedup to the end of its lease, whatever goes wrong on the way."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from scrapy import Request
+from scrapy.exceptions import DropItem
 
-from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
-from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.dispatch import UnderWay
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.pipelines.dedup import DedupPipeline
-from crawlerproject.reasons import Reason
+from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.poison import Poison
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
 class Line(Bench):
-    """A session and its pipeline."""
+    """A session and its pipelines."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -33,8 +33,13 @@ class Line(Bench):
         self.poison = Poison(self.folder, self.now)
         self.under_way = UnderWay()
         self.intake = Intake(self.session, self.run, self._wake)
-        dedup = DedupPipeline(self.session.models.duplicates, self.poison, self.stats)
-        self.pipeline = PagePipeline(dedup, self.intake, self.session.pages, self.poison, self.under_way, self._count)
+        self.long = LongPages(self.session.pages, self.intake, self.poison, self.under_way, self._count)
+        self.crawler: Any = self.spider.crawler
+        self.crawler.crawling, self.crawler.stats = True, cast("Any", self.stats)
+        services_of(self.crawler).provide(
+            self.session.models.duplicates, self.poison, self.under_way, self.intake, self.long
+        )
+        self.processor = PageProcessor(crawler=self.crawler)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -46,8 +51,8 @@ class Line(Bench):
         """In a loop, until nothing is left to take in."""
 
         async def run() -> None:
-            await self.pipeline.complete(page)
-            while len(self.pipeline.long) and not self.run.paused:
+            await self.processor.process_item_async(page)
+            while len(self.long) and not self.run.paused:
                 await asyncio.sleep(0.001)
 
         asyncio.run(run())
@@ -97,8 +102,8 @@ def test_without_room_for_links_the_page_waits(line: Line) -> None:
     line.session.write_again(line.now)
 
     async def go_on() -> None:
-        line.pipeline.long.go_on()
-        while len(line.pipeline.long):
+        line.long.go_on()
+        while len(line.long):
             await asyncio.sleep(0.001)
 
     asyncio.run(go_on())
@@ -133,18 +138,6 @@ def test_a_suspect_that_was_read_is_acquitted(line: Line, monkeypatch: pytest.Mo
     assert acquitted == [lease.row.key]
 
 
-def test_a_request_that_was_replaced_ends_as_its_own_reason(line: Line) -> None:
-    """A middleware of the project sent another request in its place; one that the engine still has goes on."""
-    lease, request = line.page_lease(), Request(f"{HOST}/one")
-    line.under_way.sent(lease, request)
-    asyncio.run(line.pipeline.complete_replaced({request}))
-    assert not lease.ended
-
-    asyncio.run(line.pipeline.complete_replaced(set()))
-    assert lease.ended
-    assert line.stats[f"pages/{Reason.MIDDLEWARE}"] == 1
-
-
 def test_a_page_whose_lease_is_over_is_left_alone(line: Line) -> None:
     """A second Page of the same lease changes nothing."""
     page = page_of(line.page_lease(), line.now)
@@ -168,3 +161,46 @@ def test_changed_pages_are_believed_where_the_store_takes_them(line: Line, monke
     monkeypatch.setattr(line.session.frontier.announcements, "changed", away)
     line.intake.announced(page.changed)
     assert line.run.paused == "away"
+
+
+class Theirs:
+    """A project's pipelines: of items, and of pages."""
+
+    def __init__(self, *, for_pages: bool = False, fault: str = "") -> None:
+        self.for_pages = for_pages
+        self.fault = fault
+        self.got: list[Any] = []
+
+    def process_item(self, item: Any) -> Any:
+        """Note it, and add a line to a page's metadata record."""
+        self.got.append(item)
+        if self.fault:
+            raise DropItem(self.fault)
+        if self.for_pages:
+            item.notes.append(("topic", "rivers"))
+        return item
+
+
+def test_a_projects_pipelines_get_items_or_pages(line: Line) -> None:
+    """Pages when they say so, else items; what they note stands in the metadata record."""
+    items, pages = Theirs(), Theirs(for_pages=True)
+    line.processor = PageProcessor(items, pages, crawler=line.crawler)
+    page = page_of(line.page_lease(), line.now)
+    line.complete(page)
+    line.complete({"title": "an item"})
+    line.commit()
+
+    assert (items.got, pages.got) == ([{"title": "an item"}], [page])
+    (path,) = line.folder.warc.glob("*.open")
+    assert b"topic: rivers" in gzip.decompress(path.read_bytes())
+
+
+def test_no_pipeline_of_a_project_keeps_a_page_from_its_end(line: Line) -> None:
+    """It is archived whatever they raise, and that is no error of ours."""
+    line.processor = PageProcessor(Theirs(for_pages=True, fault="not wanted"), crawler=line.crawler)
+    page = page_of(line.page_lease(), line.now)
+    line.complete(page)
+
+    assert page.lease.ended
+    assert line.stats["pages/fetched"] == 1
+    assert line.errors == 0

@@ -1,0 +1,89 @@
+"""Scrapy's ITEM_PROCESSOR: items go through the project's pipelines, and the pages of a crawl through ours.
+
+``ITEM_PIPELINES`` lists both. Whatever a project's settings say, a page is compared first and archived last.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.pipelines import ItemPipelineManager
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.misc import build_from_crawler
+
+from crawlerproject.crawl.completion.long_pages import LongPages
+from crawlerproject.crawl.dispatch import UnderWay
+from crawlerproject.items import LeaseResult
+from crawlerproject.pipelines.dedup import DedupPipeline
+from crawlerproject.pipelines.warc import WarcPipeline
+from crawlerproject.runtime.services import services_of
+
+logger = logging.getLogger(__name__)
+
+_OURS = (DedupPipeline, WarcPipeline)
+
+
+class PageProcessor(ItemPipelineManager):
+    """Ends every lease by one call of ``process_item_async`` with its result.
+
+    A pipeline with ``for_pages = True`` gets the pages of the crawl, between ours, and no items.
+    """
+
+    def __init__(self, *pipelines: Any, crawler: Crawler) -> None:
+        self._for_pages: list[Any] = []  # the project's
+        super().__init__(*pipelines, crawler=crawler)
+        self._services = services_of(crawler)
+        self._dedup, self._warc = [_the_one(kind, pipelines, crawler) for kind in _OURS]
+
+    def _add_middleware(self, mw: Any) -> None:
+        super()._add_middleware(mw)
+        if getattr(mw, "for_pages", False):
+            self.methods["process_item"].pop()
+            if not isinstance(mw, _OURS):
+                self._for_pages.append(mw)
+
+    async def process_item_async(self, item: Any) -> Any:
+        """Scrapy's, for a project's items. A page has ended when this returns, or waits for what its end needs."""
+        if not isinstance(item, LeaseResult):
+            return await super().process_item_async(item)
+        services, lease = self._services, item.lease
+        under_way = services[UnderWay]
+        under_way.answered(lease)
+        try:
+            await under_way.line.room()
+            await self._dedup.process_item(item)
+            if self._for_pages:
+                await self._show(item)
+            if not lease.ended:
+                self._warc.process_item(item)
+        except Exception:  # an error of our own leaves the row queued; many in a row stop the crawl
+            row = lease.row
+            logger.exception("could not end %s", row.url, extra={"url": row.url, "host": row.host})
+            services[LongPages].fail(lease)
+        return item
+
+    async def _show(self, page: LeaseResult) -> None:
+        """A project's pipelines may add to a page's ``notes``; the page is archived whatever they do."""
+        for pipeline in self._for_pages:
+            process = pipeline.process_item
+            given = (page, self._spider) if process in self._mw_methods_requiring_spider else (page,)
+            try:
+                await ensure_awaitable(process(*given))
+            except Exception:
+                known = {"url": page.lease.row.url, "host": page.lease.row.host}
+                name = type(pipeline).__name__
+                logger.exception("%s failed on %s; it is archived all the same", name, page.lease.row.url, extra=known)
+
+
+def _the_one(kind: type[Any], pipelines: tuple[Any, ...], crawler: Crawler) -> Any:
+    """Scrapy's instance, or one of our own where a project's settings leave it out; None outside a crawl."""
+    for pipeline in pipelines:
+        if type(pipeline) is kind:
+            return pipeline
+    try:
+        return build_from_crawler(kind, crawler)
+    except NotConfigured:
+        return None
