@@ -238,11 +238,18 @@ class LeaseDispatch:
         lease.granted(now)
         self._hand_over(lease, error)
 
-    def refused(self, lease: Lease, wait_seconds: float) -> None:
-        """Another worker has the lease's address."""
+    def refused(self, lease: Lease, wait_seconds: float, *, gives_way: bool) -> None:
+        """Another worker has the turn at the lease's address."""
         now = self._run.now()
-        self._frontier.postpone(lease, now, now + wait_seconds)
+        if self._member.may_ask(lease.row.host):
+            self._frontier.refused(lease, now, now + wait_seconds, gives_way=gives_way)
+        else:
+            self._frontier.postpone(lease, now, now)
         self.wake()
+
+    def quick_waits(self, lease: Lease) -> bool:
+        """Whether a quick domain waits in our line for the lease's address."""
+        return self._frontier.workbench.ips.quick_waits(lease.address)
 
     def quit(self) -> bool:
         """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""

@@ -154,6 +154,10 @@ class LeaseCompletion:
         work = host.waiting_urls > 0 or not lease.stored
         self._state.workbench.release(host, now, max(now, until), work=work, ip_free=until)
 
+    def refused(self, lease: Lease, now: float, until: float, *, gives_way: bool) -> None:
+        """End a lease that sent nothing, since another worker has the turn at its address; see ``IpClocks.refused``."""
+        self._state.workbench.refused(self._taken_back(lease), now, until, gives_way=gives_way)
+
     def _taken_back(self, lease: Lease) -> Host:
         self._state.leased -= 1
         lease.ended = True

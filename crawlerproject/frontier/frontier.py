@@ -174,10 +174,19 @@ class Frontier:
         self.completion.requeue(lease, now)
 
     def postpone(self, lease: Lease, now: float, until: float) -> None:
-        """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
+        """End a lease that sent nothing, since the worker must stop or let go of its host; it is tried again."""
         if lease.embed is not None:
             self.embeds.ask_again(lease.embed)
         self.completion.postpone(lease, now, until)
+
+    def refused(self, lease: Lease, now: float, until: float, *, gives_way: bool) -> None:
+        """End a lease that sent nothing, since another worker has the turn at its address ``until`` then at least.
+
+        ``gives_way``: only the host's domain waits, and others of ours at that address go on.
+        """
+        if lease.embed is not None:
+            self.embeds.ask_again(lease.embed)
+        self.completion.refused(lease, now, until, gives_way=gives_way)
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """Host names and keys that are not asked from now on, each with its remark. Raises StorageError."""

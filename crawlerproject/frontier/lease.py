@@ -22,7 +22,6 @@ class Lease:
     ended: bool = False
     embed: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
     mark: str = ""  # under which its address is reserved among several workers
-    slow: bool = False  # its host's domain takes long, and gives way to those of other workers
 
     def granted(self, now: float) -> None:
         """Its address is reserved for it: its time begins ``now`` (epoch seconds)."""

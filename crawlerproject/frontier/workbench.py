@@ -16,9 +16,10 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from crawlerproject.frontier.hosts.domain_turns import DomainTurns
-from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, LONG_SECONDS, IpClocks
+from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
 from crawlerproject.frontier.hosts.places import SLOW, Places
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
+from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
 _LOOKED_THROUGH = 2_000
@@ -254,13 +255,22 @@ class Workbench(Generic[H]):
 
     def release(self, host: H, now: float, next_free: float, *, work: bool, ip_free: float | None = None) -> None:
         """A turn is over. ``ip_free``: when its address may be asked again; None: nothing was sent, so at once."""
-        self.in_flight -= 1
         self.ips.ended(host.address, ip_free, now)
-        if back := self.places.leave(host.payer, self.in_flight):
-            for other in back:
-                other.stage = Stage.WAITING
-                self.waiting.push(other, other.next_free)
+        self._leave_place(host)
         self.wait(host, next_free, work=work)
+
+    def refused(self, host: H, now: float, until: float, *, gives_way: bool) -> None:
+        """Another worker has the turn at the host's address: nothing was sent; see ``IpClocks.refused``."""
+        self._leave_place(host)
+        self._stand(host, self.ips.refused(host, now, until=until, gives_way=gives_way))
+        if host.stage == Stage.IN_LINE and self._domains is not None:
+            self._domains.stands(host)
+
+    def _leave_place(self, host: H) -> None:
+        self.in_flight -= 1
+        for other in self.places.leave(host.payer, self.in_flight):
+            other.stage = Stage.WAITING
+            self.waiting.push(other, other.next_free)
 
     def drop(self, host: H) -> None:
         """Forget a host that is not in flight: it waits on disk, or for another worker."""
@@ -355,17 +365,19 @@ class Workbench(Generic[H]):
 
     def _line_up(self, host: H, now: float) -> Turn[H] | None:
         place = self.ips.line_up(host, now)
+        self._stand(host, place)
+        return self._start(host, now) if place is None else None
+
+    def _stand(self, host: H, place: float | None) -> None:
+        """Let a host wait where its address's line has found it a place, and those come back that have lost theirs."""
         while self.ips.displaced:
             other, back_at = self.ips.displaced.pop()
             self._step_on(other)
             self._come_back(other, back_at)
-        if place is None:
-            return self._start(host, now)
         if place == IN_LINE:
             host.stage = Stage.IN_LINE
-        else:
+        elif place is not None:
             self._come_back(host, place)
-        return None
 
     def _payer(self, host: H) -> str:
         return SLOW if host.took_seconds > LONG_SECONDS else self._payer_of(host)

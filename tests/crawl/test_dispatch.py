@@ -17,6 +17,7 @@ from crawlerproject.crawl.dispatch import LEAST, Fetches, LeaseDispatch, SendWin
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.workbench import Stage
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_RENDER, FLAG_SEED, ROW_KINDS
@@ -307,13 +308,15 @@ def test_in_a_fleet_a_lease_waits_for_its_address(shared: tuple[Out, Reservation
 
 
 def test_an_address_that_is_anothers_is_tried_again(shared: tuple[Out, Reservations]) -> None:
-    """The host waits as long as it is told."""
+    """Its host keeps its place in the line of the address, which waits as long as it is told."""
     out, reservations = shared
     lease = reservations.wanted[0]
-    out.dispatch.refused(lease, 30.0)
+    out.dispatch.refused(lease, 30.0, gives_way=False)
 
     assert lease.ended
-    assert lease.host.next_free >= out.now + 30.0
+    assert lease.host.stage == Stage.IN_LINE
+    assert out.dispatch.quick_waits(lease)
+    assert out.frontier.workbench.ips.waiting.wake_at() == out.now + 30.0
 
 
 @pytest.mark.parametrize("why", ["lost", "halted"])

@@ -19,22 +19,28 @@ def test_a_question_that_fails_is_asked_again(error: Exception, caplog: pytest.L
     answers: list[Exception | list[float]] = [error, [0.0]]
     ends: list[str] = []
 
-    async def reserve(leases: Sequence[Any], rested: Sequence[Any]) -> list[float]:
+    class Ends:
+        """Notes what is answered."""
+
+        def granted(self, lease: Any, error: Any) -> None:
+            ends.append("granted")
+
+        def refused(self, lease: Any, wait_seconds: float, *, gives_way: bool) -> None:
+            ends.append(f"again in {wait_seconds}")
+
+        def quick_waits(self, lease: Any) -> bool:
+            return False
+
+    async def reserve(leases: Sequence[Any], wanted: Sequence[Any], rested: Sequence[Any]) -> list[float]:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     async def run() -> None:
-        asks = IpReservations(
-            reserve,
-            rest_seconds=0.5,
-            granted=lambda lease, _: ends.append("granted"),
-            refused=lambda lease, seconds: ends.append(f"again in {seconds}"),
-            failed=lambda why: ends.append(str(why)),
-        )
+        asks = IpReservations(reserve, Ends(), failed=lambda why: ends.append(str(why)), rest_seconds=0.5)
         for _ in range(2):
-            asks.want(cast("Any", SimpleNamespace(address="192.0.2.1", mark="")))
+            asks.want(cast("Any", SimpleNamespace(address="192.0.2.1", mark="", host=SimpleNamespace(name="a.test"))))
             while asks.waiting:
                 await asyncio.sleep(0)
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
 from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.ip_clocks import LONGEST_APART_SECONDS
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
@@ -29,6 +28,7 @@ from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.address_turns import LONGEST_APART_SECONDS
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.url.exclusion import Exclusion

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, of_supervisor
+from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
@@ -32,7 +32,7 @@ from crawlerproject.stores.rocks.store import RocksStore
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership.types import ReservationEnds, Store
+    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
@@ -163,11 +163,10 @@ class Local:
             return None
         return IpReservations(
             of_supervisor(self._worker.link),
-            gap_seconds=LOCAL_GAP_SECONDS,
-            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
-            granted=ends.granted,
-            refused=ends.refused,
+            ends,
             failed=lambda error: None,  # the commit loop ends the crawl
+            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            gap_seconds=LOCAL_GAP_SECONDS,
         )
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.fleet import answer_seconds
-from crawlerproject.fleet.ip_reservations import IpReservations, in_redis
+from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
@@ -26,7 +26,7 @@ from crawlerproject.stores.redis.texts import RedisTexts
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership.types import ReservationEnds, Store
+    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.fleet.redis.worker import Fleet
@@ -169,11 +169,10 @@ class Member:
         hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
         return IpReservations(
             in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
-            worker=self._fleet.fleet.worker,
-            rest_seconds=rest_seconds,
-            granted=ends.granted,
-            refused=ends.refused,
+            ends,
             failed=lambda error: run.pause(str(error)),
+            rest_seconds=rest_seconds,
+            worker=self._fleet.fleet.worker,
         )
 
     def sums(self, run: Run) -> SharedSums | None:

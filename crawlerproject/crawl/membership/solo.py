@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from crawlerproject.crawl.membership.types import ReservationEnds, Store
+    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
-    from crawlerproject.fleet.ip_reservations import IpReservations
+    from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
     from crawlerproject.fleet.shared_sums import SharedSums
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.discovered import DiscoveredUrl

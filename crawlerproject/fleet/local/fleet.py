@@ -124,11 +124,16 @@ class LocalFleet:
         self._before[name] = self._each()[name]
         self._counts[name] = Counts()
 
-    def _answer_addresses(self, worker: str, wanted: list[str], rested: list[str], slow: list[str]) -> list[float]:
+    def _answer_addresses(
+        self, worker: str, wanted: list[tuple[str, str, bool]], rested: list[tuple[str, bool]]
+    ) -> list[float]:
         now, table = self._clock(), self._addresses
-        for address in rested:
-            table.rest(worker, address, now)
-        return [table.reserve(worker, address, now, slow=address in slow) for address in wanted]
+        for address, quick_waits in rested:
+            table.rest(worker, address, now, quick_waits=quick_waits)
+        return [
+            table.reserve(worker, address, domain, now, quick_waits=quick_waits)
+            for address, domain, quick_waits in wanted
+        ]
 
     def _answer_report(self, worker: str, quiet: bool, activity: int, unread: list[str], counts: list[Any]) -> bool:
         before, now = self._counts[worker], Counts(*counts)

@@ -24,8 +24,8 @@ HELLO = "hello"
 """``[worker]``: True, or a sentence that says why not."""
 
 ADDRESSES = "addresses"
-"""``[wanted, rested, slow]``, lists of IP addresses: for each wanted 0.0, or after how many seconds to ask again. Those
-that are wanted for hosts whose requests take long are in ``slow`` too."""
+"""``[wanted, rested]``, wanted IP addresses each with a domain, and others that are given back, each with whether a
+quick domain waits for it in the worker's own line: for each wanted what ``AddressTurns.ask`` says."""
 REPORT = "report"
 """``[quiet, activity, unread, counts]`` (``WorkerReport``, ``Counts``): whether the crawl is done."""
 

@@ -1,8 +1,7 @@
 """IP addresses: each serves one request at a time and rests between two; hosts stand in line at theirs.
 
-In a line the registered domains take turns, however many hosts each has. Those whose requests hold the address for long
-(slow sites) hold it for a sixteenth of the time together, as long as they keep others waiting. A host that is alone at
-its address meets nothing of this.
+In a line the registered domains take turns, however many hosts each has, slow ones by ``LongRequests``. A host that is
+alone at its address meets nothing of this.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
+from crawlerproject.rules.politeness.address_turns import LONG_SECONDS, LongRequests
 
 IN_LINE = inf
 UNRESOLVED = "unresolved:"
@@ -24,13 +24,6 @@ BEHIND_PROXY = "behind-proxy:"
 _WITHOUT_CLOCK = (UNRESOLVED, BEHIND_PROXY)
 # How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
 _LEAST_PAUSE_SECONDS = 0.01
-# A request that took longer is long (ours: at the default pace of five seconds one that waits for it gets 90 %).
-LONG_SECONDS = 1.0
-# After a long one that kept a quick domain waiting no other begins for so many times as long: a sixteenth of
-# the time is theirs, so that a site that would be asked all the time gets 90 % of that (ours).
-LONG_APART = 15
-LONGEST_APART_SECONDS = 600.0
-"""No longer than this: a request that hangs until FETCH_TIMEOUT_SECONDS, twice over."""
 # Of the places in a line those of domains with long requests.
 _LONG_PLACES = LINE // 4
 
@@ -49,28 +42,22 @@ H = TypeVar("H", bound=Placed)
 class _Line(Generic[H]):
     """Hosts that wait for one address, by domain, and what is known of the domains there."""
 
-    __slots__ = ("domains", "long_back_at", "long_from", "standing", "used")
+    __slots__ = ("domains", "long", "long_back_at", "standing")
 
     def __init__(self) -> None:
         self.domains: OrderedDict[str, deque[H]] = OrderedDict()  # of which hosts wait, the next to be served first
         self.standing = 0  # hosts in all of them
-        self.used: dict[str, float] = {}  # seconds, by domains whose requests take long
-        self.long_from = 0.0  # none of theirs begins before
-        self.long_back_at = 0.0  # when the last of them comes back that found no place
+        self.long = LongRequests()
+        self.long_back_at = 0.0  # when the last host of a slow domain comes back that found no place
 
-    def add(self, domain: str, host: H) -> None:
-        self.domains.setdefault(domain, deque()).append(host)
+    def add(self, domain: str, host: H, *, first: bool = False) -> None:
+        hosts = self.domains.setdefault(domain, deque())
+        if first:
+            hosts.appendleft(host)
+            self.domains.move_to_end(domain, last=False)
+        else:
+            hosts.append(host)
         self.standing += 1
-
-    def next(self, now: float) -> str | None:
-        """The domain whose turn it is: a quick one, unless it is the turn of a slow one; None for none."""
-        used, late = self.used, self.long_from <= now
-        if not used:
-            return next(iter(self.domains), None)
-        slow = [domain for domain in self.domains if domain in used]
-        if slow and late:
-            return min(slow, key=used.__getitem__)
-        return next((domain for domain in self.domains if domain not in used), None)
 
     def pop(self, domain: str, *, last: bool = False) -> H:
         """The first (or last) host of the domain, which goes behind the others."""
@@ -80,19 +67,6 @@ class _Line(Generic[H]):
             self.domains[domain] = hosts
         self.standing -= 1
         return host
-
-    def held(self, domain: str, seconds: float, now: float) -> None:
-        """A request of the domain has ended that took so long."""
-        used = self.used
-        if seconds <= LONG_SECONDS:
-            if domain in used:  # believed by and by: one quick answer does not make up for a long one
-                used[domain] /= 2
-                if used[domain] < LONG_SECONDS:
-                    del used[domain]
-            return
-        used[domain] = used.get(domain, max(used.values(), default=0.0)) + seconds
-        if any(other not in used for other in self.domains):
-            self.long_from = now + min(LONG_APART * seconds, LONGEST_APART_SECONDS)
 
     def least_entitled(self, among: Iterable[str], host: H, domain: str) -> str | None:
         """The domain whose last host gives its place to ``host``; None: each is more entitled to it.
@@ -169,26 +143,28 @@ class IpClocks(Generic[H]):
         if line is None:
             line = ip.line = _Line()
         domain = self._domain_of(host.name)
-        slow = domain in line.used
-        if not (ip.busy or ip.next_free > now or line.next(now)) and not (slow and line.long_from > now):
+        slow = domain in line.long.used
+        if not (ip.busy or ip.next_free > now or line.long.next(line.domains, now)) and not (
+            slow and line.long.begin_from > now
+        ):
             self._begin(ip, host)
             return None
         host.wants_address_since = host.wants_address_since or now
-        among = [each for each in line.domains if each in line.used] if slow else list(line.domains)
+        among = [each for each in line.domains if each in line.long.used] if slow else list(line.domains)
         if (slow and sum(len(line.domains[each]) for each in among) >= _LONG_PLACES) or line.standing >= LINE:
             other = line.least_entitled(among, host, domain) if among else None
             if other is None:
                 return self._back(ip, slow, now)
             self.displaced.append((line.pop(other, last=True), self._back(ip, slow, now)))
         line.add(domain, host)
-        if not ip.busy and (not ip.serial or (line.used and not slow)):
+        if not ip.busy and (not ip.serial or (line.long.used and not slow)):
             self._wake(ip, now)
         return IN_LINE
 
     def _back(self, ip: _IpClock[H], slow: bool, now: float) -> float:
         """When a host comes back that has no place: no sooner than it could be served, before the line is empty."""
         if slow and (line := ip.line) is not None:
-            line.long_back_at = max(line.long_back_at, line.long_from, now + BACK_AFTER_SECONDS) + LONG_SECONDS
+            line.long_back_at = max(line.long_back_at, line.long.begin_from, now + BACK_AFTER_SECONDS) + LONG_SECONDS
             return line.long_back_at
         pause = max(self.pause_seconds or 0.0, _LEAST_PAUSE_SECONDS)
         ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
@@ -202,8 +178,8 @@ class IpClocks(Generic[H]):
     def _wake(self, ip: _IpClock[H], now: float) -> None:
         """Look at an address again when its line may be served, or to forget it."""
         line, at = ip.line, max(ip.next_free, now)
-        if line is not None and line.used and not line.next(at):
-            at = max(at, line.long_from)
+        if line is not None and line.long.used and not line.long.next(line.domains, at):
+            at = max(at, line.long.begin_from)
         self.waiting.push(ip, at)
 
     def serve(self, now: float) -> H | None:
@@ -215,8 +191,8 @@ class IpClocks(Generic[H]):
         if line is None:
             del self._clocks[ip.name]
             return None
-        if (domain := line.next(now)) is None:
-            if line.domains or line.long_from > now:
+        if (domain := line.long.next(line.domains, now)) is None:
+            if line.domains or line.long.begin_from > now:
                 self._wake(ip, now)
             else:
                 del self._clocks[ip.name]
@@ -239,13 +215,45 @@ class IpClocks(Generic[H]):
     def took(self, host: H, seconds: float, now: float) -> None:
         """A request of the host has ended that took so long: what is known where others wait, or did of late."""
         if (ip := self._clocks.get(host.address)) is not None and ip.line is not None:
-            ip.line.held(self._domain_of(host.name), seconds, now)
+            long = ip.line.long
+            long.held(self._domain_of(host.name), seconds, now, quick_waits=long.quick_among(ip.line.domains))
+
+    def refused(self, host: H, now: float, *, until: float, gives_way: bool) -> float | None:
+        """Another worker has the turn at the host's address: as ``line_up``, with the host first in its line.
+
+        ``until`` none of ours has a turn there, unless that is of the host's domain alone, which ``gives_way``.
+        """
+        ip = self._clocks.get(host.address)
+        if ip is None:
+            return until
+        ip.busy = False
+        line = ip.line = ip.line or _Line()
+        domain = self._domain_of(host.name)
+        if gives_way:
+            used = line.long.used
+            used[domain] = used.get(domain, max(used.values(), default=LONG_SECONDS))
+            line.long.begin_from = max(line.long.begin_from, until)
+            place = self._wait(ip, host, now)
+        else:
+            ip.next_free = max(ip.next_free, until)
+            host.wants_address_since = host.wants_address_since or now
+            line.add(domain, host, first=True)
+            place = IN_LINE
+        self._wake(ip, now)
+        return place
+
+    def quick_waits(self, address: str) -> bool:
+        """Whether a quick domain waits in the address's line."""
+        ip = self._clocks.get(address)
+        return ip is not None and ip.line is not None and ip.line.long.quick_among(ip.line.domains)
 
     def gives_way_until(self, host: H) -> float:
         """From when on the host may be asked though its domain's requests kept others waiting at its address."""
         ip = self._clocks.get(host.address)
         line = ip.line if ip is not None else None
-        return line.long_from if line is not None and self._domain_of(host.name) in line.used else 0.0
+        if line is None or self._domain_of(host.name) not in line.long.used:
+            return 0.0
+        return line.long.begin_from
 
     def leave(self, host: H) -> None:
         """A host that stands in line does so no more."""

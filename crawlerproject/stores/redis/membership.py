@@ -177,20 +177,27 @@ class RedisFleet:
     # --- IP addresses ---------------------------------------------------------------------------
 
     def addresses(
-        self, wanted: Sequence[tuple[str, str, bool]], rested: Iterable[tuple[str, str]], hold_ms: int, rest_ms: int
+        self,
+        wanted: Iterable[tuple[str, str, str, bool]],
+        rested: Sequence[tuple[str, str, str, bool]],
+        hold_ms: int,
+        rest_ms: int,
     ) -> list[float]:
-        """Let ``rested`` addresses rest, then reserve ``wanted`` ones; both are (address, mark of the request).
+        """Let ``rested`` addresses rest, then reserve ``wanted`` ones: of these what ``AddressTurns.ask`` says.
 
-        Of a wanted one also whether it is for a host whose requests take long. Workers take turns at an address. For
-        each wanted one 0.0, or the seconds until it may be asked for again. One round trip.
+        Each is (address, mark of the request, domain, whether a quick one waits in this worker's line). One round trip.
         """
         rest = f"{self.worker}:rest"
         calls = [
-            Call(scripts.REST, address_keys(self.crawl, ip), [mark, rest_ms, rest, hold_ms]) for ip, mark in rested
+            Call(
+                scripts.REST,
+                address_keys(self.crawl, ip),
+                [mark, rest_ms, rest, hold_ms, domain, int(quick_waits)],
+            )
+            for ip, mark, domain, quick_waits in rested
         ]
-        first = len(calls)
         calls += [
-            Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, int(slow)])
-            for ip, mark, slow in wanted
+            Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits)])
+            for ip, mark, domain, quick_waits in wanted
         ]
-        return [int(answer) / 1000 for answer in self.link.many(calls)[first:]]
+        return [int(answer) / 1000 for answer in self.link.many(calls)[len(rested) :]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
+from crawlerproject.rules.politeness import address_turns as turns
+
 
 class Script(NamedTuple):
     """A Lua script and the name under which Redis remembers it."""
@@ -18,6 +20,10 @@ def script(text: str) -> Script:
     lines = [line.strip() for line in text.strip().splitlines()]
     text = "\n".join(line for line in lines if line and not line.startswith("--"))
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
 
 
 _NOW = """
@@ -191,48 +197,132 @@ return {number, ARGV[5], ARGV[6]}
 """
 )
 
-# Of an address that more than one worker asks for KEYS turns holds: "last", the worker that had it last; "by" and
-# "until", another that was refused it, and for how long it wants it; "waits", whether a quick request waits for the one
-# under way; "long", when a slow one is granted again. As fleet/local/address_table.py has it.
-# KEYS address, turns; ARGV mark of the request, ms, mark of the worker's rests, 1 if its host is slow.
-# -> 0 reserved, else ms to wait
+# Workers that share an address take turns by the rule of rules/politeness/address_turns.py, of which this is the rest.
+# KEYS turns exists once one has waited; its field "state" is an AddressTurns: "used" and "from" are its LongRequests,
+# "places" stand in their order. All times are in ms.
+_TURNS = (
+    f"""
+local long, apart, longest = {_ms(turns.LONG_SECONDS)}, {turns.LONG_APART}, {_ms(turns.LONGEST_APART_SECONDS)}
+local soonest, latest = {_ms(turns.SOONEST_SECONDS)}, {_ms(turns.LATEST_SECONDS)}
+local kept, most = {_ms(turns.KEPT_SECONDS)}, {turns.MOST_DOMAINS}
+"""
+    + """
+local packed = redis.call('HGET', KEYS[2], 'state')
+local s = packed and cmsgpack.unpack(packed) or {used = {}, from = 0, places = {}, clock = 0, ['until'] = {}}
+local function keep()
+  redis.call('HSET', KEYS[2], 'state', cmsgpack.pack(s))
+  redis.call('PEXPIRE', KEYS[2], 2 * longest)
+end
+local function remove(worker)
+  for n = #s.places, 1, -1 do if s.places[n].worker == worker then table.remove(s.places, n) end end
+end
+-- AddressTurns.ask; rests: ms, held: ms or nil
+local function ask(worker, domain, quick_waits, rests, held)
+  if s.used[domain] and s.from > now then
+    remove(worker)
+    return now - s.from
+  end
+  local ours
+  for n, each in ipairs(s.places) do
+    if each.worker == worker then
+      if each.domain ~= domain then s.places[n] = {worker = worker, domain = domain, start = s.clock} end
+      ours = s.places[n]
+    end
+  end
+  if not ours then
+    ours = {worker = worker, domain = domain, start = s.clock}
+    s.places[#s.places + 1] = ours
+  end
+  local function starts(each) return math.max(each.start, s['until'][each.domain] or 0) end
+  ours.start = starts(ours)
+  local wait
+  if held then
+    wait = math.min(math.max(math.floor(held / 2), soonest), latest)
+  elseif rests > 0 then
+    wait = rests
+  else
+    local first, slow
+    for _, each in ipairs(s.places) do
+      if each == ours or each['until'] > now then
+        local used = s.used[each.domain]
+        if used and s.from <= now then
+          if not slow or used < s.used[slow.domain] then slow = each end
+        elseif not used and (not first or starts(each) < starts(first)) then
+          first = each
+        end
+      end
+    end
+    if (slow or first) == ours then
+      if not s.used[domain] then s.clock = ours.start end
+      remove(worker)
+      return 0
+    end
+    wait = soonest
+  end
+  ours['until'], ours.quick = now + wait + kept, quick_waits
+  return wait
+end
+-- AddressTurns.held
+local function held(domain, ms, rest, quick_waits)
+  for n = #s.places, 1, -1 do
+    local each = s.places[n]
+    if each['until'] <= now then table.remove(s.places, n)
+    else quick_waits = quick_waits or each.quick or (each.domain ~= domain and not s.used[each.domain]) end
+  end
+  if ms > long then
+    local highest = 0
+    for _, used in pairs(s.used) do highest = math.max(highest, used) end
+    s.used[domain] = (s.used[domain] or highest) + ms
+    if quick_waits then s.from = now + math.min(apart * ms, longest) end
+  elseif s.used[domain] then
+    s.used[domain] = s.used[domain] / 2
+    if s.used[domain] < long then s.used[domain] = nil end
+  end
+  s['until'][domain] = math.max(s['until'][domain] or 0, s.clock) + ms + rest
+  local count = 0
+  for _ in pairs(s['until']) do count = count + 1 end
+  if count > most then
+    for each, till in pairs(s['until']) do if till <= s.clock then s['until'][each] = nil end end
+  end
+end
+"""
+)
+
+# KEYS address, turns; ARGV mark of the request, ms of a reservation, mark of the worker's rests, domain, whether a
+# quick one waits in the worker's line ('1' or '0').
+# -> 0 reserved, else as AddressTurns.ask, in ms
 RESERVE = script(
     _NOW
+    + _TURNS
     + """
 local by = redis.call('GET', KEYS[1])
-local turns = redis.call('HMGET', KEYS[2], 'last', 'by', 'until', 'long')
 -- The worker that asked last kept the rest by its own clock, which began when the answer ended.
-local gives_way = ARGV[4] == '1' and turns[4] and tonumber(turns[4]) > now
-if by and by ~= ARGV[1] and by ~= ARGV[3] then
-  if not gives_way then redis.call('HSET', KEYS[2], 'by', ARGV[3], 'until', now + 1000) end
-  if ARGV[4] == '0' then redis.call('HSET', KEYS[2], 'waits', 1) end
-  redis.call('PEXPIRE', KEYS[2], 1200000)
-  return math.max(1, redis.call('PTTL', KEYS[1]))
-end
-if by ~= ARGV[1] then
-  if turns[1] == ARGV[3] and turns[2] and turns[2] ~= ARGV[3] and tonumber(turns[3]) > now then
-    return math.max(1, tonumber(turns[3]) - now)
+local others = by and by ~= ARGV[1] and by ~= ARGV[3]
+if others or (packed and by ~= ARGV[1]) then
+  local rests, since = 0, nil
+  if others then
+    rests = math.max(1, redis.call('PTTL', KEYS[1]))
+    if string.sub(by, -5) ~= ':rest' then since = ARGV[2] - rests end
   end
-  if gives_way then return tonumber(turns[4]) - now end
-  if turns[2] == ARGV[3] then redis.call('HDEL', KEYS[2], 'by', 'until') end
+  local wait = ask(ARGV[3], ARGV[4], ARGV[5] == '1', rests, since)
+  keep()
+  if wait ~= 0 then return wait end
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 0
 """
 )
 
-# KEYS address, turns; ARGV mark of the request, ms of rest (0: none), mark of the worker's rests, ms of a reservation.
-# The numbers are LONG_SECONDS, LONG_APART and LONGEST_APART_SECONDS of frontier/hosts/ip_clocks.py.
+# KEYS address, turns; ARGV mark of the request, ms of rest (0: none), mark of the worker's rests, ms of a reservation,
+# domain, whether a quick one waits in the worker's line.
 REST = script(
     _NOW
+    + _TURNS
     + """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-if redis.call('EXISTS', KEYS[2]) == 1 then
-  local held = ARGV[4] - redis.call('PTTL', KEYS[1])
-  redis.call('HSET', KEYS[2], 'last', ARGV[3])
-  if redis.call('HDEL', KEYS[2], 'waits') == 1 and held > 1000 then
-    redis.call('HSET', KEYS[2], 'long', now + math.min(held * 15, 600000))
-  end
+if packed then
+  held(ARGV[5], ARGV[4] - redis.call('PTTL', KEYS[1]), tonumber(ARGV[2]), ARGV[6] == '1')
+  keep()
 end
 if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end
 return 1

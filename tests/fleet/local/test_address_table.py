@@ -8,48 +8,50 @@ from hypothesis import strategies as st
 from crawlerproject.fleet.local import address_table
 from crawlerproject.fleet.local.address_table import AddressTable
 
+DOMAIN = "site.test"
+
 
 def test_an_address_is_one_workers_until_it_has_rested() -> None:
     """Its own next request waits as well."""
     table = AddressTable(0.5)
-    assert table.reserve("a", "1.1.1.1", 10.0) == 0.0
-    assert table.reserve("b", "1.1.1.1", 10.1) > 0
-    assert table.reserve("b", "2.2.2.2", 10.1) == 0.0
+    assert table.reserve("a", "1.1.1.1", DOMAIN, 10.0) == 0.0
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 10.1) > 0
+    assert table.reserve("b", "2.2.2.2", DOMAIN, 10.1) == 0.0
     table.rest("a", "1.1.1.1", 11.0)
-    assert [round(table.reserve(worker, "1.1.1.1", 11.2), 6) for worker in "ab"] == [0.3, 0.3]
-    assert table.reserve("b", "1.1.1.1", 11.5) == 0.0
+    assert [round(table.reserve(worker, "1.1.1.1", DOMAIN, 11.2), 6) for worker in "ab"] == [0.3, 0.3]
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 11.5) == 0.0
 
 
 def test_what_a_worker_does_not_have_it_cannot_give_back() -> None:
     """Another's reservation stands."""
     table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", 10.0)
+    table.reserve("a", "1.1.1.1", DOMAIN, 10.0)
     table.rest("b", "1.1.1.1", 10.1)
-    assert table.reserve("b", "1.1.1.1", 20.0) > 0
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 20.0) > 0
 
 
 def test_the_addresses_of_one_that_is_gone_rest_once() -> None:
     """From then on; a worker that is stopped keeps its own."""
     table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", 10.0)
-    assert table.reserve("b", "1.1.1.1", 1000.0) > 0
+    table.reserve("a", "1.1.1.1", DOMAIN, 10.0)
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.0) > 0
     table.gone("a", 1000.0)
-    assert table.reserve("b", "1.1.1.1", 1000.4) > 0
-    assert table.reserve("b", "1.1.1.1", 1000.5) == 0.0
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.4) > 0
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.5) == 0.0
 
 
 def test_after_a_start_every_address_rests_once() -> None:
     """What was asked of it before is unknown."""
     table = AddressTable(0.5, free_from=10.5)
-    assert table.reserve("a", "1.1.1.1", 10.0) == 0.5
-    assert table.reserve("a", "1.1.1.1", 10.5) == 0.0
+    assert table.reserve("a", "1.1.1.1", DOMAIN, 10.0) == 0.5
+    assert table.reserve("a", "1.1.1.1", DOMAIN, 10.5) == 0.0
 
 
 def test_addresses_that_have_rested_are_forgotten() -> None:
     """Memory is of those that rest now."""
     table = AddressTable(0.5)
     for number in range(3 * address_table._SWEPT_AT):
-        table.reserve("a", str(number), float(number))
+        table.reserve("a", str(number), DOMAIN, float(number))
         table.rest("a", str(number), float(number))
     assert len(table._free_at) <= address_table._SWEPT_AT + 1
 
@@ -65,7 +67,7 @@ def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]
     ended: dict[int, float] = {}
     for what, worker, address in events:
         now += 1.0
-        if what == "reserve" and table.reserve(worker, str(address), now) == 0.0:
+        if what == "reserve" and table.reserve(worker, str(address), DOMAIN, now) == 0.0:
             assert holder.get(address, worker) == worker
             if address not in holder:
                 assert now >= ended.get(address, -9.0) + rest_seconds
@@ -80,62 +82,3 @@ def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]
             for one in [one for one, name in holder.items() if name == worker]:
                 ended[one] = now
                 del holder[one]
-
-
-def test_workers_take_turns_at_an_address() -> None:
-    """The one that had it leaves it to one that was refused, whichever asks first when it is free."""
-    table = AddressTable(0.5)
-    assert table.reserve("a", "1.1.1.1", 10.0) == 0.0
-    assert table.reserve("b", "1.1.1.1", 10.1) > 0
-    table.rest("a", "1.1.1.1", 10.2)
-    assert table.reserve("a", "1.1.1.1", 10.8) > 0
-    assert table.reserve("b", "1.1.1.1", 10.9) == 0.0
-    table.rest("b", "1.1.1.1", 11.0)
-    assert table.reserve("b", "1.1.1.1", 11.5) == 0.0, "no other wants it"
-
-
-def test_one_that_asks_no_more_is_not_waited_for() -> None:
-    """It has a second."""
-    table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", 10.0)
-    table.reserve("b", "1.1.1.1", 10.1)
-    table.rest("a", "1.1.1.1", 10.2)
-    assert table.reserve("a", "1.1.1.1", 11.0) > 0
-    assert table.reserve("a", "1.1.1.1", 11.2) == 0.0
-
-
-def test_a_slow_host_of_one_worker_gives_way_to_quick_ones_of_others() -> None:
-    """For fifteen times as long as it kept one waiting; a quick host of its worker does not."""
-    table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", 10.0, slow=True)
-    table.reserve("b", "1.1.1.1", 12.0)
-    table.rest("a", "1.1.1.1", 20.0)
-    assert table.reserve("b", "1.1.1.1", 20.6) == 0.0
-    table.rest("b", "1.1.1.1", 20.7)
-    assert table.reserve("a", "1.1.1.1", 30.0, slow=True) == 140.0
-    assert table.reserve("a", "1.1.1.1", 30.0) == 0.0
-
-
-def test_slow_hosts_keep_each_other_waiting_for_nothing_more() -> None:
-    """Where all are slow none gives way."""
-    table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", 10.0, slow=True)
-    table.reserve("b", "1.1.1.1", 12.0, slow=True)
-    table.rest("a", "1.1.1.1", 20.0)
-    assert table.reserve("b", "1.1.1.1", 20.6, slow=True) == 0.0
-    table.rest("b", "1.1.1.1", 30.0)
-    assert table.reserve("a", "1.1.1.1", 31.0, slow=True) == 0.0
-
-
-def test_a_host_that_gives_way_has_no_turn_to_be_waited_for() -> None:
-    """Its worker asks for the address again and again meanwhile; the others need not leave it to that."""
-    table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", 10.0, slow=True)
-    table.reserve("b", "1.1.1.1", 12.0)
-    table.rest("a", "1.1.1.1", 20.0)
-    for number in range(5):
-        at = 21.0 + number
-        assert table.reserve("b", "1.1.1.1", at) == 0.0
-        assert table.reserve("a", "1.1.1.1", at + 0.1, slow=True) > 0
-        table.rest("b", "1.1.1.1", at + 0.2)
-        assert table.reserve("a", "1.1.1.1", at + 0.8, slow=True) > 0

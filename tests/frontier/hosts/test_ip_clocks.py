@@ -189,7 +189,7 @@ def test_slow_domains_do_not_fill_the_line() -> None:
     clocks = clocks_with("www.shop", holder="www.slow", seconds=10.0)
     line = clocks._clocks[IP].line
     assert line is not None
-    line.used.update({f"slow{number}": 10.0 for number in range(LINE)})
+    line.long.used.update({f"slow{number}": 10.0 for number in range(LINE)})
     places = [clocks.line_up(host(f"www.slow{number}"), 101.0) for number in range(LINE)]
 
     assert places.count(IN_LINE) == LINE // 4

@@ -14,12 +14,13 @@ import pytest
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
+from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
+from crawlerproject.stores.redis.keys import address_keys, fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.redis.view import RedisView
@@ -261,14 +262,15 @@ def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(store: Re
 def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
     """Kept from other workers while it is asked and while it rests; a rest of nothing is none."""
     ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
-    assert ours.addresses([("192.0.2.1", "one:1", False)], [], LEASE_MS, 0) == [0.0]
-    assert theirs.addresses([("192.0.2.1", "two:1", False)], [], LEASE_MS, 0) > [1.0]
-    assert ours.addresses([], [("192.0.2.1", "one:1")], LEASE_MS, LEASE_MS) == []
-    assert theirs.addresses([("192.0.2.1", "two:2", False)], [], LEASE_MS, 0) > [1.0]
-    time.sleep(1.01)  # until then it is the others' turn, though only ours knows when its rest is over
-    assert ours.addresses([("192.0.2.1", "one:2", False)], [], LEASE_MS, 0) == [0.0]
-    ours.addresses([], [("192.0.2.1", "one:2")], LEASE_MS, 0)
-    assert theirs.addresses([("192.0.2.1", "two:3", False)], [], LEASE_MS, 0) == [0.0]
+    site = "site.test", False
+    assert ours.addresses([("192.0.2.1", "one:1", *site)], [], LEASE_MS, 0) == [0.0]
+    assert 0.0 < theirs.addresses([("192.0.2.1", "two:1", *site)], [], LEASE_MS, 0)[0] <= LATEST_SECONDS
+    assert ours.addresses([], [("192.0.2.1", "one:1", *site)], LEASE_MS, LEASE_MS) == []
+    assert theirs.addresses([("192.0.2.1", "two:2", *site)], [], LEASE_MS, 0) > [1.0]
+    store.link.call("DEL", [address_keys(store.crawl, "192.0.2.1")[1]])  # it is the others' turn
+    assert ours.addresses([("192.0.2.1", "one:2", *site)], [], LEASE_MS, 0) == [0.0], "only ours knows when it is over"
+    ours.addresses([], [("192.0.2.1", "one:2", *site)], LEASE_MS, 0)
+    assert theirs.addresses([("192.0.2.1", "two:3", *site)], [], LEASE_MS, 0) == [0.0]
 
 
 def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
@@ -344,19 +346,3 @@ def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, word
     for opening in openings:
         with pytest.raises(OperatorError, match=words):
             opening()
-
-
-def test_workers_take_turns_at_an_address(store: RedisStore) -> None:
-    """One that was refused has it next; a slow host that kept a quick one waiting gives way for long."""
-    ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
-    ip = "192.0.2.9"
-    assert ours.addresses([(ip, "one:1", True)], [], LEASE_MS, 0) == [0.0]
-    assert theirs.addresses([(ip, "two:1", False)], [], LEASE_MS, 0) > [0.0]
-    time.sleep(1.01)  # a long request
-    assert theirs.addresses([(ip, "two:2", False)], [], LEASE_MS, 0) > [0.0]
-    ours.addresses([], [(ip, "one:1")], LEASE_MS, 0)
-    assert ours.addresses([(ip, "one:2", False)], [], LEASE_MS, 0) > [0.0]
-    assert theirs.addresses([(ip, "two:3", False)], [], LEASE_MS, 0) == [0.0]
-    theirs.addresses([], [(ip, "two:3")], LEASE_MS, 0)
-    assert ours.addresses([(ip, "one:3", True)], [], LEASE_MS, 0) > [10.0]
-    assert ours.addresses([(ip, "one:4", False)], [], LEASE_MS, 0) == [0.0]

@@ -1,0 +1,246 @@
+"""Workers that share an IP address, in simulated time: real workbenches over the table of a local fleet, or Redis."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pytest
+
+from crawlerproject.fleet.local.address_table import AddressTable
+from crawlerproject.frontier.workbench import HostClock, Workbench
+from crawlerproject.stores.redis import scripts
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import address_keys
+from tests.stores.redis_servers import redis_server
+
+PACE_SECONDS, REST_SECONDS, QUICK_SECONDS, SLOW_SECONDS = 0.5, 0.1, 0.1, 1.5
+SECONDS = 400.0
+ADDRESS = "192.0.2.1"
+#: A question to the table and its answer take as long as this, at least and at most.
+ON_THE_WAY = (0.005, 0.03)
+LEAST_SHARE = 0.9
+
+
+class Table(Protocol):
+    """What both kinds of fleet do for an address; ``now`` is the simulation's."""
+
+    def reserve(self, worker: str, domain: str, now: float, *, quick_waits: bool) -> float:
+        """What ``AddressTurns.ask`` says."""
+
+    def rest(self, worker: str, now: float, *, quick_waits: bool) -> None:
+        """The worker's request has ended."""
+
+
+class Local:
+    """A local fleet's."""
+
+    def __init__(self) -> None:
+        self._table = AddressTable(REST_SECONDS)
+
+    def reserve(self, worker: str, domain: str, now: float, *, quick_waits: bool) -> float:
+        return self._table.reserve(worker, ADDRESS, domain, now, quick_waits=quick_waits)
+
+    def rest(self, worker: str, now: float, *, quick_waits: bool) -> None:
+        self._table.rest(worker, ADDRESS, now, quick_waits=quick_waits)
+
+
+#: Put before a script it gives Redis the simulation's time (the last of ARGV, in ms), also where a value expires.
+SIMULATED_TIME = """
+local real, at = redis, tonumber(ARGV[#ARGV])
+local redis = {}
+local function left(key) return (tonumber(real.call('HGET', key .. ':at', 'until') or 0)) - at end
+function redis.call(name, key, ...)
+  local given = {...}
+  if name == 'TIME' then return {math.floor(at / 1000), at % 1000 * 1000} end
+  if name == 'PEXPIRE' then return 1 end
+  if name == 'PTTL' then return left(key) end
+  if name == 'GET' and left(key) <= 0 then return false end
+  if name == 'SET' then
+    real.call('HSET', key .. ':at', 'until', at + given[3])
+    return real.call('SET', key, given[1])
+  end
+  return real.call(name, key, ...)
+end
+"""
+
+
+class InRedis:
+    """A fleet's in Redis, by the scripts that its workers run."""
+
+    hold_ms = 60_000
+
+    def __init__(self, link: RedisLink) -> None:
+        self._link = link
+        self._keys = address_keys(f"crawl{random.random()}", ADDRESS)
+        texts = (SIMULATED_TIME + each.text for each in (scripts.RESERVE, scripts.REST))
+        self._reserve, self._rest = (scripts.script(text) for text in texts)
+        self._marks: dict[str, str] = {}
+        self._domains: dict[str, str] = {}
+        self._number = 0
+
+    def reserve(self, worker: str, domain: str, now: float, *, quick_waits: bool) -> float:
+        self._number += 1
+        mark = self._marks[worker] = f"{worker}:{self._number}"
+        self._domains[worker] = domain
+        given = self.hold_ms, f"{worker}:rest", domain, int(quick_waits)
+        return self._call(self._reserve, now, mark, *given) / 1000
+
+    def rest(self, worker: str, now: float, *, quick_waits: bool) -> None:
+        rest_ms, mark = int(REST_SECONDS * 1000), self._marks[worker]
+        given = self.hold_ms, self._domains[worker], int(quick_waits)
+        self._call(self._rest, now, mark, rest_ms, f"{worker}:rest", *given)
+
+    def _call(self, script: scripts.Script, now: float, *arguments: object) -> int:
+        answer: int = self._link.call(script, self._keys, *arguments, round(now * 1000))
+        return answer
+
+
+class Domain(NamedTuple):
+    """A registered domain at the address, all of whose hosts are one worker's."""
+
+    name: str
+    worker: str
+    hosts: int = 1
+    seconds: float = QUICK_SECONDS  # that its pages take; every robots.txt is quick
+
+
+class Crawl:
+    """Workers and their hosts, each of which always has work."""
+
+    def __init__(self, table: Table, domains: list[Domain], rng: random.Random) -> None:
+        self.got: Counter[str] = Counter()
+        self._table, self._rng = table, rng
+        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._number = 0
+        self._free_at = 0.0  # of the address; infinity while a request is under way
+        self._pages: dict[str, Iterator[float]] = {}
+        self._benches: dict[str, Workbench[HostClock]] = {}
+        self._wakes: dict[str, float] = {}
+        for domain in domains:
+            bench = self._benches.setdefault(
+                domain.worker, Workbench(ip_pause_seconds=REST_SECONDS, domain_of=lambda name: name.partition(".")[2])
+            )
+            for number in range(domain.hosts):
+                host = HostClock(f"www{number}.{domain.name}", next_free=rng.uniform(0.0, PACE_SECONDS))
+                self._pages[host.name] = iter([QUICK_SECONDS, *[domain.seconds] * 10_000])
+                bench.add(host)
+
+    def run(self, seconds: float) -> Counter[str]:
+        """Requests by domain."""
+        for worker in self._benches:
+            self._later(0.0, partial(self._turns, worker))
+        while self._events[0][0] < seconds:
+            now, _, act = heappop(self._events)
+            act(now)
+        return self.got
+
+    def _later(self, at: float, act: Callable[[float], None]) -> None:
+        self._number += 1
+        heappush(self._events, (at, self._number, act))
+
+    def _turns(self, worker: str, now: float) -> None:
+        bench = self._benches[worker]
+        while (turn := bench.take(now)) is not None:
+            if not turn.address:
+                turn = bench.found(turn.host, ADDRESS, 1e12, now)
+            if turn is not None:
+                self._later(now + self._rng.uniform(*ON_THE_WAY), partial(self._ask, worker, turn.host))
+        wake = bench.wake_at()
+        if wake is not None:
+            self._wakes[worker] = at = max(wake, now) + 0.001
+            self._later(at, partial(self._wake, worker))
+
+    def _wake(self, worker: str, now: float) -> None:
+        if self._wakes[worker] == now:  # else it has looked meanwhile
+            self._turns(worker, now)
+
+    def _ask(self, worker: str, host: HostClock, now: float) -> None:
+        bench, domain = self._benches[worker], host.name.partition(".")[2]
+        wait = self._table.reserve(worker, domain, now, quick_waits=bench.ips.quick_waits(ADDRESS))
+        if wait:
+            bench.refused(host, now, now + abs(wait), gives_way=wait < 0)
+            self._turns(worker, now)
+            return
+        assert now >= self._free_at - 0.001, "two at once, or no pause between"
+        self._free_at = float("inf")
+        host.asked_at = now
+        self.got[domain] += 1
+        self._later(now + next(self._pages[host.name]), partial(self._ended, worker, host))
+
+    def _ended(self, worker: str, host: HostClock, now: float) -> None:
+        bench = self._benches[worker]
+        self._free_at = now + REST_SECONDS
+        bench.ended(host, now, now + PACE_SECONDS, work=True)
+        self._table.rest(worker, now, quick_waits=bench.ips.quick_waits(ADDRESS))
+        self._turns(worker, now)
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisLink]:
+    """To a server of this module."""
+    folder: Path = tmp_path_factory.mktemp("redis")
+    with redis_server(folder) as server:
+        link = RedisLink(server.url)
+        yield link
+        link.close()
+
+
+@pytest.fixture(params=["local", "redis"])
+def new_table(request: pytest.FixtureRequest) -> Callable[[], Table]:
+    """Makes tables of one kind."""
+    if request.param == "local":
+        return Local
+    link: RedisLink = request.getfixturevalue("link")
+    return lambda: InRedis(link)
+
+
+QUICK = Domain("quick.test", "a")
+BUSY = Domain("busy.test", "b", 20)
+#: What is at the address: who is innocent, and who comes to it.
+CASES = {
+    "another worker's": ([QUICK], [Domain("slow.test", "b", 3, SLOW_SECONDS)]),
+    "its own worker's": ([QUICK], [Domain("slow.test", "a", 3, SLOW_SECONDS)]),
+    "both workers'": ([QUICK], [Domain(f"slow{n}.test", worker, 3, SLOW_SECONDS) for n, worker in enumerate("ab")]),
+    "three workers'": ([QUICK], [Domain(f"slow{n}.test", worker, 2, SLOW_SECONDS) for n, worker in enumerate("abc")]),
+    "one of 40 hosts": ([QUICK], [Domain("slow.test", "b", 40, SLOW_SECONDS)]),
+    "beside four sites": (
+        [Domain(f"quick{n}.test", "ab"[n % 2]) for n in range(4)],
+        [Domain(f"slow{n}.test", "abc"[n], 2, SLOW_SECONDS) for n in range(3)],
+    ),
+    "quick hosts without end": ([QUICK], [BUSY]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_neighbour_takes_less_than_a_tenth(new_table: Callable[[], Table], case: str) -> None:
+    """Whichever workers have its hosts and the innocent ones."""
+    innocent, others = CASES[case]
+    alone, got = (Crawl(new_table(), each, random.Random(7)).run(SECONDS) for each in (innocent, innocent + others))
+    shares = {domain.name: got[domain.name] / alone[domain.name] for domain in innocent}
+    assert min(shares.values()) >= LEAST_SHARE, shares
+    assert all(got[domain.name] > 3 for domain in others), "they have their part"
+
+
+def test_both_kinds_of_fleet_have_one_rule(link: RedisLink) -> None:
+    """Whatever the workers want and give back, they get the same answers, to the millisecond."""
+    rng, now, domains = random.Random(3), 1000.0, ["a.test", "b.test", "c.test"]
+    local, redis = Local(), InRedis(link)
+    has, last, free_at = "", "", 0.0
+    for _ in range(1500):
+        now = round(now + rng.choice((0.01, 0.1, 0.4, 2.0)), 3)
+        worker, quick_waits = rng.choice("xyz"), rng.random() < 0.3
+        if has and rng.random() < 0.4:
+            local.rest(has, now, quick_waits=quick_waits)
+            redis.rest(has, now, quick_waits=quick_waits)
+            has, last, free_at = "", has, now + REST_SECONDS
+        elif worker not in (has, last if now < free_at else ""):  # that one keeps the rest by its own clock
+            domain = rng.choice(domains)
+            waits = [each.reserve(worker, domain, now, quick_waits=quick_waits) for each in (local, redis)]
+            assert waits[0] == pytest.approx(waits[1], abs=0.0015)
+            has = has if waits[0] else worker
