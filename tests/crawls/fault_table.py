@@ -26,14 +26,19 @@ from typing import NamedTuple
 from tests.crawls import faults
 from tests.crawls.faults import AFTER, BEFORE, Fault
 from tests.hostile.arena import SETTINGS, Arena, answer, arena, page
+from tests.stores.redis_servers import RedisServer
 from tests.web import zygote
 from tests.web.judge import judge_references, read_captures
 from tests.web.running import crawl_command, one_pace
 from tests.web.zygote import Process, direct
 
 SITES, PAGES = 3, 8
+#: What a page takes in the archive, about.
+PAGE_BYTES = 1_500
 #: Commits come often, and a WARC file is full after some ten pages.
 HASTY = SETTINGS | one_pace(0.02) | {"COMMIT_SECONDS": "0.1", "WARC_MAX_BYTES": "10000", "CRAWLER_CONTACT": "a@b.test"}
+#: Leases that run out soon, and requests that are shorter.
+SHORT = {"FLEET_LEASE_SECONDS": "3", "FETCH_TIMEOUT_SECONDS": "2", "RENDER_TIMEOUT_SECONDS": "2"}
 #: A command that met the fault may have to be given so often again; each end tells the operator what to mend.
 MOST_STARTS = 3
 _SECONDS = 90.0
@@ -51,6 +56,8 @@ class Play:
         self.crawl = folder / "crawl"
         self.starts: list[int] = []  # the statuses of what was watched
         self.output = ""
+        self.state = list[str]()  # options that name the frontier's store, unless it is in the folder
+        self.open = contextlib.ExitStack()  # what ends when the crawl has been judged
         (folder / "watch").mkdir(parents=True)
 
     def run(self, *command: str, watched: str = "") -> int:
@@ -67,13 +74,14 @@ class Play:
         return ended.returncode
 
     def until_done(self, *command: str, watched: str = ITSELF) -> None:
-        """The watched command: where it fails, again without a fault."""
+        """The watched command: where it fails, again without a fault. ``{try}`` in a word is the number of the try."""
         for number in range(MOST_STARTS):
-            status = self.run(*command, watched="" if number else watched)
+            words = [word.replace("{try}", str(number)) for word in command]
+            status = self.run(*words, watched="" if number else watched)
             self.starts.append(status)
             if not status:
                 return
-        raise AssertionError(f"still status {status} after {MOST_STARTS} starts")
+        raise AssertionError(f"still status {status} after {MOST_STARTS} starts: {self.output[-600:]}")
 
     def crawling(self, **settings: str) -> list[str]:
         """The words of ``scrapy crawl``."""
@@ -84,13 +92,19 @@ class Play:
         """The words of ``scrapy fleet``."""
         return ["fleet", *self.crawling(**settings)[2:], "--workers", str(workers)]
 
-    def part(self, least: int = 12) -> None:
-        """Crawl until so many pages came, and then a kill."""
-        before = len(self.web.visits)
-        process = Process([sys.executable, "-m", "scrapy", *self.crawling()], env=direct())
-        while process.poll() is None and len(self.web.visits) < before + least:
+    def until_archived(self, pages: int) -> None:
+        """Until this crawl's WARC files hold about so many."""
+        until = time.monotonic() + _SECONDS
+        while time.monotonic() < until:
+            if sum(path.stat().st_size for path in self.crawl.rglob("*.warc.gz*")) >= pages * PAGE_BYTES:
+                return
             time.sleep(0.005)
-        process.kill()
+
+    def part(self, pages: int = 12, *, kill: bool = True) -> None:
+        """Crawl until about so many pages are archived; then a kill, or an end in good order."""
+        process = Process([sys.executable, "-m", "scrapy", *self.crawling()], env=direct())
+        self.until_archived(pages)
+        process.kill() if kill else process.terminate()
         process.wait()
 
 
@@ -138,13 +152,12 @@ def recover(play: Play) -> None:
 
 
 def backup(play: Play) -> None:
-    """A backup of a crawl that has ended; the crawl is restored from it."""
+    """A backup of a crawl that has ended; the crawl is restored from it. Each try has a new folder, as it demands."""
     play.run(*play.crawling())
-    copy = play.folder / "backup"
     settings = ["-s", f"CRAWL_DIR={play.crawl}"]
-    play.until_done("state", "backup", str(copy), *settings)
+    play.until_done("state", "backup", str(play.folder / "backup-{try}"), *settings)
     shutil.rmtree(play.crawl / "frontier")
-    assert not play.run("state", "restore", str(copy), *settings)
+    assert not play.run("state", "restore", str(play.folder / f"backup-{len(play.starts) - 1}"), *settings)
 
 
 def restore(play: Play) -> None:
@@ -186,8 +199,39 @@ def worker(play: Play) -> None:
     play.until_done(*play.fleet(2), watched="worker-1")
 
 
+def shared(play: Play) -> None:
+    """A worker on a Redis: another joins, takes half of what it holds, and leaves in good order."""
+    settings = on_redis(play) | one_pace(0.1)
+    w2 = Process([sys.executable, "-m", "scrapy", *play.crawling(**settings, FLEET_WORKER="w2")], env=direct())
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(play.until_done, *play.crawling(**settings, FLEET_WORKER="w1"))
+        play.until_archived(20)
+        w2.terminate()
+        first.result()
+    assert not w2.wait(_SECONDS)
+    play.run(*play.crawling(**settings, FLEET_WORKER="w2"))
+
+
+def copied(play: Play) -> None:
+    """A frontier is copied into a Redis in the middle of its crawl, and goes on there."""
+    settings = on_redis(play)
+    play.part(kill=False)
+    play.until_done("state", "copy", str(play.crawl), settings["STATE_URL"], "-s", "FLEET_PARTITIONS=6")
+    shutil.rmtree(play.crawl / "frontier")  # it is as it was when it was copied
+    play.run(*play.crawling(**settings, FLEET_WORKER="w1"))
+
+
+def on_redis(play: Play) -> dict[str, str]:
+    """A server that runs until the crawl is judged, and the settings of workers that share it."""
+    server = RedisServer(play.folder / "redis").start()
+    play.open.callback(server.stop)
+    play.state = ["-s", f"STATE_URL={server.url}"]
+    return {"STATE_URL": server.url, "FLEET_PARTITIONS": "6", **SHORT}
+
+
 STEPS: Mapping[str, Callable[[Play], None]] = {
-    each.__name__: each for each in (whole, restart, recover, backup, restore, upload, split, joined, worker)
+    each.__name__: each
+    for each in (whole, restart, recover, backup, restore, upload, split, joined, worker, shared, copied)
 }
 
 
@@ -216,9 +260,9 @@ def wrongs(play: Play, alone: Pages) -> list[str]:
         if found.get(url) != alone.get(url):
             wrong.append(f"{url}: {dict(found.get(url, {}))}, undisturbed {dict(alone.get(url, {}))}")
     wrong += judge_references(*archives(play.crawl)).faults
-    if play.run("verify", str(play.crawl)):
+    if play.run("verify", str(play.crawl), *play.state):
         wrong.append("verify: " + play.output.rpartition("$ scrapy verify")[2][-600:])
-    play.run("status", "-s", f"CRAWL_DIR={play.crawl}", "--json")
+    play.run("status", "-s", f"CRAWL_DIR={play.crawl}", *play.state, "--json")
     said = play.output.rpartition("$ scrapy status")[2].partition("\n")[2]
     state, _ = json.JSONDecoder().raw_decode(said[said.index("{") :])
     if left := {name: state.get(name) for name in ("queued", "in_flight") if state.get(name)}:
@@ -238,9 +282,11 @@ def small_web(folder: Path) -> Iterator[Arena]:
 def undisturbed(web: Arena, folder: Path, step: str) -> tuple[Pages, Counter[str]]:
     """(captures, places) of a step that meets no fault."""
     play = Play(web, folder / step, None)
-    STEPS[step](play)
-    alone = read_captures(*archives(play.crawl))
-    assert wrongs(play, alone) == [], wrongs(play, alone)
+    with play.open:
+        STEPS[step](play)
+        alone = read_captures(*archives(play.crawl))
+        wrong = wrongs(play, alone)
+    assert wrong == [], (wrong, play.output[-_TAIL:])
     return alone, faults.places(play.folder / "watch")
 
 
@@ -249,8 +295,9 @@ def disturbed(web: Arena, folder: Path, step: str, fault: Fault, alone: Pages) -
     folder.mkdir(parents=True)
     play = Play(web, folder / "play", fault)
     try:
-        STEPS[step](play)
-        wrong = wrongs(play, alone)
+        with play.open:
+            STEPS[step](play)
+            wrong = wrongs(play, alone)
     except (AssertionError, subprocess.TimeoutExpired) as error:
         wrong = [f"{type(error).__name__}: {error}"]
     if "Traceback" in play.output:
