@@ -145,7 +145,18 @@ class Outage:
         return probe
 
     def close(self) -> None:
-        """Stop looking; what waits for a verdict stays queued."""
+        """Stop looking. What waits for a verdict stays queued, but for what a server has seen: that has a line."""
+        if not self.down:
+            for held in self._held.values():
+                for each in [*held]:
+                    outcome = each.result.outcome
+                    if isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
+                        held.remove(each)
+                        self._ends.end_now(each.result)
+        self.forget()
+
+    def forget(self) -> None:
+        """Stop looking; what waits for a verdict is as if it had never been asked for."""
         if self._task is not None:
             self._task.cancel()
             self._task = None

@@ -132,7 +132,7 @@ class PageCompletion:
     def forget(self) -> None:
         """Return the leases of pages that found no room or wait for a verdict: another worker has them now."""
         if self.outage is not None:
-            self.outage.close()
+            self.outage.forget()
         while self._unwritten:
             self.requeue(self._unwritten.pop().lease)
 

@@ -69,9 +69,9 @@ class Line:
             wire = Wire(ip=lease.address, port=80, status=200, started_at=self.now if sent is None else sent)
             assert not self.outage.takes(LeaseResult.of(lease, FetchedPage(Reason.FETCHED, wire, b"")))
 
-    def fail(self, host: str, reason: Reason = Reason.CONNECT_TIMEOUT, **more: Any) -> bool:
-        """Whether the failure waits, or is spared at once."""
-        return self.outage.takes(LeaseResult.of(self.lease(host, **more), FailedFetch(reason)))
+    def fail(self, host: str, reason: Reason = Reason.CONNECT_TIMEOUT, wire: Wire | None = None, **more: Any) -> bool:
+        """Whether the failure waits, or is spared at once; ``wire``: of a request that was sent."""
+        return self.outage.takes(LeaseResult.of(self.lease(host, **more), FailedFetch(reason, wire=wire)))
 
     async def settled(self) -> None:
         """When nothing is looked into any more."""
@@ -240,6 +240,21 @@ def test_what_must_be_sent_once_is_not_spared(line: Line) -> None:
     play(story())
 
     assert line.spared == ["hub.test"]
+
+
+def test_a_stop_in_between_leaves_no_request_without_a_line(line: Line) -> None:
+    """What a server saw is ended, and so logged; what never left waits. Another worker's pages are not ended here."""
+
+    async def story(end: Callable[[], None]) -> None:
+        line.answer("a.test", "b.test")
+        assert line.fail("unsent.test", Reason.CONNECT_TIMEOUT)
+        assert line.fail("cut.test", Reason.DISCONNECTED, wire=Wire(started_at=line.now))
+        end()
+
+    play(story(line.outage.close))
+    assert (line.blamed, line.spared) == (["cut.test"], ["unsent.test"])
+    play(story(line.outage.forget))
+    assert (line.blamed, line.spared) == (["cut.test"], ["unsent.test", "unsent.test", "cut.test"])
 
 
 @pytest.mark.parametrize("longest_seconds", [WEEK, 0.0])
