@@ -1,4 +1,7 @@
-"""Every setting with its default. docs/settings.md explains each to the operator."""
+"""Every setting with its default: ours (``config/settings_table.py``), and Scrapy's as this crawler needs them.
+
+docs/settings.md explains each of ours to the operator.
+"""
 
 import os as _os
 import sys as _sys
@@ -6,152 +9,12 @@ from importlib.machinery import PathFinder as _PathFinder
 from importlib.util import find_spec as _find_spec
 from typing import Any as _Any
 
-from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
+from crawlerproject.config import settings_table as _table
 from crawlerproject.stores.operator_files.user_settings import UserSettings as _UserSettings
 from crawlerproject.stores.operator_files.user_settings import read_user_settings as _read_user_settings
 
-# --- Ours: one default, one unit each -----------------------------------------------------------
-
-OURS = {
-    # Identity. A crawl of public addresses does not start without a way to reach the operator.
-    "CRAWLER_NAME": "PoliteCrawler",
-    "CRAWLER_INFO_URL": "",
-    "CRAWLER_CONTACT": "",
-    # Empty: crawls/<spider name>.
-    "CRAWL_DIR": "",
-    # Pace.
-    "PACE_PRESET": "default",
-    "PACE_MULTIPLIER": None,
-    "PACE_WINDOW": None,
-    "PACE_MIN_SECONDS": None,
-    "PACE_MAX_SECONDS": None,
-    "PACE_START_SECONDS": None,
-    "HOST_PACE_FILE": "",
-    "PACE_PER_IP": True,
-    "PACE_IP_SECONDS": 0.5,
-    "RETRY_AFTER_MAX_SECONDS": 86400,
-    "BACKOFF_START_SECONDS": 60,
-    "BACKOFF_MAX_SECONDS": 86400,
-    "HOST_MAX_FAILURES": 5,
-    # Exclusions and bounds.
-    "NEVERCRAWL_FILE": "NeverCrawl.txt",
-    "NEVERCRAWL_USER_FILE": "~/.config/polite-crawler/NeverCrawl.txt",
-    "NEVERCRAWL_RELOAD_SECONDS": 1,
-    "TRAP_ALLOW_FILE": "",
-    "SKIP_EXTENSIONS": sorted(_SKIP_EXTENSIONS),
-    "ROBOTS_TTL_SECONDS": 86400,
-    "SCOPE_MAX_DEPTH": 20,
-    "SCOPE_MAX_URLS_PER_HOST": 100_000,
-    "SCOPE_MAX_URL_LENGTH": 2000,
-    "SCOPE_MAX_PORTS_PER_HOST": 8,
-    "SCOPE_MAX_HOSTS_PER_DOMAIN": 1000,
-    # What pages need to be seen: style sheets, images, fonts, scripts.
-    "REQUISITES": "none",
-    "REQUISITES_PRIORITY": "among",
-    "REQUISITES_MAX_PER_PAGE": 500,
-    "REQUISITES_MAX_PER_HOST": 20_000,
-    # Links within PDFs and the like.
-    "DOCUMENT_LINKS": False,
-    # Fetching.
-    "FETCH_MAX_BYTES": 5 * 1024 * 1024,
-    "FETCH_TIMEOUT_SECONDS": 30,
-    "FETCH_ALLOW_NETWORKS": [],
-    "FETCH_CONNECT_TIMEOUT_SECONDS": 10,
-    "FETCH_FIRST_BYTE_TIMEOUT_SECONDS": 20,
-    "FETCH_MIN_BYTES_PER_SECOND": 100,
-    "FETCH_SLOW_GRACE_SECONDS": 10,
-    "FETCH_HOSTS_FILE": "/etc/hosts",
-    "FETCH_DNS_SERVERS": [],
-    "FETCH_DNS_TIMEOUT_SECONDS": 10,
-    "FETCH_DNS_MAX_PER_SECOND": 500,
-    "FETCH_CA_FILE": "",
-    "TLS_ALLOW_HOSTS": [],
-    # Reading pages, large ones in processes of their own.
-    "NATIVE_READER": "auto",
-    "READ_TIMEOUT_SECONDS": 10,
-    "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
-    # What counts as the same text.
-    "NEAR_DUPLICATE_BITS": 6,
-    "NEAR_DUPLICATE_MAX_PAGES": 4_000_000,
-    # Pages that need a browser.
-    "RENDER": "auto",
-    "RENDER_BROWSER": "",
-    "RENDER_SANDBOX": "auto",
-    "RENDER_MAX_IN_FLIGHT": 2,
-    "RENDER_MAX_PER_HOST": 1000,
-    "RENDER_MAX_SUBREQUESTS": 40,
-    "RENDER_NAVIGATION_SECONDS": 15,
-    "RENDER_TIMEOUT_SECONDS": 30,
-    "RENDER_WAIT_SECONDS": 60,
-    "RENDER_MAX_MEMORY_BYTES": 2 * 1024**3,
-    "RENDER_PAGE_MEMORY_BYTES": 512 * 1024**2,
-    "RENDER_SCREENSHOT": False,
-    "RENDER_PROXIES": [],
-    # Coming back.
-    "RECRAWL_RECENT_DAYS": 2,
-    "RECRAWL_FULL_FETCH_SHARE": 0.02,
-    "SITEMAPS": True,
-    # Where WebSub hubs push to; 0: no subscriptions.
-    "WEBSUB_PORT": 0,
-    "WEBSUB_ADDRESS": "127.0.0.1",
-    "WEBSUB_PUBLIC_URL": "",
-    # Archive and frontier.
-    "WARC_MAX_BYTES": 1_000_000_000,
-    "WARC_PREFIX": "crawl",
-    "WARC_OPERATOR": "",
-    "COMMIT_SECONDS": 1.0,
-    "STATE_URL": "rocksdb:",
-    # Several workers on one crawl: STATE_URL is redis://…
-    "FLEET_CRAWL": "web",
-    "FLEET_WORKER": "",
-    "FLEET_RUN": "",
-    "FLEET_PARTITIONS": 256,
-    "FLEET_LEASE_SECONDS": 60,
-    "FLEET_MAX_DRIFT_SECONDS": 0.5,
-    "FRONTIER_MAX_IN_FLIGHT": 1000,
-    "FRONTIER_MAX_HOSTS_IN_MEMORY": 100_000,
-    "FRONTIER_MAX_REST_SECONDS": 3600,
-    "NETWORK_MAX_WAIT_SECONDS": 604_800,
-    "DISK_MIN_FREE_BYTES": 200_000_000,
-    "LOG_KEEP_DAYS": 31,
-    "LOG_LINES": "text",
-    "PROGRESS_LOG_SECONDS": 30,
-    "OWN_ERRORS_MAX_IN_A_ROW": 20,
-    # The live page; 0: none.
-    "WATCH_PORT": 0,
-    "WATCH_ADDRESS": "127.0.0.1",
-    # Where the archive goes; empty: it stays in the crawl's folder.
-    "ARCHIVE_URL": "",
-    "ARCHIVE_KEEP_LOCAL": True,
-    "ARCHIVE_READ_BACK": False,
-    "ARCHIVE_MAX_BYTES_PER_SECOND": 0,
-    "ARCHIVE_END_WAIT_SECONDS": 600,
-    # pywb's program for `scrapy replay`; empty: it is looked for.
-    "REPLAY_COMMAND": "",
-    # What is called when the crawl pauses, errs, falls silent or ends; empty: nothing.
-    "HOOK_COMMAND": "",
-    "HOOK_URL": "",
-    "HOOK_TIMEOUT_SECONDS": 10,
-    "HOOK_SILENT_SECONDS": 900,
-}
+OURS = {name: setting.default for name, setting in _table.SETTINGS.items()}
 globals().update(OURS)
-
-# Lower case: none of Scrapy's. Names of earlier versions, which go on working (config/old_settings.py).
-renamed = {
-    "ERRORS_IN_A_ROW": "OWN_ERRORS_MAX_IN_A_ROW",
-    "FRONTIER_PATIENCE_SECONDS": "FRONTIER_MAX_REST_SECONDS",
-    "RECRAWL_CHECK_SHARE": "RECRAWL_FULL_FETCH_SHARE",
-}
-# Settings of earlier versions that are constants now, with their value.
-constant = {
-    "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
-    "FETCH_KEEPALIVE_SECONDS": 8,
-    "FETCH_MAX_IDLE_CONNECTIONS": 2000,
-    "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,
-    "RENDER_CACHE_BYTES": 64 * 1024**2,
-    "RENDER_MAX_PAGES": 100_000,
-    "RENDER_RECYCLE_PAGES": 200,
-}
 
 # --- Scrapy's, as this crawler needs them -------------------------------------------------------
 
@@ -275,7 +138,7 @@ LOG_VERSIONS: list[str] = []  # `scrapy version -v` says them; to ask at each st
 # --- The operator's own, which override all of these (stores/operator_files/user_settings.py) ----
 
 _USER = _read_user_settings(_os.environ)
-globals().update({renamed.get(name, name): value for name, value in _USER.items()} | dict(_USER.items()))
+globals().update({_table.RENAMED.get(name, name): value for name, value in _USER.items()} | dict(_USER.items()))
 
 
 def user() -> _UserSettings:
@@ -285,4 +148,4 @@ def user() -> _UserSettings:
 
 def given() -> dict[str, _Any]:
     """Our settings as the operator has set them for all crawls: the defaults in another project."""
-    return {name: globals()[name] for name in OURS}
+    return {name: globals()[name] for name in _table.ALL if name in globals()}

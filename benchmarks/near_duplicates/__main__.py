@@ -17,14 +17,13 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
+from crawlerproject.rules.duplicates.nearest import NEAR_BITS
 from crawlerproject.rules.page.text_fingerprint import MAX_WORDS, fingerprint, shingles, text_fingerprint, word_hashes
-from crawlerproject.settings import OURS
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)
 Scheme = Callable[[Page], int | None]
@@ -87,7 +86,7 @@ def pair_table(labelled: list[Pair], values: Values) -> None:
 
 def kind_table(labelled: list[Pair], values: Values) -> None:
     """What ours finds of each kind of pair at the distance of the settings, rightly or wrongly."""
-    limit, (*_, ours) = cast("int", OURS["NEAR_DUPLICATE_BITS"]), SCHEMES
+    limit, (*_, ours) = NEAR_BITS, SCHEMES
     within = f"of these within {limit} bits"
     print(f"\n| pairs | the same | {within} | not | {within} |\n|---|---|---|---|---|")
     counts: dict[str, list[int]] = {}

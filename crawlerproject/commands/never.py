@@ -24,7 +24,7 @@ from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
-from crawlerproject.stores.operator_files.watched_lists import Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, Listing, NeverCrawlLists
 from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: until the status file is written again, and a slow disk.
@@ -92,7 +92,7 @@ class Command(InspectCommand):
     def _wait(self, paths: list[Path], settings: Any, quiet: bool) -> Iterator[dict[str, Any]]:
         """Each running crawl, once it has read these versions or the time is over."""
         versions = {str(path): path.stat().st_mtime_ns for path in paths}
-        patience = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS") + _PATIENCE_SECONDS
+        patience = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS) + _PATIENCE_SECONDS
         began = time.monotonic()
         for folder in _folders(self.settings):
             if not folder.running(read_facts(folder.status)):

@@ -27,6 +27,7 @@ from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import ALONE
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES, without_password
+from crawlerproject.stores.redis.texts import MOST_TEXTS
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
@@ -165,7 +166,7 @@ def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
             )
         started = [each.run.stat().st_mtime_ns for each in folders_of(folder) if each.run.exists()]
         stamp = f"{folder.resolve()} {max(started, default=0)}"
-        most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
         redis = RedisCrawl(target, str(settings["FLEET_CRAWL"]), partitions, most_texts)
         return to_redis(folder.frontier, stamp, redis, _say)
     finally:

@@ -23,10 +23,12 @@ from scrapy.settings import default_settings
 from crawlerproject.config.arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
 from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
 from crawlerproject.config.old_settings import take_old_names
+from crawlerproject.config.settings_table import ALL as ALL_SETTINGS
+from crawlerproject.config.settings_table import RENAMED, SETTINGS, WITHOUT_EFFECT, Kind
 from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, amount
-from crawlerproject.settings import OURS, constant, renamed, user
+from crawlerproject.settings import user
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir, open_lock
 from crawlerproject.stores.operator_files.user_settings import ENVIRONMENT_PRIORITY
@@ -41,31 +43,8 @@ SEEDS, SCOPE = "seeds", "scope"
 STORE = "store"
 """What ``-a accept=`` may name as well: the loss of what a fleet's Redis has forgotten. Never meant by ALL."""
 
-# Settings that decide which pages a crawl has, or what is kept of them: changing one makes it another crawl. All others
-# (pace, limits of memory, ports) only change how it is done.
-DECISIVE = (
-    "CRAWLER_NAME",  # the group of robots.txt that is obeyed
-    "NEVERCRAWL_FILE",
-    "NEVERCRAWL_USER_FILE",
-    "SKIP_EXTENSIONS",
-    "SCOPE_MAX_DEPTH",
-    "SCOPE_MAX_URLS_PER_HOST",
-    "SCOPE_MAX_HOSTS_PER_DOMAIN",
-    "SCOPE_MAX_PORTS_PER_HOST",
-    "SCOPE_MAX_URL_LENGTH",
-    "REQUISITES",
-    "REQUISITES_MAX_PER_PAGE",
-    "REQUISITES_MAX_PER_HOST",
-    "DOCUMENT_LINKS",
-    "FETCH_MAX_BYTES",
-    "FETCH_ALLOW_NETWORKS",
-    "TLS_ALLOW_HOSTS",
-    "TRAP_ALLOW_FILE",
-    "RENDER",
-    "SITEMAPS",
-)
-# Where a process runs, not what the crawl is.
-_NOT_KEPT = frozenset({"CRAWL_DIR", "STATE_URL", "FLEET_WORKER", "FLEET_CRAWL", "FLEET_RUN"})
+DECISIVE = tuple(name for name, setting in SETTINGS.items() if setting.decisive)
+"""Settings that decide which pages a crawl has, or what is kept of them."""
 _HEAD = """\
 # What this crawl is: written at its first start, read by every later one.
 # -s NAME=VALUE on a command line wins over it; it wins over settings.py. All settings: docs/settings.md.
@@ -225,9 +204,9 @@ def _put(table: Any, name: str, value: Any) -> None:
 def refuse_unknown(names: Iterable[str], where: str) -> None:
     """Raise OperatorError for a name that looks like a setting of ours and is none; it names the nearest."""
     for name in names:
-        if name in OURS or name in renamed or name in constant or hasattr(default_settings, name):
+        if name in _KNOWN or hasattr(default_settings, name):
             continue
-        near = get_close_matches(name.upper(), OURS, n=1, cutoff=_LIKENESS)
+        near = get_close_matches(name.upper(), SETTINGS, n=1, cutoff=_LIKENESS)
         if near or name.partition("_")[0] in _FAMILIES:
             meant = f"{near[0]} was probably meant" if near else "docs/settings.md lists them all"
             raise OperatorError(f"{where} sets {name}, which is no setting; {meant}.")
@@ -235,7 +214,8 @@ def refuse_unknown(names: Iterable[str], where: str) -> None:
 
 # difflib's measure: one letter wrong or missing in the shortest of our names (RENDER) gives 0.83.
 _LIKENESS = 0.8
-_FAMILIES = frozenset(name.partition("_")[0] for name in OURS)
+_FAMILIES = frozenset(name.partition("_")[0] for name in SETTINGS)
+_KNOWN = ALL_SETTINGS.keys() | RENAMED.keys() | WITHOUT_EFFECT.keys()
 
 
 def apply(file: CrawlFile | None, settings: BaseSettings) -> None:
@@ -273,23 +253,29 @@ def refuse_bad_user_settings() -> None:
 
 def kept_settings(settings: BaseSettings) -> dict[str, Any]:
     """What of our settings differs from its default, or from the operator's own file, as TOML can hold it."""
-    wanted = {name: plain(settings[name], default) for name, default in OURS.items() if name not in _NOT_KEPT}
-    usual = OURS | {name: plain(value, OURS[name]) for name, value in user().file.items() if name in OURS}
-    return {
-        name: value for name, value in wanted.items() if value is not None and not value == OURS[name] == usual[name]
-    }
+    kept = {}
+    for name, setting in ALL_SETTINGS.items():
+        if setting.of_process or (value := plain(name, settings.get(name))) is None:
+            continue
+        usual = plain(name, user().file[name]) if name in user().file else setting.default
+        if not value == setting.default == usual:
+            kept[name] = value
+    return kept
 
 
-def plain(value: Any, like: Any) -> Any:
-    """A setting's value in the form of ``like``, its default: a command line gives strings only."""
-    if isinstance(like, bool):
-        return value if isinstance(value, bool) else str(value).lower() in ("true", "1")
-    if isinstance(like, (int, float)):
+def plain(name: str, value: Any) -> Any:
+    """The value of a setting of ours in its own kind: a command line gives strings only."""
+    kind = ALL_SETTINGS[name].kind
+    if kind is Kind.LIST:
+        return list_of_value(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if kind is Kind.SWITCH:
+        return str(value).lower() in ("true", "1")
+    if kind in (Kind.WHOLE, Kind.NUMBER):
         number = float(value)
         return int(number) if number.is_integer() else number
-    if isinstance(like, list):
-        return list_of_value(value)
-    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+    return value if isinstance(value, (int, float)) else str(value)
 
 
 def differences(
@@ -302,7 +288,8 @@ def differences(
         if now is not None and now != before:
             found.append(Difference(name, " ".join(before), " ".join(now)))
     for name in DECISIVE:
-        kept, given = (plain(value, OURS[name]) for value in (file.settings.get(name, OURS[name]), settings[name]))
+        kept = plain(name, file.settings.get(name, SETTINGS[name].default))
+        given = plain(name, settings.get(name))
         if _same(kept) != _same(given):
             found.append(Difference(name, kept, given))
     return found

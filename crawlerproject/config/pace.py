@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from crawlerproject.config.settings_table import LARGEST, SETTINGS
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
-from crawlerproject.settings import OURS
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
-
-
-LARGEST = 1e10
-"""Some 300 years, where they are seconds: beyond that clocks and timers do not add up any more."""
 
 
 def preset_of(settings: BaseSettings) -> PacePreset:
@@ -44,7 +40,7 @@ def ip_seconds_of(settings: BaseSettings) -> float | None:
 def _seconds(settings: BaseSettings, name: str) -> float:
     """The setting, or its default when it is unset or empty."""
     seconds = number_of(settings, name)
-    return float(cast("float", OURS[name])) if seconds is None else seconds
+    return float(SETTINGS[name].default) if seconds is None else seconds
 
 
 def number_of(settings: BaseSettings, name: str) -> float | None:

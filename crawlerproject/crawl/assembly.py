@@ -20,28 +20,31 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.set_back_clock import Start
-from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import CrawlModels
-from crawlerproject.frontier.learned.renders import RenderLimits, Renders
-from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, Renders
+from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.ownership import SoleOwner, unsure_until
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.duplicates.nearest import NEAR_BITS
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import delay_seconds
+from crawlerproject.rules.rendering.subrequests import MAX_SUBREQUESTS
 from crawlerproject.rules.url.domains import bounded_domain
+from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, TrapAllowFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +103,10 @@ def _description(settings: BaseSettings, crawl_name: str) -> list[tuple[str, str
 
 def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
     """What is known of traps, with those that the operator allows."""
-    return TrapModel(store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")))
+    return TrapModel(
+        store,
+        TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS)),
+    )
 
 
 def gates_in(
@@ -142,8 +148,8 @@ def hosts_of(
     )
     bounds = HostBounds(
         delay_seconds(preset_of(settings), ()),
-        settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
-        settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY", MAX_HOSTS_IN_MEMORY),
+        settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
     )
     return HostTable(store, workbench, names, Start(began.at, clean, _longest(settings)), bounds, holds=holds)
 
@@ -179,7 +185,7 @@ def _longest(settings: BaseSettings) -> Longest:
     return Longest(
         max(rests.max_seconds, rests.retry_after_max_seconds),
         max(settings.getfloat("ROBOTS_TTL_SECONDS"), HOUR_SECONDS),  # an old copy serves for an hour, whatever its TTL
-        1 if settings["RENDER"] == "never" else 1 + settings.getint("RENDER_MAX_SUBREQUESTS"),
+        1 if settings["RENDER"] == "never" else 1 + settings.getint("RENDER_MAX_SUBREQUESTS", MAX_SUBREQUESTS),
     )
 
 
@@ -194,7 +200,7 @@ def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workben
         RenderLimits(
             mode,
             settings.getint("RENDER_MAX_IN_FLIGHT"),
-            settings.getint("RENDER_MAX_PER_HOST"),
+            settings.getint("RENDER_MAX_PER_HOST", MAX_PER_HOST),
         ),
         closed="no Chromium was found on this machine" if missing else "",
     )
@@ -214,7 +220,7 @@ def models_of(
 
 def contents_of(settings: BaseSettings, store: ContentStore, others: OtherWorkers | None = None) -> DuplicateIndex:
     """The index of archived payloads and texts; ``others``: of a fleet."""
-    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS), MAX_BITS)
     return DuplicateIndex(store, reach, others)
 
 
@@ -223,8 +229,8 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
     return Revisits(
         store,
         random.Random(),
-        near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
-        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE"),
+        near_bits=settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS),
+        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE", CHECK_SHARE),
     )
 
 

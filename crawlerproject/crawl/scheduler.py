@@ -32,6 +32,7 @@ from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import LeaseResult, failed
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.outage import MAX_WAIT_SECONDS
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
 
@@ -114,7 +115,7 @@ class FrontierScheduler:
         fetches = Fetches(
             resolver_for(self._crawler), (unread_answers_of(self._crawler), self.under_way.line), Proxies().may_serve
         )
-        longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS")
+        longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS", MAX_WAIT_SECONDS)
         reaches = pool_for(self._crawler).reaches
         self._outage = session.pages.outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)
         self._dispatch = LeaseDispatch(session, run, requests, self.under_way, self._engine, fetches)

@@ -13,8 +13,8 @@ from scrapy.exceptions import NotConfigured
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import CrawlTask
-from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
-from crawlerproject.hooks.watch import Look, Watch
+from crawlerproject.hooks.delivery import TIMEOUT_SECONDS, Delivery, Hook, hook_of
+from crawlerproject.hooks.watch import SILENT_SECONDS, Look, Watch
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
@@ -39,10 +39,12 @@ class Hooks(CrawlTask):
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl, and when there is a hook."""
         settings = crawler.settings
-        hook = hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
+        hook = hook_of(
+            settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
+        )
         if not (crawler.crawling and hook):
             raise NotConfigured  # without a word
-        extension = cls(crawler, hook, settings.getfloat("HOOK_SILENT_SECONDS"))
+        extension = cls(crawler, hook, settings.getfloat("HOOK_SILENT_SECONDS", SILENT_SECONDS))
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 

@@ -16,12 +16,12 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__, native
+from crawlerproject.config.old_settings import ours_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.runtime.services import services_of
-from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
@@ -91,7 +91,7 @@ class StatusFile:
             "scope": getattr(spider, "scope", "any"),
             "seed_hosts": sorted({seed.host for seed in seeds}),
             "arguments": asdict(spider.arguments) if hasattr(spider, "arguments") else {},
-            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
+            "settings": {name: _plain(value) for name, value in ours_of(self._crawler.settings).items()}
             | {"NEVERCRAWL_USER_FILE": user_path(self._crawler.settings["NEVERCRAWL_USER_FILE"] or "")},
         }
         self._sizes = StoreSizes(scheduler.crawl.folder, partial(asyncio.get_running_loop().run_in_executor, None))

@@ -11,12 +11,12 @@ from scrapy.utils.asyncio import create_looping_call
 from twisted.web.server import Site
 
 from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.old_settings import ours_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
 from crawlerproject.runtime.services import services_of
-from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.watch.last_hour import STEP_SECONDS, Levels, Totals, read_last_hour
 from crawlerproject.watch.live import host_table, live_facts
@@ -59,7 +59,7 @@ class StatusServer(HttpListener):
             "pid": run.get("pid"),
             "started": run.get("started"),
         }
-        asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(whole.absolute())}
+        asked = ours_of(settings) | {"CRAWL_DIR": str(whole.absolute())}
         self._questions = Questions(asked)
         self._surveyor = Surveyor(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())

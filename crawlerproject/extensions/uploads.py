@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WORKER = "crawlerproject.stores.uploads.upload_process"  # the module that the process runs
+END_WAIT_SECONDS = 600.0
+"""A crawl that has ended waits at most so long until its archive is uploaded (ARCHIVE_END_WAIT_SECONDS, ours)."""
+
 _TICK_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 """How soon an end is noticed that is waited for."""
@@ -94,7 +97,7 @@ class Uploads(CrawlTask):
         process = self._process
         if process is None or process.stdin is None:
             return
-        wait = self._crawler.settings.getfloat("ARCHIVE_END_WAIT_SECONDS")
+        wait = self._crawler.settings.getfloat("ARCHIVE_END_WAIT_SECONDS", END_WAIT_SECONDS)
         if wait:
             try:
                 process.stdin.write(ENDED)

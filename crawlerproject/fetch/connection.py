@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MAX_IDLE_CONNECTIONS = 2000
 """Twice the default of FRONTIER_MAX_IN_FLIGHT; some 20 KB each with TLS (ours)."""
+# An answer that is slower than this, once it has lasted so long, is a tarpit's: it is cut (ours).
+_MIN_BYTES_PER_SECOND = 100.0
+_SLOW_GRACE_SECONDS = 10.0
 
 # A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
 STOOD_STILL_SECONDS = 1.0
@@ -55,8 +58,8 @@ class Limits:
             timeout_seconds=settings.getfloat("FETCH_TIMEOUT_SECONDS"),
             connect_timeout_seconds=settings.getfloat("FETCH_CONNECT_TIMEOUT_SECONDS"),
             first_byte_timeout_seconds=settings.getfloat("FETCH_FIRST_BYTE_TIMEOUT_SECONDS"),
-            min_bytes_per_second=settings.getfloat("FETCH_MIN_BYTES_PER_SECOND"),
-            slow_grace_seconds=settings.getfloat("FETCH_SLOW_GRACE_SECONDS"),
+            min_bytes_per_second=settings.getfloat("FETCH_MIN_BYTES_PER_SECOND", _MIN_BYTES_PER_SECOND),
+            slow_grace_seconds=settings.getfloat("FETCH_SLOW_GRACE_SECONDS", _SLOW_GRACE_SECONDS),
         )
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from crawlerproject.fetch.dns_servers import DnsServers
 
+TIMEOUT_SECONDS = 10.0
+"""For one look-up with its repetitions, without what it waits for by FETCH_DNS_MAX_PER_SECOND (ours)."""
+
 MIN_TTL_SECONDS = 60.0
 """A shorter TTL is for load balancing between browsers; a crawler with a delay would look up every page."""
 
@@ -305,7 +308,7 @@ def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
         settings.get("FETCH_HOSTS_FILE"),
         list_of(settings, "FETCH_DNS_SERVERS"),
         rules,
-        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS"),
+        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", TIMEOUT_SECONDS),
         max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
     )
 
@@ -325,7 +328,7 @@ async def _resolve(names: Sequence[str], settings: BaseSettings) -> dict[str, Se
     resolver = Resolver(
         settings.get("FETCH_HOSTS_FILE"),
         list_of(settings, "FETCH_DNS_SERVERS"),
-        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS"),
+        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", TIMEOUT_SECONDS),
         max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
     )
     found: dict[str, Sequence[str]] = {}

@@ -14,11 +14,13 @@ from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_dept
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.user_settings import user_path
-from crawlerproject.stores.operator_files.watched_lists import HostPaceFile, NeverCrawlLists
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, HostPaceFile, NeverCrawlLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +51,11 @@ def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, trap
         GateSettings(
             settings.getint("SCOPE_MAX_URLS_PER_HOST"),
             list_of(settings, "SKIP_EXTENSIONS"),
-            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
             settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
             hubs=bool(settings.getint("WEBSUB_PORT")),
             requisites=settings["REQUISITES"],
-            max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST"),
+            max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST", DEFAULT_MAX_PER_HOST),
         ),
         traps,
     )
@@ -62,12 +64,12 @@ def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, trap
 def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
     """The lists that a crawl with these settings honours: the project's, and the operator's own."""
     paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
-    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
 
 
 def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPoliteness:
     """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError."""
-    paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+    paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
     rests, stretch = rest_limits_of(settings), pause_stretch(settings)
     return HostPoliteness(preset_of(settings), rests, max_failures=max_failures, paces=paces, stretch=stretch)
 

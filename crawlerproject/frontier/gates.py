@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 
 NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
-REQUISITES = (NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN)
 """Values of the setting of this name."""
 
 

@@ -25,6 +25,8 @@ Pauses = tuple[float, ...]
 logger = logging.getLogger(__name__)
 
 EVENT_VARIABLE = "CRAWL_EVENT"
+TIMEOUT_SECONDS = 10.0
+"""For one try of a hook (HOOK_TIMEOUT_SECONDS, ours); the end's event delays the exit by six times this at most."""
 # A listener that restarts is back within this; one that is away for longer has the log.
 _PAUSES = (1.0, 5.0)
 # Of them, those that are still delivered when the crawl has ended: the newest.

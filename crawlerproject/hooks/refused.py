@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.hooks.delivery import deliver_all, hook_of
+from crawlerproject.hooks.delivery import TIMEOUT_SECONDS, deliver_all, hook_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def tell_refused(settings: BaseSettings, folder: Path, sentence: str) -> None:
     """Deliver it once, before the command ends; a hook that is itself what is wrong gets nothing."""
     try:
-        hook = hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
+        hook = hook_of(
+            settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
+        )
     except ValueError:
         return
     if hook:

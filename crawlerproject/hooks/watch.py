@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+SILENT_SECONDS = 900.0
+"""A crawl that is not paused and has no page for so long has fallen silent (HOOK_SILENT_SECONDS, ours)."""
 # Errors of ours come in crowds: one word about them in this time.
 ERRORS_APART_SECONDS = 60.0
 

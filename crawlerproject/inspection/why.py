@@ -306,7 +306,7 @@ class Why:
             )  # fmt: skip
         if reason is Reason.TOO_MANY_PORTS:
             return _bound(
-                f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already",
+                f"{host_name(address.host)} has {gates.max_ports_per_host:,} other ports already",
                 "SCOPE_MAX_PORTS_PER_HOST", gates.max_ports_per_host,
             )  # fmt: skip
         if reason is Reason.TOO_MANY_HOSTS:
@@ -471,7 +471,7 @@ _RULES: dict[Reason, str] = {
     Reason.STRANGER_DOOR: "its host had trouble with what other domains' pages had us ask of it: they wait",
     Reason.STRANGER: "pages of other domains alone name it, and they named too much here: scrapy traps",
     Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
-    Reason.REQUISITE_BUDGET: "pages need it to be seen, and their host has had its share: REQUISITES_MAX_PER_HOST, or "
+    Reason.REQUISITE_BUDGET: "pages need it to be seen, and their host has had its share: 20,000, or "
     "too little of what was asked for was new",
     Reason.ROBOTS_REDIRECT: "a robots.txt was redirected here too often",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
@@ -480,7 +480,7 @@ _RULES: dict[Reason, str] = {
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
-    Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
+    Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it in the 60 s that it waited",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.MIDDLEWARE: "a downloader middleware of the project dropped it, answered it or sent another instead",
     Reason.PAUSED: "the operator had paused the host",

@@ -26,7 +26,6 @@ SUFFIX = ".so"
 PATCH = HERE / "lexbor.patch"
 _LOCK = HERE.parents[1] / "requirements.lock"
 AUTO, NEVER = "auto", "never"
-WANTED = (AUTO, NEVER)
 """What NATIVE_READER may be."""
 ENVIRONMENT = "CRAWLER_NATIVE"
 """``0`` in the environment has pages read in Python, whatever NATIVE_READER says."""
@@ -81,7 +80,7 @@ def choice() -> Choice:
 
 
 def choose(wanted: str) -> Choice:
-    """Use the native reader if it is ``wanted`` and there. One of WANTED."""
+    """Use the native reader if it is ``wanted`` and there."""
     _state.choice = found = _found(wanted)
     if found.wrong:
         logger.warning("Pages are read in Python: %s; make builds it again", found.why)

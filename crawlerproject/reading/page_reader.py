@@ -11,7 +11,7 @@ from crawlerproject.documents.kinds import kind_of
 from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
 from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
-from crawlerproject.reading.reader import NotRead, Reader
+from crawlerproject.reading.reader import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
@@ -150,7 +150,8 @@ def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageRe
     if not chosen.wrong:
         logger.info("Page reader: %s", chosen.said)
     processes = Reader(
-        seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
+        seconds=settings.getfloat("READ_TIMEOUT_SECONDS", TIMEOUT_SECONDS),
+        memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES", MAX_MEMORY_BYTES),
     )
     wanted = Wanted(requisites_wanted(settings), settings.getbool("DOCUMENT_LINKS"))
     return PageReader(processes, marks, settings["CRAWLER_NAME"], stats, wanted)
@@ -160,7 +161,7 @@ def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:
     """As the REQUISITES* settings have it."""
     if settings["REQUISITES"] == "none":
         return NO_REQUISITES
-    among = settings["REQUISITES_PRIORITY"] == "among"
+    among = settings.get("REQUISITES_PRIORITY", "among") == "among"  # else after all pages of the host
     return RequisitesWanted(settings.getint("REQUISITES_MAX_PER_PAGE"), among)
 
 

@@ -47,7 +47,7 @@ def main() -> None:
                 last = name == "page" and _resident_bytes() > _MOST_KEPT_BYTES
                 _write(parts, ("retiring" if last else name, part))
         except MemoryError:
-            _write(parts, ("failed", f"more than READ_MAX_MEMORY_BYTES={most_bytes:,}"))
+            _write(parts, ("failed", f"more than {most_bytes:,} bytes of memory"))
         except Exception as error:
             _write(parts, ("failed", f"{type(error).__name__}: {error}"))
         parts.flush()

@@ -24,6 +24,10 @@ from crawlerproject.rules.url.domains import registered_domain
 
 logger = logging.getLogger(__name__)
 
+TIMEOUT_SECONDS = 10.0
+"""CPU time for one page (READ_TIMEOUT_SECONDS); the slowest honest ones take one (ours)."""
+MAX_MEMORY_BYTES = 2 * 1024**3
+"""Address space of a reading process (READ_MAX_MEMORY_BYTES); the largest pages usually take 250 MB."""
 PROCESSES = 2  # ours: one may hang until its deadline while the other works
 _MOST_WAIT_SECONDS = 30.0  # for a free process: as long as a request may take
 _MOST_WAITING_BYTES = 128 * 1024 * 1024  # of bodies in memory; 25 of FETCH_MAX_BYTES

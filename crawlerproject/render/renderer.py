@@ -36,6 +36,7 @@ from crawlerproject.render.subrequests import (
 )
 from crawlerproject.render.visit import WAIT_RULE, PageTime, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
+from crawlerproject.rules.rendering.subrequests import MAX_SUBREQUESTS
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.archive.warc_reader import PlainResponse, names_of, read_answer
@@ -50,6 +51,13 @@ if TYPE_CHECKING:
 _SHELL_PATIENCE = 10
 # Scripts and data files that are kept for the next page that asks for them (ours).
 _CACHE_BYTES = 64 * 1024**2
+# For the document and its blocking scripts; the page then has the same time again to settle (ours).
+_NAVIGATION_SECONDS = 15.0
+# A page waits so long in all for turns of its own site's hosts: at five seconds each for twelve files (ours).
+WAIT_SECONDS = 60.0
+# A browser whose processes together use more is restarted, a page whose process uses more is closed (ours).
+_MAX_MEMORY_BYTES = 2 * 1024**3
+_PAGE_MEMORY_BYTES = 512 * 1024**2
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 
 
@@ -61,10 +69,11 @@ class Renderer:
         self._crawler = crawler
         self._max_bytes = settings.getint("FETCH_MAX_BYTES")
         self._bounds = SubrequestBounds(
-            settings.getint("RENDER_MAX_SUBREQUESTS"), settings.getfloat("RENDER_WAIT_SECONDS")
+            settings.getint("RENDER_MAX_SUBREQUESTS", MAX_SUBREQUESTS),
+            settings.getfloat("RENDER_WAIT_SECONDS", WAIT_SECONDS),
         )
         patience = 1 if is_crawl(crawler) else _SHELL_PATIENCE
-        self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS") * patience
+        self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS", _NAVIGATION_SECONDS) * patience
         self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
         self._cache = SharedCache(_CACHE_BYTES)
         self._proxies = RenderProxies(list_of(settings, "RENDER_PROXIES"))
@@ -133,8 +142,8 @@ class Renderer:
         limits = BrowserLimits(
             navigation_seconds=self._settle_seconds,
             timeout_seconds=self._timeout_seconds,
-            max_memory_bytes=settings.getint("RENDER_MAX_MEMORY_BYTES"),
-            page_memory_bytes=settings.getint("RENDER_PAGE_MEMORY_BYTES"),
+            max_memory_bytes=settings.getint("RENDER_MAX_MEMORY_BYTES", _MAX_MEMORY_BYTES),
+            page_memory_bytes=settings.getint("RENDER_PAGE_MEMORY_BYTES", _PAGE_MEMORY_BYTES),
             screenshot=settings.getbool("RENDER_SCREENSHOT"),
             sandbox=str(settings["RENDER_SANDBOX"]),
         )

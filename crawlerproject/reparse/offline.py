@@ -17,11 +17,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spiders import CrawlSpider
 
+from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import render_record, seen
 from crawlerproject.reparse.chosen_captures import Chosen, chosen
 from crawlerproject.reparse.item_parts import Parts
-from crawlerproject.settings import OURS
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -85,9 +85,9 @@ class Offline:
             }
             own.pop(_FEEDS, None)
             settings.set(name, own, _ABOVE_ALL)
-        for name, value in OURS.items():  # what listens or calls the operator's programs is for crawls
+        for name, setting in SETTINGS.items():  # what listens or calls the operator's programs is for crawls
             if name.endswith("_PORT") or name.startswith("HOOK_"):
-                settings.set(name, value, _ABOVE_ALL)
+                settings.set(name, setting.default, _ABOVE_ALL)
 
 
 def _path(component: Any) -> str:

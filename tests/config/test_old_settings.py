@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +12,14 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
-from crawlerproject.config.crawl_file import CrawlFile, apply, refuse_unknown
-from crawlerproject.config.old_settings import take_old_names
-from crawlerproject.settings import OURS, constant, renamed
+from crawlerproject.config.crawl_file import CrawlFile, apply, kept_settings, plain, refuse_unknown
+from crawlerproject.config.old_settings import ours_of, take_old_names
+from crawlerproject.config.pace import preset_of
+from crawlerproject.config.settings_table import ALL, FORMER, RENAMED, SETTINGS, WITHOUT_EFFECT
+from crawlerproject.fetch.connection import Limits
+from crawlerproject.settings import OURS
 from crawlerproject.spiders.web import WebSpider
+from tests.web.running import PROJECT
 
 OLD, NEW = "FRONTIER_PATIENCE_SECONDS", "FRONTIER_MAX_REST_SECONDS"
 
@@ -27,24 +33,25 @@ def started(project: Settings, spider: type[WebSpider] = WebSpider) -> Settings:
 
 def test_the_table_is_of_names_that_are_none_any_more() -> None:
     """And leads to names that are."""
-    assert set(renamed.values()) <= set(OURS)
-    assert not set(OURS) & (set(renamed) | set(constant))
-    refuse_unknown([*renamed, *constant], "A file")
+    assert set(RENAMED.values()) <= set(ALL)
+    assert not set(SETTINGS) & {*RENAMED, *FORMER, *WITHOUT_EFFECT}
+    refuse_unknown([*RENAMED, *FORMER, *WITHOUT_EFFECT], "A file")
 
 
-@pytest.mark.parametrize("old", renamed)
+@pytest.mark.parametrize("old", RENAMED)
 def test_a_renamed_setting_counts(old: str) -> None:
     """At the priority at which it was set; its new name wins where both are given alike."""
     settings = Settings(OURS, "default")
     settings.set(old, 7, "project")
-    assert take_old_names(settings) == [f"{old} is {renamed[old]} now"]
-    assert settings[renamed[old]] == 7
-    settings.set(renamed[old], 8, "project")
+    new = RENAMED[old]
+    assert take_old_names(settings)[0] == f"{old} is {new} now"
+    assert settings[new] == 7
+    settings.set(new, 8, "project")
     take_old_names(settings)
-    assert settings[renamed[old]] == 8
+    assert settings[new] == 8
     settings.set(old, 9, "cmdline")
     take_old_names(settings)
-    assert settings[renamed[old]] == 9
+    assert settings[new] == 9
 
 
 class Patient(WebSpider):
@@ -78,3 +85,32 @@ def test_nothing_is_said_of_new_names(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "crawlerproject.config.old_settings"):
         assert started(settings)[NEW] == 30
     assert caplog.records == []
+
+
+def test_they_are_read() -> None:
+    """Each with the constant for its default, where it is needed; PACE_WINDOW with its preset's numbers."""
+    code = "".join(path.read_text() for path in (PROJECT / "crawlerproject").rglob("*.py"))
+    read = set(re.findall(r'settings\.get(?:int|float|)\(\s*"([A-Z_]+)", [A-Z_"a-z]+\s*\)', code))
+
+    assert set(FORMER) - read == {"PACE_WINDOW"}
+
+
+def test_the_bounds_of_a_fetch_are_those_that_are_given() -> None:
+    """As an example: the constants, and old names in their place."""
+    plain_limits = Limits.from_settings(Settings(OURS))
+    given = Settings(OURS | {"FETCH_MIN_BYTES_PER_SECOND": "7", "FETCH_SLOW_GRACE_SECONDS": 0})
+
+    assert (plain_limits.min_bytes_per_second, plain_limits.slow_grace_seconds) == (100, 10)
+    assert Limits.from_settings(given) == replace(plain_limits, min_bytes_per_second=7.0, slow_grace_seconds=0.0)
+    assert preset_of(Settings(OURS | {"PACE_WINDOW": "9"})).window == 9
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_setting_that_is_a_constant_now_holds_if_it_is_given(name: str) -> None:
+    """The code that has the constant reads the old name first, whoever has set it; the start says so."""
+    settings = Settings(OURS, "default")
+    assert take_old_names(settings) == []
+    settings.set(name, "7", "cmdline")
+    assert take_old_names(settings) == [f"{name} is no longer a setting, but its value 7 still applies"]
+    assert ours_of(settings)[name] == "7"  # run.json and other processes of the crawl get it as well
+    assert kept_settings(settings)[name] == plain(name, "7")  # crawl.toml, for the next start

@@ -12,6 +12,9 @@ import pytest
 
 from crawlerproject.commands.crawl import _EXIT_NOTHING, _EXIT_REFUSED
 from crawlerproject.errors import EXIT_FORGOTTEN
+from crawlerproject.extensions.uploads import END_WAIT_SECONDS
+from crawlerproject.hooks.delivery import TIMEOUT_SECONDS
+from crawlerproject.render.renderer import WAIT_SECONDS
 from crawlerproject.settings import OURS
 from tests.web.running import PROJECT
 
@@ -84,14 +87,14 @@ def test_settings_exist(unit: Path) -> None:
 def test_the_stop_is_orderly(unit: Path) -> None:
     """SIGTERM, and time for what is on its way, the browser's page and the rest of the archive, by their defaults."""
     (minutes,) = (re.fullmatch(r"(\d+)min", value) for value in values(unit, "TimeoutStopSec"))
-    names = ("FETCH_TIMEOUT_SECONDS", "RENDER_TIMEOUT_SECONDS", "RENDER_WAIT_SECONDS", "ARCHIVE_END_WAIT_SECONDS")
-    hooks_seconds = 6 * number("HOOK_TIMEOUT_SECONDS")  # docs/settings.md
+    longest = 6 * TIMEOUT_SECONDS + WAIT_SECONDS + END_WAIT_SECONDS  # of hooks, of a page in the browser, of uploads
+    names = ("FETCH_TIMEOUT_SECONDS", "RENDER_TIMEOUT_SECONDS")
 
     assert values(unit, "KillSignal") == ["SIGTERM"]
     # The crawl ends its browser and its workers itself; scrapyd leaves its jobs behind.
     assert values(unit, "KillMode") == ["control-group" if unit.name == "scrapyd.service" else "mixed"]
     assert minutes
-    assert int(minutes[1]) * MINUTE_SECONDS > sum(map(number, names)) + hooks_seconds
+    assert int(minutes[1]) * MINUTE_SECONDS > sum(map(number, names)) + longest
     assert int(*values(unit, "LimitNOFILE")) > 4 * number("FRONTIER_MAX_IN_FLIGHT")
 
 

@@ -21,7 +21,7 @@ from crawlerproject.frontier.messages import HubMessage, SeedsMoved, pack, unpac
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.texts import RedisTexts
+from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -183,7 +183,7 @@ class Member:
     def texts(self, run: Run) -> TextQuestions | None:
         """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
         base = self._fleet.store.store
-        most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
         if not most:
             return None
         texts = RedisTexts(base.link, base.crawl, most)

@@ -18,17 +18,17 @@ from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_un
 from crawlerproject.config.fleet import LOCAL, answer_seconds, local, one_of_several, shared, worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import list_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.connection import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.fleet.moves.move import is_alone
-from crawlerproject.hooks.delivery import hook_of
+from crawlerproject.hooks.delivery import TIMEOUT_SECONDS, hook_of
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
-from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
@@ -48,9 +48,6 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 MODES = ("crawl", "recrawl")
-# Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
-_WARC_MAX_BYTES = 2_000_000_000
-RENDER_MODES = ("auto", "never", "always")
 
 # The archive, logs, libraries, pipes to other processes, questions to DNS servers: some 60 seen (ours).
 _OTHERS = 200
@@ -182,11 +179,6 @@ def check_settings(settings: BaseSettings) -> None:
     refuse_unknown((name for name in settings if settings.getpriority(name) == _CMDLINE), "The command line")
     check_scrapys(settings)
     check_values(settings)
-    if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
-        raise OperatorError(
-            f"WARC_MAX_BYTES is {settings['WARC_MAX_BYTES']}; {_WARC_MAX_BYTES} is the most, since the Parquet index "
-            "holds offsets in 32 bits."
-        )
     preset_of(settings)
     rest_limits_of(settings)
     who = identity(settings)
@@ -206,8 +198,6 @@ def check_settings(settings: BaseSettings) -> None:
         _check_local(settings)
     elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
         raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
-    if settings["RENDER"] not in RENDER_MODES:
-        raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
     _check_services(settings)
 
@@ -215,7 +205,9 @@ def check_settings(settings: BaseSettings) -> None:
 def _check_services(settings: BaseSettings) -> None:
     """What the crawl calls, and where it is called: hooks, the place of its archive, hubs."""
     try:
-        hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
+        hook_of(
+            settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
+        )
     except ValueError as error:
         raise OperatorError(str(error)) from None
     if settings["ARCHIVE_URL"]:
@@ -254,7 +246,8 @@ def _check_local(settings: BaseSettings) -> None:
 
 def _only_own(settings: BaseSettings) -> bool:
     """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
-    return bool(list_of(settings, "FETCH_ALLOW_NETWORKS")) and settings["FETCH_HOSTS_FILE"] != OURS["FETCH_HOSTS_FILE"]
+    own_names = settings["FETCH_HOSTS_FILE"] != SETTINGS["FETCH_HOSTS_FILE"].default
+    return own_names and bool(list_of(settings, "FETCH_ALLOW_NETWORKS"))
 
 
 def raise_limit(settings: BaseSettings) -> None:

@@ -21,12 +21,12 @@ from crawlerproject.config.crawl_file import (
     refuse_differences,
     write_crawl_file,
 )
+from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.readable import counted
 from crawlerproject.rules.url.scope import Patterns
-from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, FrontierStore
 
@@ -192,7 +192,9 @@ def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, ac
             setattr(file, name, patterns)
     given = kept_settings(settings)
     changed = [name for name in DECISIVE if name in accepted or ALL in accepted]
-    file.settings |= {name: given.get(name, OURS[name]) for name in changed if name in given or name in file.settings}
+    file.settings |= {
+        name: given.get(name, SETTINGS[name].default) for name in changed if name in given or name in file.settings
+    }
 
 
 def _both(before: str, more: str) -> str:

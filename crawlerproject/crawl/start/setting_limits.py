@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
-from crawlerproject import native
-from crawlerproject.config.pace import LARGEST
+from crawlerproject.config.settings_table import ALL, SETTINGS, Kind, Setting
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
-from crawlerproject.frontier.gates import REQUISITES
 from crawlerproject.rules.politeness.host_overrides import HostPaces
-from crawlerproject.rules.rendering import sandbox
-from crawlerproject.settings import OURS
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
 
 if TYPE_CHECKING:
@@ -27,70 +23,27 @@ if TYPE_CHECKING:
 USER_LIST = "NEVERCRAWL_USER_FILE"
 _PROJECT = SETTINGS_PRIORITIES["project"]
 _BOOLEANS = frozenset({"true", "1", "false", "0"})
-_MOST_WHOLE = 2**53  # what JSON, and so run.json, still holds exactly (RFC 8259 6)
-_LONGEST_DAYS = 36_500  # a hundred years; dates end in 9999
-_LARGEST_PORT = 65_535
-# The least and the most, where these are not 0 and what its kind can hold.
-_BOUNDS: dict[str, tuple[float, float]] = {
-    "WATCH_PORT": (0, _LARGEST_PORT),
-    "WEBSUB_PORT": (0, _LARGEST_PORT),
-    "RECRAWL_FULL_FETCH_SHARE": (0, 1),
-    "RECRAWL_RECENT_DAYS": (0, _LONGEST_DAYS),
-    "LOG_KEEP_DAYS": (1, _LONGEST_DAYS),  # today is one of them
-    "NEAR_DUPLICATE_BITS": (0, 64),  # a fingerprint has no more
-    "HOST_MAX_FAILURES": (1, _MOST_WHOLE),
-    "FLEET_PARTITIONS": (1, 16_384),  # slots of a Redis cluster
-    "FETCH_MAX_BYTES": (1, _MOST_WHOLE),
-    "READ_MAX_MEMORY_BYTES": (1, _MOST_WHOLE),
-    "WARC_MAX_BYTES": (1, _MOST_WHOLE),
-    "FRONTIER_MAX_IN_FLIGHT": (1, _MOST_WHOLE),
-    "FRONTIER_MAX_HOSTS_IN_MEMORY": (1, _MOST_WHOLE),
-    "SCOPE_MAX_URL_LENGTH": (1, _MOST_WHOLE),
-    "SCOPE_MAX_HOSTS_PER_DOMAIN": (1, _MOST_WHOLE),
-    "REQUISITES_MAX_PER_PAGE": (1, _MOST_WHOLE),
-}
-_ABOVE_ZERO = frozenset(
-    {
-        "HOOK_TIMEOUT_SECONDS",
-        "FETCH_TIMEOUT_SECONDS",
-        "FETCH_CONNECT_TIMEOUT_SECONDS",
-        "FETCH_FIRST_BYTE_TIMEOUT_SECONDS",
-        "FETCH_DNS_MAX_PER_SECOND",
-        "READ_TIMEOUT_SECONDS",
-        "COMMIT_SECONDS",
-        "FLEET_LEASE_SECONDS",
-        "FLEET_MAX_DRIFT_SECONDS",
-    }
-)
-_WORDS: dict[str, tuple[str, ...]] = {
-    "NATIVE_READER": native.WANTED,
-    "LOG_LINES": ("text", "json"),
-    "REQUISITES": REQUISITES,
-    "REQUISITES_PRIORITY": ("among", "after"),
-    "RENDER_SANDBOX": sandbox.WANTED,
-}
-# Files that must be there when they are named, and what they are for where that is no promise to a site.
-_FILES = ("NEVERCRAWL_FILE", USER_LIST, "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
+_ANY_WHOLE = Setting(Kind.WHOLE, 0, least=-(2**53))  # of Scrapy's settings, of which no bounds are known
+_ANY_NUMBER = _ANY_WHOLE._replace(kind=Kind.NUMBER)
 # Settings that a project with our add-on need not have.
-_MAY_BE_MISSING = {name: OURS[name] for name in (USER_LIST, "FETCH_HOSTS_FILE")}
+_MAY_BE_MISSING = {name: SETTINGS[name].default for name in (USER_LIST, "FETCH_HOSTS_FILE")}
 
 
 def check_values(settings: BaseSettings) -> None:
     """Check our settings: kinds, bounds, addresses and files. Raises OperatorError."""
-    for name, default in OURS.items():
-        if (value := settings[name]) is None:  # another project's settings, without ours
+    for name, setting in ALL.items():
+        if (value := settings.get(name)) is None:  # another project's settings, without ours
             continue
-        if isinstance(default, bool):
+        if setting.kind is Kind.SWITCH:
             _check_boolean(name, value)
-        elif isinstance(default, (int, float)):
-            _check_number(name, value, whole=isinstance(default, int) and not _may_have_fractions(name))
-    for name, words in _WORDS.items():
-        if settings[name] is not None and settings[name] not in words:
-            raise OperatorError(f"{name} is {settings[name]!r}; use one of {', '.join(words)}.")
-    for name in ("WATCH_ADDRESS", "WEBSUB_ADDRESS"):
-        _check_address(name, str(settings[name] or "127.0.0.1"))
-    for name in _FILES:
-        _check_file(settings, name)
+        elif setting.kind in (Kind.WHOLE, Kind.NUMBER):
+            _check_number(name, value, setting)
+        elif setting.kind is Kind.ADDRESS:
+            _check_address(name, str(value or setting.default))
+        elif setting.kind is Kind.FILE:
+            _check_file(settings, name)
+        elif setting.words and value not in setting.words:
+            raise OperatorError(f"{name} is {value!r}; use one of {', '.join(setting.words)}.")
     _check_host_paces(str(settings["HOST_PACE_FILE"] or ""))
     for server in list_of(settings, "FETCH_DNS_SERVERS"):
         _check_dns_server(server)
@@ -105,12 +58,12 @@ def check_scrapys(settings: BaseSettings) -> None:
     _check_log(settings)
     for name in settings:
         default = getattr(default_settings, name, None)
-        if name in OURS or (settings.getpriority(name) or 0) <= _PROJECT or settings[name] is None:
+        if name in SETTINGS or (settings.getpriority(name) or 0) <= _PROJECT or settings[name] is None:
             continue
         if isinstance(default, bool):
             _check_boolean(name, settings[name])
         elif isinstance(default, (int, float)):
-            _check_number(name, settings[name], whole=name in _WHOLE_OF_SCRAPY, negative=True)
+            _check_number(name, settings[name], _ANY_WHOLE if name in _WHOLE_OF_SCRAPY else _ANY_NUMBER)
 
 
 # Read with ``getint`` there, although they are numbers like others.
@@ -121,28 +74,22 @@ _WHOLE_OF_SCRAPY = frozenset(
 )
 
 
-def _may_have_fractions(name: str) -> bool:
-    return name.endswith(("_SECONDS", "_PER_SECOND")) or name == "RECRAWL_RECENT_DAYS"
-
-
 def _check_boolean(name: str, value: Any) -> None:
     if not isinstance(value, bool) and str(value).lower() not in _BOOLEANS:
         raise OperatorError(f"{name} is {value!r}; use True or False.")
 
 
-def _check_number(name: str, value: Any, *, whole: bool, negative: bool = False) -> None:
+def _check_number(name: str, value: Any, setting: Setting) -> None:
     try:
-        number = int(value) if whole else float(value)
+        number = int(value) if setting.kind is Kind.WHOLE else float(value)
         if number != value and not isinstance(value, str):  # a fraction, from a file
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        kind = "a whole number" if whole else "a number"
-        raise OperatorError(f"{name} is {value!r}; it must be {kind}.") from None
-    longest = LARGEST if name.endswith("_SECONDS") else _MOST_WHOLE
-    least, most = _BOUNDS.get(name, (-_MOST_WHOLE if negative else 0, longest))
+        raise OperatorError(f"{name} is {value!r}; it must be {setting.kind}.") from None
+    least, most = setting.least, setting.most
     if (number < 0 and least >= 0) or number == float("inf") or number != number:
         raise OperatorError(f"{name} is {value!r}; it must not be negative or infinite.")
-    if number == 0 and (least > 0 or name in _ABOVE_ZERO):
+    if number == 0 and (least > 0 or setting.above_least):
         raise OperatorError(f"{name} is 0; it must be above zero.")
     if not least <= number <= most:
         raise OperatorError(f"{name} is {value}; it must be from {least:g} to {most:,.0f}.")
@@ -171,7 +118,7 @@ def _check_file(settings: BaseSettings, name: str) -> None:
     found = user_path(path) if name == USER_LIST else path
     if path == _MAY_BE_MISSING.get(name) and not (found and os.path.exists(found)):
         return
-    if path == OURS[name] and ANYWHERE in os.environ and not os.path.exists(path):
+    if path == SETTINGS[name].default and ANYWHERE in os.environ and not os.path.exists(path):
         return  # a checkout has the project's list; an installed command is run where there is none
     try:
         with open(found, "rb") as file:

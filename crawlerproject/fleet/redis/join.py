@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.config.fleet import answer_seconds, worker_name
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.fleet.redis.identity import Identity
-from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
+from crawlerproject.fleet.redis.worker import MOST_APART_SECONDS, Fleet, FleetTimes
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
@@ -41,6 +41,8 @@ def join(settings: BaseSettings, folder: CrawlDir, *, accept_loss: bool) -> Flee
         BufferedStore(store),
         RedisFleet(link, crawl, worker, int(lease_seconds * 1000), answered.crawl_id),
         identity,
-        FleetTimes(lease_seconds, answer_seconds(settings), settings.getfloat("FLEET_MAX_DRIFT_SECONDS")),
+        FleetTimes(
+            lease_seconds, answer_seconds(settings), settings.getfloat("FLEET_MAX_DRIFT_SECONDS", MOST_APART_SECONDS)
+        ),
         random.Random(),
     )

@@ -40,6 +40,11 @@ _TAKEN_AT_A_TIME = 64
 _SAME_REPORTS = 3
 
 
+MOST_APART_SECONDS = 0.5
+"""So far a worker's clock may be from the store's (FLEET_MAX_DRIFT_SECONDS): half a second, which is approached in
+seventeen minutes, is nothing that a clock which follows a time server is ever away (ours)."""
+
+
 class FleetTimes(NamedTuple):
     """What a worker's promises rest on."""
 

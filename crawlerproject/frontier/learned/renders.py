@@ -30,6 +30,8 @@ _GRANTED_FACT = "renders"  # of the whole crawl
 _PAGES_A_PLACE = 3
 MAX_PER_CRAWL = 100_000
 """Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours)."""
+MAX_PER_HOST = 1000
+"""Renders of one host in a crawl (RENDER_MAX_PER_HOST); of further pages the plain answer is kept (ours)."""
 # A host that waits for a place is looked at again after this even if no render ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 

@@ -30,6 +30,11 @@ from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPag
 _HOSTS_KEPT = 20_000
 
 
+CHECK_SHARE = 0.02
+"""Of revisits, those without validators, which find hosts that answer 304 for changed pages too
+(RECRAWL_FULL_FETCH_SHARE, ours)."""
+
+
 class Revisits(HostModel[HostHistory]):
     """The histories of hosts; those of pages are in their records."""
 

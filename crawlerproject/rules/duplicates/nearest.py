@@ -6,6 +6,10 @@ from array import array
 
 from crawlerproject import native
 
+NEAR_BITS = 6
+"""Of 64 bits, those in which two pages of one host may differ and still have the same text (NEAR_DUPLICATE_BITS). A
+lower number misses duplicates, a higher one takes different pages for one: docs/near-duplicates.md has the figures."""
+
 
 def near(values: array[int], value: int, bits: int) -> list[tuple[int, int]]:
     """(place, bits that differ) of each of ``values`` (type ``Q``) within ``bits`` of ``value``, in their order."""

@@ -40,6 +40,9 @@ LEAST_WITNESSES = 2
 LEAST_STRANGERS = 5
 """Different hosts that must fail at a start, before any has answered, to speak against the line (ours)."""
 
+MAX_WAIT_SECONDS = 604_800.0
+"""A week: when no host was reached for so long, failures are the hosts' again (NETWORK_MAX_WAIT_SECONDS, ours)."""
+
 STRANGERS_WAIT_SECONDS = 86_400.0
 """No longer is waited when no host has answered since the start: all of them may be dead after all (ours)."""
 

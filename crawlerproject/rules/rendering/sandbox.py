@@ -7,7 +7,6 @@ Chromium finds out, as it starts: by user namespaces, or by a helper program tha
 from __future__ import annotations
 
 AUTO, REQUIRED = "auto", "required"
-WANTED = (AUTO, REQUIRED)
 """What RENDER_SANDBOX may be."""
 
 # Playwright's words over Chromium's, and Chromium's own (content/browser/zygote_host/zygote_host_impl_linux.cc).

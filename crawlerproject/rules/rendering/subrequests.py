@@ -13,6 +13,8 @@ from crawlerproject.rules.rendering.trackers import is_tracker
 # Resource types as Playwright names them. A page's words and links need nothing else; frames are links of the page,
 # fetched as pages of their own.
 WANTED_KINDS = frozenset({"script", "xhr", "fetch"})
+MAX_SUBREQUESTS = 40
+"""Scripts and data files that one page may load, of all hosts together (RENDER_MAX_SUBREQUESTS, ours)."""
 # How long an answer serves other pages (ours). A new version of an application is on the way for a day at most, data
 # for an hour; what failed may be there in a few minutes.
 _SCRIPT_SECONDS = 86_400.0

@@ -16,6 +16,10 @@ from crawlerproject.rules.url.exclusion import Exclusion
 
 logger = logging.getLogger(__name__)
 
+RELOAD_SECONDS = 1.0
+"""Between two looks at a file (NEVERCRAWL_RELOAD_SECONDS). A look takes some microseconds, and what a site's owner has
+asked for holds within two seconds (ours)."""
+
 # Changed domains named in one log line; the rest is counted.
 _NAMED = 20
 

@@ -22,6 +22,9 @@ from crawlerproject.stores.row_codec import PAGE_KEY_BYTES
 
 BLOCKS = 1 << 16
 """Of each table."""
+MOST_TEXTS = 4_000_000
+"""Pages of all workers whose texts are known (NEAR_DUPLICATE_MAX_PAGES). Each takes some 180 bytes of Redis' memory, so
+these 720 MB at most; 0: texts are compared within each host only."""
 _REST_BITS = 48
 _REST = (1 << _REST_BITS) - 1
 _ROW_BYTES = _REST_BITS // 8

@@ -9,9 +9,9 @@ import pytest
 from scrapy.settings import Settings
 
 from crawlerproject import settings as ours
+from crawlerproject.config.settings_table import ALL, Kind
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
-from crawlerproject.settings import OURS
 from tests.web.running import PROJECT
 
 
@@ -70,10 +70,12 @@ def test_what_is_out_of_range_is_one_sentence(name: str, value: object, sentence
         check_values(settings(**{name: value}))
 
 
-@pytest.mark.parametrize("name", [name for name, default in OURS.items() if isinstance(default, int | float)])
+@pytest.mark.parametrize(
+    "name", [name for name, setting in ALL.items() if setting.kind in (Kind.SWITCH, Kind.WHOLE, Kind.NUMBER)]
+)
 @pytest.mark.parametrize("value", ["soon", "", "1e400", "-inf"])
 def test_no_number_is_taken_on_trust(name: str, value: str) -> None:
-    """Every one of ours, booleans among them."""
+    """Every one of ours, booleans and those of earlier versions among them."""
     with pytest.raises(OperatorError, match=name):
         check_values(settings(**{name: value}))
 

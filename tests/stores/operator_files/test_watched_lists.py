@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.settings import OURS
-from crawlerproject.stores.operator_files.watched_lists import Listing, NeverCrawlFile, NeverCrawlLists
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, Listing, NeverCrawlFile, NeverCrawlLists
 
 
 def write(path: Path, text: str, at: int) -> None:
@@ -105,7 +104,7 @@ def test_both_lists_hold_and_one_may_come_later(tmp_path: Path, caplog: pytest.L
 
 def test_the_setting_is_a_second() -> None:
     """A running crawl takes a change up within two: a check, and what is on its way meanwhile."""
-    assert OURS["NEVERCRAWL_RELOAD_SECONDS"] == 1
+    assert RELOAD_SECONDS == 1
 
 
 def test_without_an_interval_a_file_is_read_once(tmp_path: Path) -> None:
