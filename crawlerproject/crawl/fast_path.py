@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ALL = "all"  # the download slot of every leased request (crawl/requests.py)
-# Of a leased request all but the last do nothing, whose ``process_response`` is called here.
+# They let a leased request and its response pass.
 _DOWNLOADER_CHAIN = {NeverCrawlMiddleware, FileTypesMiddleware, PaceMiddleware, TriageMiddleware}
 # Looks at what a spider extracts, and at nothing else.
 _SPIDER_CHAIN = {MetaCopyDetectionMiddleware}
@@ -57,10 +57,9 @@ _ENGINE_STEPS = ("_start_scheduled_request", "_download", "_handle_downloader_ou
 class FastPath:
     """Takes leased pages and robots.txt files; what the browser asks for, and hubs, go Scrapy's way."""
 
-    def __init__(self, crawler: Crawler, engine: Any, triage: TriageMiddleware) -> None:
+    def __init__(self, crawler: Crawler, engine: Any) -> None:
         self._crawler = crawler
         self._engine = engine
-        self._triage = triage
         self._slot = engine._slot
         self._downloader = engine.downloader
         self._scraper = engine.scraper
@@ -75,9 +74,8 @@ class FastPath:
         if not inspect.iscoroutinefunction(getattr(crawler.spider, "answered", None)):
             return None
         chain = engine.downloader.middleware.middlewares
-        triage = [middleware for middleware in chain if type(middleware) is TriageMiddleware]
         theirs = [middleware for middleware in chain if type(middleware) not in _DOWNLOADER_CHAIN]
-        return cls(crawler, engine, triage[0]) if len(triage) == 1 and not theirs else None
+        return None if theirs else cls(crawler, engine)
 
     def takes(self, request: Request) -> bool:
         """Whether this request goes here: a page's or a robots.txt's, and the downloader's signals have no listener."""
@@ -111,12 +109,11 @@ class FastPath:
             slot.nextcall.schedule()
 
     async def _download(self, request: Request) -> Response | Failure:
-        """``Downloader.fetch``: through the middlewares, which for a leased request are the triage alone."""
+        """``Downloader.fetch``, without the middlewares."""
         try:
             handler = self._downloader.handlers._get_handler(request.url.partition(":")[0])
             response: Response = await handler.download_request(request)
-            read = self._triage.process_response(request, response)
-            return read if isinstance(read, Response) else await read
+            return response
         except Exception:
             return _failure()
         finally:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Rendered
-    from crawlerproject.reading.jobs import ReadPage
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,8 +20,6 @@ class LeasedExchange(Exchange):
 
     lease: Lease
     rendered: Rendered | None = None  # of a page to render, once the browser has shown it
-    page: ReadPage | None = None  # None until the response has been read
-    to_render: bool = False  # the triage middleware sends the page to the browser
 
 
 def leased(request: Request) -> LeasedExchange | None:

@@ -23,10 +23,12 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
-from crawlerproject.errors import LeaseOver
+from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.items import FetchedPage, LeaseResult, Outcome, RenderedPage, failed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
+from crawlerproject.middlewares.triage import goes_to_browser
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
 from crawlerproject.parse.response_page import header, page_of, page_of_hub
@@ -162,10 +164,13 @@ class WebSpider(Spider):
         if exchange is None:  # a middleware sent another request in its place
             return await items_of(self.parse(response))
         errors = self.errors
-        read = exchange.page
-        if read is None:  # the triage middleware is not in the chain
-            coming = self.services[PageReader].read(exchange.lease, response)
-            read = coming if isinstance(coming, ReadPage) else await coming
+        read = self.services[PageReader].read(exchange.lease, response)
+        if not isinstance(read, ReadPage):
+            try:
+                read = await read
+            except FetchError as error:  # no process could be had for it
+                await self.complete(LeaseResult.of(exchange.lease, outcome_of_error(exchange.lease, error)))
+                return []
         with exchange.mark():
             result = LeaseResult.of(exchange.lease, self._outcome(exchange, response, read))
             items = self._extracted(result, response)
@@ -189,7 +194,8 @@ class WebSpider(Spider):
         if lease.row.kind.is_hub:
             return self._of_hub(response, lease, wire)
         try:
-            page = self._outcomes.fetched(lease.row, response, wire, read, to_render=exchange.to_render)
+            to_render = goes_to_browser(lease, read, self.services[Renders])
+            page = self._outcomes.fetched(lease.row, response, wire, read, to_render=to_render)
             self._pass_on(page, lease, response, read)
         except Exception as error:
             return page_of(response, wire)._replace(error=self._own_error(lease, error))

@@ -22,7 +22,6 @@ from twisted.internet.defer import Deferred, succeed
 
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.middlewares.leased import lease_in
-from crawlerproject.middlewares.triage import TriageMiddleware
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
 from crawlerproject.spiders.web import WebSpider
 from tests.crawl.sessions import Bench, Stats, requests_of, settings_of
@@ -138,7 +137,7 @@ class Parts:
         crawler.spider = WebSpider.from_crawler(crawler)
         crawler.signals.connect(self._received, signals.response_received)
         self.crawler = crawler
-        self.path = FastPath(crawler, engine, TriageMiddleware(crawler, "Bot"))
+        self.path = FastPath(crawler, engine)
 
     def _noted(self, what: str) -> Any:
         return lambda request: self.met.append(what)

@@ -67,6 +67,7 @@ class Line(Bench):
         websub.hub_moved = lambda lease, target, hops: self.asked_hubs.append((target.url, hops))  # type: ignore[method-assign]
         reader = PageReader(processes, self.poison, "foobot", self.stats)
         duplicates = self.session.models.duplicates
+        self.web.services.provide(self.frontier.renders)
         self.web.services.provide(duplicates, self.poison, under_way, long, self.intake, self.frontier, reader, websub)
 
     async def process_item_async(self, result: LeaseResult) -> None:
@@ -81,8 +82,10 @@ class Line(Bench):
     async def _stop(self, reason: str) -> None:
         self.stopped.append(reason)
 
-    def respond(self, lease: Lease, response: Response, **exchange: Any) -> list[Any]:
-        """The lease's request gets this response; the items that go to the project."""
+    def respond(self, lease: Lease, response: Response, read: ReadPage | None = None, **exchange: Any) -> list[Any]:
+        """The lease's request gets this response, read as given if it is; the items that go to the project."""
+        if read is not None:
+            self.web.services[PageReader].read = lambda lease, response: read  # type: ignore[method-assign]
         response.request = under_lease(Request(lease.row.url), lease, **self._sent(response) | exchange)
         return asyncio.run(self._items(response))
 

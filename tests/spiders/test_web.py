@@ -24,6 +24,8 @@ from crawlerproject.items import (
     RenderedPage,
     RenderFailed,
 )
+from crawlerproject.reading.jobs import ReadPage
+from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_SITEMAP
 from crawlerproject.spiders.web import WebSpider
@@ -106,14 +108,34 @@ def test_redirects_in_a_row_end(line: Line) -> None:
     assert line.frontier.hosts.waiting_urls == 0
 
 
-def test_a_page_for_the_browser_is_not_compared(line: Line) -> None:
-    """The triage middleware has decided; its words and links go with the lease."""
+def test_a_page_for_the_browser_is_not_compared(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The triage has decided; its words and links go with the lease."""
     lease = line.page_lease()
-    line.respond(lease, html(lease, "<a href=/two>two words</a>"), to_render=True)
+    monkeypatch.setattr(line.frontier.renders, "wanted", lambda url, host, verdict: True)
+    line.respond(lease, html(lease, "<a href=/two>two words</a>"))
 
     assert fetched(line).shell == (2, 1)
     assert fetched(line).text is None
     assert line.last.new_links == 1
+
+
+def test_a_page_is_waited_for_that_another_process_reads(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And goes back without blame where this machine has no process for it."""
+    ends: list[ReadPage | FetchError] = [ReadPage(unread="too slow"), FetchError(Reason.OUR_LIMIT, "no process")]
+
+    async def read() -> ReadPage:
+        end = ends.pop(0)
+        if isinstance(end, FetchError):
+            raise end
+        return end
+
+    monkeypatch.setattr(line.web.services[PageReader], "read", lambda lease, response: read())
+    line.respond(lease := line.page_lease(), html(lease))
+    assert ("unread", "too slow") in line.last.notes
+    line.add(f"{HOST}/two")
+    line.respond(lease := line.page_lease(), html(lease))
+    assert line.last.outcome.reason is Reason.OUR_LIMIT
+    assert lease.ended
 
 
 def test_a_wall_is_its_own_reason(line: Line) -> None:
@@ -125,10 +147,10 @@ def test_a_wall_is_its_own_reason(line: Line) -> None:
     assert ("challenge", "cloudflare") in line.last.notes
 
 
-def test_what_was_read_before_is_not_read_again(line: Line) -> None:
-    """The exchange carries it from the triage middleware."""
+def test_a_page_that_cannot_be_read_is_archived(line: Line) -> None:
+    """Without links, and with the reason in log and record."""
     lease = line.page_lease()
-    line.respond(lease, html(lease, "<a href=/two>2</a>"), page=unread("could not be read in 1 s"))
+    line.respond(lease, html(lease, "<a href=/two>2</a>"), read=unread("could not be read in 1 s"))
 
     assert fetched(line).error == "could not be read in 1 s"
     assert ("unread", "could not be read in 1 s") in line.last.notes
@@ -138,7 +160,7 @@ def test_what_was_read_before_is_not_read_again(line: Line) -> None:
 def test_a_fault_of_the_reader_is_counted(line: Line) -> None:
     """The page is archived all the same."""
     lease = line.page_lease()
-    line.respond(lease, html(lease), page=unread("could not be read", fault=True))
+    line.respond(lease, html(lease), read=unread("could not be read", fault=True))
 
     assert (line.web.errors, lease.ended, fetched(line).reason) == (1, True, Reason.FETCHED)
 
@@ -235,7 +257,7 @@ def test_a_render_that_cannot_be_read_gained_nothing_that_is_known(line: Line) -
     """It is archived without links."""
     lease = lease_with(line, FLAG_RENDER)
     rendered, page = Rendered(lease.row.url), unread("could not be read in 1 s")
-    line.respond(lease, html(lease), wire=None, rendered=rendered, page=page)
+    line.respond(lease, html(lease), wire=None, rendered=rendered, read=page)
 
     outcome = line.last.outcome
     assert isinstance(outcome, RenderedPage)
