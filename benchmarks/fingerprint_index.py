@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crawlerproject.stores.protocols import Changes, Fingerprint
-from crawlerproject.stores.rocks.options import PRINTS
+from crawlerproject.stores.rocks.schema import PRINTS
 from crawlerproject.stores.rocks.store import RocksStore
 
 PAGES_A_HOST = 1000

@@ -31,12 +31,13 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 from crawlerproject.stores.protocols import DUE_FACT, Changes, Fingerprint, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.raw_tables import TABLES, RawTables
+from crawlerproject.stores.rocks.schema import TABLES
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import Tables, open_to_write
 from tests.fleet.moves.frontiers import PARTITIONS, contents, each_row, fill, names
 
 STEPS: tuple[tuple[Any, str], ...] = (
-    *((RawTables, name) for name in ("write", "sync")),
+    *((Tables, name) for name in ("write", "sync")),
     *((journal.Journal, name) for name in ("_put", "sync")),
     *((move, name) for name in ("write_plan", "sync_folder")),
     (journal, "sync_folder"),
@@ -149,7 +150,7 @@ def measure(crawl: CrawlDir, urls: int, hosts: int, path: list[int]) -> None:
 def _rows(crawl: CrawlDir, plan: FleetPlan) -> int:
     count = 0
     for worker in plan.workers:
-        with closing(RawTables(CrawlDir(crawl / worker).frontier)) as frontier:
+        with closing(open_to_write(CrawlDir(crawl / worker).frontier)) as frontier:
             count += sum(map(frontier.count, TABLES))
     return count
 

@@ -14,7 +14,6 @@ from crawlerproject.fleet.moves.move import move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.copy.compare import RocksTables
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
@@ -22,6 +21,7 @@ from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import open_to_write
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers
 from tests.stores.redis_servers import redis_server
@@ -40,7 +40,7 @@ HASTY = {"FRONTIER_MAX_REST_SECONDS": "5"}
 def frontier(folder: Path, pages: int = _FEW_PAGES) -> None:
     """A frontier with something in every table."""
     folder.mkdir(parents=True)
-    with closing(RocksTables(folder)) as store:
+    with closing(RocksStore(folder)) as store:
         for number in range(_HOSTS):
             host, changes = f"h{number}.test", Changes()
             state = Host(host, 1.0)
@@ -63,7 +63,7 @@ def frontier(folder: Path, pages: int = _FEW_PAGES) -> None:
 
 def rows_of(folder: Path) -> dict[str, dict[bytes, bytes]]:
     """Everything in a frontier."""
-    with closing(RocksTables(folder)) as store:
+    with closing(open_to_write(folder)) as store:
         return {table: dict(store.rows(table)) for table in _TABLES}
 
 
@@ -123,7 +123,7 @@ def test_what_several_workers_hold_is_brought_together(tmp_path: Path) -> None:
     """All of it is in Redis, and so is a message that one has written and the other has not read."""
     crawl = CrawlDir(tmp_path / "crawl")
     frontier(crawl.frontier)
-    with closing(RocksTables(crawl.frontier)) as store:
+    with closing(RocksStore(crawl.frontier)) as store:
         store.apply(Changes(facts=[("warc", b"")]))
     plan = move(crawl, ["worker-1", "worker-2"], lambda _: None, 16)
     theirs = min(plan.held("worker-2"))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.stores.copy.compare import RocksTables
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
+from crawlerproject.stores.rocks.tables import open_to_write
 from tests.commands.crawled import scrapy
 from tests.crawls.test_old_folders import FOLDERS, VERSIONS
 
@@ -36,7 +36,7 @@ def files(crawl: CrawlDir) -> dict[str, tuple[bytes, int]]:
 
 def rows(crawl: CrawlDir) -> dict[str, dict[bytes, bytes]]:
     """Everything in its frontier, but how its last process ended."""
-    with closing(RocksTables(crawl.frontier)) as store:
+    with closing(open_to_write(crawl.frontier)) as store:
         return {
             table: {key: row for key, row in store.rows(table) if (table, key) != ("", CLEAN_FACT.encode())}
             for table in _TABLES

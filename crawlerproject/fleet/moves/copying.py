@@ -11,8 +11,9 @@ from crawlerproject.fleet.moves.placing import STEPS, Goes, Placed, Placing, all
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY
-from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.raw_tables import FACTS, RawBatch, RawTables
+from crawlerproject.stores.rocks import schema as tables
+from crawlerproject.stores.rocks.schema import FACTS
+from crawlerproject.stores.rocks.tables import RawBatch, Tables
 from crawlerproject.stores.row_codec import due_of
 
 # Rows of one change: some hundreds of KB.
@@ -92,14 +93,14 @@ class Ways:
 class Copying:
     """Puts the rows of frontiers into those of their new holders."""
 
-    def __init__(self, journal: Journal, targets: dict[str, RawTables], progress: Progress) -> None:
+    def __init__(self, journal: Journal, targets: dict[str, Tables], progress: Progress) -> None:
         self._journal = journal
         self._targets = targets
         self._progress = progress
         self._batches: dict[str, RawBatch] = {}
         self._noted_at = time.monotonic()
 
-    def copy(self, worker: str, source: RawTables, begun: Cursor | None) -> None:
+    def copy(self, worker: str, source: Tables, begun: Cursor | None) -> None:
         """All of one worker's, from where it stopped. StorageError."""
         shift = self._journal.shift
         placing = Placing(source, self._journal, shift.before.partitions)
@@ -144,7 +145,7 @@ class Copying:
         self._noted_at = time.monotonic()
 
 
-def clear(worker: str, frontier: RawTables, journal: Journal, progress: Progress) -> None:
+def clear(worker: str, frontier: Tables, journal: Journal, progress: Progress) -> None:
     """Remove from a worker's frontier what belongs to others now, and count its hosts on disk anew. StorageError."""
     shift = journal.shift
     placing = Placing(frontier, journal, shift.before.partitions)
@@ -163,7 +164,7 @@ def clear(worker: str, frontier: RawTables, journal: Journal, progress: Progress
         progress.advance(read)
 
 
-def count_due(frontier: RawTables, progress: Progress) -> None:
+def count_due(frontier: Tables, progress: Progress) -> None:
     """Sum up anew which hosts of a frontier are on disk; whether all with work are listed stays as it was said."""
     packed = frontier.get(FACTS, DUE_FACT.encode())
     if packed is None:

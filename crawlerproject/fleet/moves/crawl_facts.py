@@ -23,9 +23,9 @@ from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import DUE_FACT
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
-from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
+from crawlerproject.stores.rocks.schema import FACTS, FORMAT_FACT
 from crawlerproject.stores.rocks.store import LETTERS_FACT
-from crawlerproject.stores.rocks.tables import FORMAT_FACT
+from crawlerproject.stores.rocks.tables import Tables
 
 LETTERS_PREFIX = f"{LETTERS_FACT}/"
 """Of the facts that hold messages; their numbers follow."""
@@ -106,10 +106,10 @@ Known = dict[str, dict[str, bytes]]
 """By worker and name: facts that are not of hosts."""
 
 
-def facts_of(frontier: RawTables) -> dict[str, bytes]:
+def facts_of(frontier: Tables) -> dict[str, bytes]:
     """Those of one frontier that are not of hosts."""
     found: dict[str, bytes] = {}
-    rows = frontier.iterator(FACTS)
+    rows = frontier.columns[FACTS].iter()
     rows.seek(b"")
     while rows.valid():
         name = rows.key().decode("utf-8", "surrogatepass")

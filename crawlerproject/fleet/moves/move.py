@@ -20,7 +20,8 @@ from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import take_back
 from crawlerproject.stores.rocks.frontier_folder import put_in_place, refuse_gone
-from crawlerproject.stores.rocks.raw_tables import FACTS, TABLES, RawTables
+from crawlerproject.stores.rocks.schema import FACTS, TABLES
+from crawlerproject.stores.rocks.tables import Tables, open_to_write
 
 DEFAULT_PARTITIONS = 256
 """Of a crawl that has had one process so far; FLEET_PARTITIONS."""
@@ -162,7 +163,7 @@ class _Frontiers:
     def __init__(self, crawl: CrawlDir, shift: Shift) -> None:
         self._crawl = crawl
         self._shares = len({*shift.before.workers, *shift.after.workers})
-        self._open: dict[str, RawTables] = {}
+        self._open: dict[str, Tables] = {}
 
     def folder(self, worker: str) -> CrawlDir:
         """A worker's."""
@@ -172,11 +173,11 @@ class _Frontiers:
         """Whether a worker has one."""
         return self.folder(worker).has_frontier()
 
-    def of(self, worker: str) -> RawTables:
+    def of(self, worker: str) -> Tables:
         """A worker's, a new one where there is none. Raises OperatorError."""
         found = self._open.get(worker)
         if found is None:
-            found = self._open[worker] = RawTables(self.folder(worker).frontier, self._shares)
+            found = self._open[worker] = open_to_write(self.folder(worker).frontier, self._shares)
         return found
 
     def sync_names(self, worker: str) -> None:

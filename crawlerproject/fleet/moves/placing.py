@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from functools import partial
 from typing import NamedTuple
 
 from xxhash import xxh3_64_digest
 
 from crawlerproject.fleet.moves.journal import Journal, Partitions, partitions_of
-from crawlerproject.rules.duplicates import permuted_tables as across
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.host_facts import host_of_fact
-from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
+from crawlerproject.stores.rocks import schema as tables
+from crawlerproject.stores.rocks.schema import FIRST_TABLE, OF_ALL_HOSTS, TEXT, rows_of_all_hosts
+from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
     HASH_BYTES,
@@ -23,20 +23,16 @@ from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
     READ_ROW,
     box_of,
-    due_of,
     host_of,
     table_key,
-    unpack_original,
     unpack_record,
 )
 
-TEXT = ("utf-8", "surrogatepass")
 # Places that are written down together.
 _PLACES_AT_A_TIME = 1000
-_OF_ALL_HOSTS = bytes(HASH_BYTES)
-# What the rows of the first of the tables of all hosts begin with; what comes behind them, and behind all tables.
-_FIRST_TABLE, _SECOND_TABLE = table_key(0, 0)[:-FINGERPRINT_BYTES], table_key(1, 0)
-_LAST_OF_ALL = _OF_ALL_HOSTS + b"\xff" * (1 + FINGERPRINT_BYTES)
+# What comes behind the first of the tables of all hosts, and behind all of them.
+_SECOND_TABLE = table_key(1, 0)
+_LAST_OF_ALL = OF_ALL_HOSTS + b"\xff" * (1 + FINGERPRINT_BYTES)
 
 
 class Placed(NamedTuple):
@@ -53,7 +49,7 @@ class Placing:
     The tables of hosts, queues and pages must have been gone through before those that know hosts by a hash alone.
     """
 
-    def __init__(self, source: RawTables, journal: Journal, partitions: int) -> None:
+    def __init__(self, source: Tables, journal: Journal, partitions: int) -> None:
         self._source = source
         self._journal = journal
         self._partitions = partitions
@@ -110,35 +106,15 @@ class Placing:
                 self._place(key, partitions)
             yield Placed(key, value, partitions)
 
-    def robots(self, behind: bytes) -> Iterator[Placed]:
-        """By the origin's host."""
-        for origin, packed in self._source.rows(tables.ROBOTS, behind):
-            yield Placed(origin, packed, self._of(origin.decode(*TEXT).rpartition("://")[2]))
+    def named(self, behind: bytes, table: str) -> Iterator[Placed]:
+        """Of a table whose rows name their hosts. What is known of the crawl as a whole is no row: ``crawl_facts``."""
+        for key, value in self._source.rows(table, behind):
+            if host := tables.HOST_OF[table](key, value):
+                yield Placed(key, value, self._of(host))
 
-    def facts(self, behind: bytes) -> Iterator[Placed]:
-        """Those of hosts. What is known of the crawl as a whole is not a row: ``crawl_facts``."""
-        for name, value in self._source.rows(FACTS, behind):
-            if host := host_of_fact(name.decode(*TEXT)):
-                yield Placed(name, value, self._of(host))
-
-    def due(self, behind: bytes) -> Iterator[Placed]:
-        """By name."""
-        for key, value in self._source.rows(tables.DUE, behind):
-            yield Placed(key, value, self._of(due_of(key).host))
-
-    def payloads(self, behind: bytes) -> Iterator[Placed]:
-        """By the host of the URL that was archived first."""
-        for digest, packed in self._source.rows(tables.PAYLOADS, behind):
-            yield Placed(digest, packed, self._of(host_key(unpack_original(packed).url)))
-
-    def read_marks(self, behind: bytes) -> Iterator[Placed]:
-        """How far the messages for a partition were read."""
-        for key, value in self._source.rows(tables.MESSAGES, behind, prefix=bytes([READ_ROW])):
-            yield Placed(key, value, (box_of(key).partition,))
-
-    def messages(self, behind: bytes) -> Iterator[Placed]:
-        """Those that are not known to be read, by the partition that they are for."""
-        for key, value in self._source.rows(tables.MESSAGES, behind, prefix=bytes([MESSAGE_ROW])):
+    def of_boxes(self, behind: bytes, kind: int) -> Iterator[Placed]:
+        """Messages, or how far they were read, by the partition that they are for."""
+        for key, value in self._source.rows(tables.MESSAGES, behind, prefix=bytes([kind])):
             yield Placed(key, value, (box_of(key).partition,))
 
     # --- tables that have hosts by their hash ---------------------------------------------------
@@ -157,7 +133,7 @@ class Placing:
         """
         self.write_places()
         if behind < _SECOND_TABLE:
-            for key, page in self._source.rows(tables.PRINTS, behind, prefix=_FIRST_TABLE):
+            for key, page in self._source.rows(tables.PRINTS, behind, prefix=FIRST_TABLE):
                 yield Placed(key, page, self._journal.places_of(page[:HASH_BYTES]))
         places = _Places(self._journal, behind)
         for key, page in self._source.rows(tables.PRINTS, max(behind, _LAST_OF_ALL)):
@@ -187,14 +163,14 @@ STEPS = (
     # That a URL is known is so wherever it stands.
     Step(tables.SEEN, Placing.seen, Goes.TRUE_ANYWHERE),
     Step(tables.PRINTS, Placing.prints),
-    Step(tables.ROBOTS, Placing.robots),
-    Step(tables.PAYLOADS, Placing.payloads),
-    Step(tables.DUE, Placing.due),
-    Step(FACTS, Placing.facts),
+    *(
+        Step(table, partial(Placing.named, table=table))
+        for table in (tables.ROBOTS, tables.PAYLOADS, tables.DUE, tables.FACTS)
+    ),
     # A message stays with its sender, who sends it to the new holder. There the mark says whether it was read. Which
     # outbox a frontier has is its own matter.
-    Step(tables.MESSAGES, Placing.read_marks),
-    Step(tables.MESSAGES, Placing.messages, Goes.WITH_SENDER),
+    Step(tables.MESSAGES, partial(Placing.of_boxes, kind=READ_ROW)),
+    Step(tables.MESSAGES, partial(Placing.of_boxes, kind=MESSAGE_ROW), Goes.WITH_SENDER),
 )
 """All tables, in the order in which they are gone through."""
 
@@ -226,11 +202,9 @@ class _Places:
 
 def all_rows(table: str, row: Placed) -> list[tuple[bytes, bytes]]:
     """The rows that a row of a ``Step`` stands for, itself the last: one, but for fingerprints of all hosts."""
-    if table != tables.PRINTS or not row.key.startswith(_OF_ALL_HOSTS):
+    if table != tables.PRINTS or not row.key.startswith(OF_ALL_HOSTS):
         return [(row.key, row.value)]
-    value = int.from_bytes(row.key[-FINGERPRINT_BYTES:], "big")
-    others = [(table_key(number, across.rotated(value, number)), b"") for number in range(1, across.TABLES)]
-    return [*others, (row.key, row.value)]
+    return rows_of_all_hosts(int.from_bytes(row.key[-FINGERPRINT_BYTES:], "big"), row.value)
 
 
 def _origin(url: str) -> str:

@@ -12,9 +12,8 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.readable import human_bytes
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.raw_tables import RawTables
-from crawlerproject.stores.rocks.store import RESERVE_BYTES
+from crawlerproject.stores.rocks import schema as tables
+from crawlerproject.stores.rocks.tables import RESERVE_BYTES, open_to_write
 
 # What a copied row takes until RocksDB has merged the files that it came in (ours): itself, its log, its merged copy.
 _COPIES = 3
@@ -47,7 +46,7 @@ def _gives(worker: str, shift: Shift) -> bool:
 
 def _share(worker: str, folder: CrawlDir, shift: Shift) -> float:
     """How much of a frontier moves, by the URLs that its hosts have."""
-    frontier, after = RawTables(folder.frontier), shift.after
+    frontier, after = open_to_write(folder.frontier), shift.after
     whole = moving = 0
     try:
         for name, packed in frontier.rows(tables.HOSTS):

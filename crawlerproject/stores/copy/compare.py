@@ -10,27 +10,22 @@ import random
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rocksdict import ReadOptions, WriteBatch
-
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
-from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import DUE_FACT
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import payloads_key
 from crawlerproject.stores.redis.queue_members import count_of
 from crawlerproject.stores.redis.store import RedisStore
-from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import FORMAT_FACT
-from crawlerproject.stores.row_codec import HASH_BYTES, unpack_record
+from crawlerproject.stores.rocks import schema as tables
+from crawlerproject.stores.rocks.schema import FORMAT_FACT, TEXT
+from crawlerproject.stores.rocks.store import RocksReader
+from crawlerproject.stores.rocks.tables import Tables
+from crawlerproject.stores.row_codec import unpack_record
 
-FACTS = ""
-"""The column of facts, as a table."""
 COPIED_FACT = "copied"
 """How far a copy is."""
 SOURCE_FACT = "copied from"
@@ -39,13 +34,23 @@ OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", COPIED_FACT, SOURCE_F
 PAYLOAD_HASHES = 256
 ROWS = 1000
 """In one change."""
-TEXT = ("utf-8", "surrogatepass")
 
 _WORKER = "state-copy"
 # Longer than a change takes by far, short enough that a worker does not wait long for a copy that was killed.
 _LEASE_SECONDS = 30.0
 # Pages, and hosts, that are compared whole.
 _SAMPLE = 1000
+
+# What is counted, as it is named to the operator.
+_WORDS = {
+    tables.HOSTS: "hosts",
+    tables.SEEN: "known URLs",
+    tables.PAGES: "pages",
+    tables.QUEUE: "queued URLs",
+    tables.ROBOTS: "robots.txt and facts about hosts",
+    tables.PRINTS: "fingerprints",
+    tables.PAYLOADS: "payloads",
+}
 
 TableRow = tuple[str, bytes, bytes]  # table, key, value
 Say = Callable[[str], None]
@@ -109,34 +114,6 @@ class HeldStore(RedisStore):
             yield member
 
 
-class RocksTables(RocksStore):
-    """The embedded store, row by row."""
-
-    def rows(self, table: str, behind: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """All rows of a table in order, or those behind a key."""
-        column = self._tables.database.get_column_family(table) if table else self._tables.database
-        options = ReadOptions()
-        options.set_total_order_seek(True)
-        found = column.iter(options)
-        found.seek(behind + b"\0" if behind else b"")
-        while found.valid():
-            yield found.key(), found.value()
-            found.next()
-        self._tables.require_end(found)
-
-    def write(self, rows: Iterable[TableRow]) -> None:
-        """Put rows, as one change."""
-        batch = WriteBatch(raw_mode=True)
-        handles = {table: self._tables.database.get_column_family_handle(table) for table in _WORDS}
-        for table, key, value in rows:
-            if table:
-                batch.put(key, value, handles[table])
-            else:
-                batch.put(key, value)
-        self._require_room()
-        self._tables.database.write(batch)
-
-
 class _Sample:
     """So many of the rows that pass, each with the same chance."""
 
@@ -153,53 +130,42 @@ class _Sample:
             self.rows[place] = row
 
 
-def compare(rocks: RocksTables, store: HeldStore) -> Copied:
+def compare(rocks: Tables, store: HeldStore) -> Copied:
     """Count everything on both sides, and look at some pages and hosts whole. Raises OperatorError for a difference."""
     samples = {table: _Sample(random.Random()) for table in (tables.HOSTS, tables.PAGES)}
-    left, right = _count_rocks(rocks, samples), _count_redis(store)
+    left, right, queues = _count_rocks(rocks, samples), _count_redis(store), RocksReader(rocks)
     for what in left.keys() | right.keys():
         if left[what] != right[what]:
             raise _different(f"{left[what]:,} {what} in RocksDB, {right[what]:,} in Redis")
     for key, value in samples[tables.PAGES].rows:
-        record = unpack_record(value)
+        record, host = unpack_record(value), tables.HOST_OF[tables.PAGES](key, value)
         store.keep()
-        if store.page(key, host_key(record.url)) != record:  # where the workers keep it
+        if store.page(key, host) != record:  # where the workers keep it
             raise _different(record.url)
     for key, packed in samples[tables.HOSTS].rows:
         name = key.decode(*TEXT)
         store.keep()
-        if store.host(name) != packed or store.head(name, ROWS) != rocks.head(name, ROWS):
+        if store.host(name) != packed or store.head(name, ROWS) != queues.head(name, ROWS):
             raise _different(f"the host {name}")
     return Copied(dict(left), sum(len(sample.rows) for sample in samples.values()))
 
 
 def _different(what: str) -> OperatorError:
-    return OperatorError(f"The copy is not the same as what was copied: {what}. Remove it and copy anew.")
+    return OperatorError(f"The copy is not the same as what was copied: {what}. Remove it and copy again.")
 
 
-def _count_rocks(rocks: RocksTables, samples: dict[str, _Sample]) -> Counter[str]:
+def _count_rocks(rocks: Tables, samples: dict[str, _Sample]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for table in (tables.HOSTS, tables.SEEN, tables.PAGES, tables.QUEUE, tables.ROBOTS, tables.PAYLOADS):
+        sample = samples.get(table)
         for row in rocks.rows(table):
             counts[_WORDS[table]] += 1
-            if table in samples:
-                samples[table].add(row)
-    facts = (key.decode(*TEXT) for key, _ in rocks.rows(FACTS))
-    counts[_WORDS[tables.ROBOTS]] += sum(bool(host_of_fact(name)) for name in facts)
-    of_hosts = (key for key, _ in rocks.rows(tables.PRINTS) if any(key[:HASH_BYTES]))
-    counts[_WORDS[tables.PRINTS]] = sum(1 for _ in of_hosts)
+            if sample is not None:
+                sample.add(row)
+    of_host = tables.HOST_OF[tables.FACTS]
+    counts[_WORDS[tables.ROBOTS]] += sum(bool(of_host(*row)) for row in rocks.rows(tables.FACTS))
+    counts[_WORDS[tables.PRINTS]] = sum(not key.startswith(tables.OF_ALL_HOSTS) for key, _ in rocks.rows(tables.PRINTS))
     return counts
-
-
-_WORDS = {
-    tables.HOSTS: "hosts",
-    tables.SEEN: "known URLs",
-    tables.PAGES: "pages",
-    tables.QUEUE: "queued URLs",
-    tables.ROBOTS: "robots.txt and facts about hosts",
-    tables.PRINTS: "fingerprints",
-    tables.PAYLOADS: "payloads",
-}
 
 
 def _count_redis(store: HeldStore) -> Counter[str]:
@@ -223,4 +189,4 @@ def _count_redis(store: HeldStore) -> Counter[str]:
 
 def changed(what: str) -> OperatorError:
     """The source is another than when the copy was begun."""
-    return OperatorError(f"What is copied was crawled since {what} was begun; remove that and copy anew.")
+    return OperatorError(f"What is copied was crawled since {what} was begun; remove that and copy again.")

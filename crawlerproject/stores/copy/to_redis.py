@@ -7,37 +7,32 @@ from pathlib import Path
 from xxhash import xxh3_64_digest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.copy.compare import (
     COPIED_FACT,
-    FACTS,
     OWN_FACTS,
     ROWS,
-    TEXT,
     Copied,
     HeldStore,
     RedisCrawl,
-    RocksTables,
     Say,
     changed,
     compare,
 )
 from crawlerproject.stores.fingerprints import Text
-from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.redis.batch import Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.texts import RedisTexts
-from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks import schema as tables
+from crawlerproject.stores.rocks.messages import RocksMessages
+from crawlerproject.stores.rocks.schema import TEXT
+from crawlerproject.stores.rocks.tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import (
-    FINGERPRINT_BYTES,
     HASH_BYTES,
     MESSAGE_ROW,
     PAGE_KEY_BYTES,
     box_of,
-    host_of,
     number_of,
-    table_key,
     unpack_queued,
     unpack_record,
 )
@@ -48,12 +43,11 @@ _ORDER = (
     tables.QUEUE,
     tables.SEEN,
     tables.ROBOTS,
-    FACTS,
+    tables.FACTS,
     tables.PRINTS,
     tables.PAYLOADS,
     tables.MESSAGES,
 )
-_FIRST_TABLE = table_key(0, 0)[:-FINGERPRINT_BYTES]
 
 
 def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
@@ -62,7 +56,7 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
     Raises OperatorError when there is another crawl already, StorageError when Redis goes away: copy again then.
     """
     crawl = target.name
-    rocks, link = RocksTables(source), RedisLink(target.url)
+    rocks, link = open_to_write(source), RedisLink(target.url)
     try:
         facts = fleet_keys(crawl).facts
         begun, known = (value and value.decode() for value in link.call("HMGET", [facts], COPYING, "format"))
@@ -82,7 +76,7 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
         link.close()
 
 
-def _fill_redis(rocks: RocksTables, store: HeldStore, max_texts: int, say: Say) -> None:
+def _fill_redis(rocks: Tables, store: HeldStore, max_texts: int, say: Say) -> None:
     filling = _Filling(rocks, store, max_texts)
     first, behind = _cursor(store.fact(COPIED_FACT))
     if behind:
@@ -110,7 +104,7 @@ def _cursor(fact: bytes | None) -> tuple[str, bytes]:
 class _Filling:
     """Finds the partition of each row, as the workers would have."""
 
-    def __init__(self, rocks: RocksTables, store: HeldStore, max_texts: int) -> None:
+    def __init__(self, rocks: Tables, store: HeldStore, max_texts: int) -> None:
         self._rocks = rocks
         self._store = store
         self._texts = RedisTexts(store.link, store.crawl, max_texts) if max_texts else None
@@ -141,40 +135,35 @@ class _Filling:
     def _unread(self, rows: list[tuple[bytes, bytes]]) -> list[tuple[int, bytes]]:
         """Messages that workers of one machine wrote and none has read; by partition, of which there are as many."""
         messages = ((box_of(key), number_of(key), packed) for key, packed in rows if key[0] == MESSAGE_ROW)
-        known = self._rocks.messages
+        known = RocksMessages(lambda: self._rocks)
         return [(box.partition, packed) for box, number, packed in messages if number > known.read_up_to(box)]
 
     def _text(self, key: bytes, page: bytes) -> Text | None:
         """What a row of the first table of all hosts says; None of any other row."""
-        if not key.startswith(_FIRST_TABLE) or (record := self._rocks.page(page)) is None:
+        if not key.startswith(tables.FIRST_TABLE) or (record := self._rocks.get(tables.PAGES, page)) is None:
             return None
-        return Text(int.from_bytes(key[len(_FIRST_TABLE) :], "big"), page, record.url)
+        return Text(int.from_bytes(key[len(tables.FIRST_TABLE) :], "big"), page, unpack_record(record).url)
 
     def _place(self, table: str, key: bytes, value: bytes, parts: dict[int, Part]) -> None:
-        def part(host: str) -> Part:
-            return parts.setdefault(self._store.partition(host), Part())
-
-        place = self._places.get(key[:HASH_BYTES])
-        if table == tables.PAGES:
-            part(host_key(unpack_record(value).url)).pages.append((key, value))
-        elif table == tables.QUEUE:
-            host = host_of(key)
-            part(host).queued.append(unpack_queued(host, key, value))
-            part(host).keys.append(value[:PAGE_KEY_BYTES])
-        elif table == tables.SEEN:
-            if place is not None and key not in self._abroad and self._rocks.page(key) is None:
-                parts.setdefault(place, Part()).keys.append(key)
-        elif table == tables.PRINTS:
-            if place is not None:  # those of all hosts are texts
-                parts.setdefault(place, Part()).prints.append(key + value)
-        else:
-            name = key.decode(*TEXT)
+        """Put a row with those of its partition; "" as a host: a fact of the crawl, which is no row there."""
+        if table in tables.HOST_OF:
+            if not (host := tables.HOST_OF[table](key, value)):
+                if (name := key.decode(*TEXT)) not in OWN_FACTS:
+                    crawls = worker_keys(self._store.crawl, "").state
+                    self._store.link.call("HSET", [crawls], f"fact:{name}", value)
+                return
+            part = parts.setdefault(self._store.partition(host), Part())
             if table == tables.HOSTS:
-                part(name).hosts[name] = value
-            elif table == tables.ROBOTS:
-                part(name.rpartition("://")[2]).robots[name] = value
-            elif host := host_of_fact(name):
-                part(host).robots[name] = value
-            elif name not in OWN_FACTS:
-                crawls = worker_keys(self._store.crawl, "").state
-                self._store.link.call("HSET", [crawls], f"fact:{name}", value)
+                part.hosts[host] = value
+            elif table == tables.PAGES:
+                part.pages.append((key, value))
+            elif table == tables.QUEUE:
+                part.queued.append(unpack_queued(host, key, value))
+                part.keys.append(value[:PAGE_KEY_BYTES])
+            else:  # robots.txt, and facts of hosts
+                part.robots[key.decode(*TEXT)] = value
+        elif (place := self._places.get(key[:HASH_BYTES])) is not None:  # no host: fingerprints of all hosts are texts
+            if table == tables.PRINTS:
+                parts.setdefault(place, Part()).prints.append(key + value)
+            elif key not in self._abroad and self._rocks.get(tables.PAGES, key) is None:
+                parts.setdefault(place, Part()).keys.append(key)

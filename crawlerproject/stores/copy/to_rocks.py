@@ -8,19 +8,15 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.duplicates import permuted_tables as across
 from crawlerproject.stores.copy.compare import (
     COPIED_FACT,
-    FACTS,
     OWN_FACTS,
     PAYLOAD_HASHES,
     ROWS,
     SOURCE_FACT,
-    TEXT,
     Copied,
     HeldStore,
     RedisCrawl,
-    RocksTables,
     Say,
     TableRow,
     changed,
@@ -30,9 +26,11 @@ from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queue_members import packed_rows
-from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks import schema as tables
+from crawlerproject.stores.rocks.schema import FACTS, TEXT
 from crawlerproject.stores.rocks.store import LETTERS_FACT
-from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_prefix, table_key
+from crawlerproject.stores.rocks.tables import Tables, open_to_write
+from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_prefix
 
 _KEY = HASH_BYTES + FINGERPRINT_BYTES
 
@@ -50,7 +48,7 @@ def to_rocks(source: RedisCrawl, target: Path, say: Say) -> Copied:
         if link.call("HGET", [fleet_keys(crawl).facts], "format") is None:
             raise OperatorError(f"There is no crawl {crawl!r} at {link.place}; set FLEET_CRAWL to the name of one.")
         store = HeldStore(link, crawl, 0)
-        rocks = RocksTables(unfinished)
+        rocks = open_to_write(unfinished)
         try:
             _fill_rocks(store, rocks, say)
             copied = compare(rocks, store)
@@ -64,13 +62,13 @@ def to_rocks(source: RedisCrawl, target: Path, say: Say) -> Copied:
         link.close()
 
 
-def _fill_rocks(store: HeldStore, rocks: RocksTables, say: Say) -> None:
+def _fill_rocks(store: HeldStore, rocks: Tables, say: Say) -> None:
     stamp = _stamp(store)
-    source = rocks.fact(SOURCE_FACT)
+    source = rocks.get(FACTS, SOURCE_FACT.encode())
     if source is not None and source != stamp:
         raise changed("the unfinished copy beside it")
-    rocks.write([(FACTS, SOURCE_FACT.encode(), stamp)])
-    done = int(rocks.fact(COPIED_FACT) or 0)
+    rocks.put([(FACTS, SOURCE_FACT.encode(), stamp)])
+    done = int(rocks.get(FACTS, COPIED_FACT.encode()) or 0)
     if done:
         say(f"goes on behind unit {done:,}")
     units = store.partitions + PAYLOAD_HASHES + 1
@@ -79,9 +77,9 @@ def _fill_rocks(store: HeldStore, rocks: RocksTables, say: Say) -> None:
         for row in _rows_of(store, unit):
             some.append(row)
             if len(some) == ROWS:
-                rocks.write(some)
+                rocks.put(some)
                 some = []
-        rocks.write([*some, (FACTS, COPIED_FACT.encode(), str(unit + 1).encode())])
+        rocks.put([*some, (FACTS, COPIED_FACT.encode(), str(unit + 1).encode())])
         store.keep()
     say(f"{units:,} units: done")
 
@@ -118,16 +116,12 @@ def _partition_rows(store: HeldStore, partition: int) -> Iterator[TableRow]:
         for member in store.members(keys.queue_prefix.encode() + host):
             yield from ((tables.QUEUE, prefix + place, packed) for place, packed in packed_rows(member))
     for member in store.members(keys.prints):
-        yield from _print_rows(member[:_KEY], member[_KEY:])
+        key, page = member[:_KEY], member[_KEY:]
+        yield tables.PRINTS, key, page
+        for row in tables.rows_of_all_hosts(int.from_bytes(key[HASH_BYTES:], "big"), page):
+            yield tables.PRINTS, *row
     if messages := store.link.call("LRANGE", [keys.inbox], 0, -1):
         yield FACTS, f"{LETTERS_FACT}/{partition}".encode(), b"[" + b",".join(messages) + b"]"
-
-
-def _print_rows(key: bytes, page: bytes) -> Iterator[TableRow]:
-    yield tables.PRINTS, key, page
-    value = int.from_bytes(key[HASH_BYTES:], "big")
-    for table in range(across.TABLES):
-        yield tables.PRINTS, table_key(table, across.rotated(value, table)), b"" if table else page
 
 
 def _put_together(name: str, before: bytes | None, value: bytes) -> bytes:

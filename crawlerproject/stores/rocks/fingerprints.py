@@ -22,6 +22,7 @@ from crawlerproject.rules.duplicates.nearest import near
 from crawlerproject.stores.fingerprints import HostFingerprints, NearText, Text
 from crawlerproject.stores.protocols import Fingerprint, Near
 from crawlerproject.stores.rocks.options import database_options
+from crawlerproject.stores.rocks.schema import FIRST_TABLE, PRINTS, rows_of_all_hosts
 from crawlerproject.stores.rocks.tables import make_folder, open_to_read, opening_error
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
@@ -68,12 +69,11 @@ class RocksFingerprints:
                 others[across.restored(values[place], table)] = differ
         return sorted(Near(bits_apart, self._page_with(table_key(0, each))) for each, bits_apart in others.items())
 
-    def put(self, batch: WriteBatch, column: ColumnFamily, made: Fingerprint) -> None:
+    def put(self, batch: WriteBatch, column: ColumnFamily | None, made: Fingerprint) -> None:
         """Add the rows of one fingerprint to a batch."""
         batch.put(host_fingerprint_key(made.host, made.value), made.key, column)
-        for table in range(across.TABLES):
-            page = b"" if table else made.key
-            batch.put(table_key(table, across.rotated(made.value, table)), page, column)
+        for key, page in rows_of_all_hosts(made.value, made.key):
+            batch.put(key, page, column)
 
     def stored(self, made: Fingerprint) -> None:
         """The batch with this one was written."""
@@ -165,8 +165,8 @@ class RocksTexts:
         batch = WriteBatch(raw_mode=True)
         for text in added:
             page = text.key + text.url.encode("utf-8", _ERRORS)
-            for table in range(across.TABLES):
-                batch.put(table_key(table, across.rotated(text.value, table)), b"" if table else page)
+            for key, value in rows_of_all_hosts(text.value, page):
+                batch.put(key, value)
         if added:
             self._rows.write(batch)
         for text in added:
@@ -181,12 +181,9 @@ def _texts_in(folder: Path) -> Iterator[Text]:
     """Those of a frontier. Raises OperatorError when it cannot be read."""
     tables = open_to_read(os.fspath(folder))
     try:
-        end = table_key(1, 0)
-        for key, page in tables.rows(tables.prints, table_key(0, 0)):
-            if key >= end:
-                return
+        for key, page in tables.rows(PRINTS, prefix=FIRST_TABLE):
             record = tables.pages.get(page)
             if record is not None:
                 yield Text(int.from_bytes(key[-FINGERPRINT_BYTES:], "big"), page, unpack_record(record).url)
     finally:
-        tables.close(failed=False)
+        tables.close()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from rocksdict import ReadOptions, WriteBatch
 
 from crawlerproject.stores.protocols import Applied, Box, Changes
+from crawlerproject.stores.rocks.schema import MESSAGES
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     MESSAGE_ROW,
@@ -23,7 +24,6 @@ from crawlerproject.stores.row_codec import (
     message_key,
     number_of,
     pack_number,
-    partition_prefix,
 )
 
 # Behind every number of a box.
@@ -70,15 +70,6 @@ class RocksMessages:
         kept = self._tables().messages.get(box_key(READ_ROW, box))
         return 0 if kept is None else number_of(kept)
 
-    def read_of(self, partition: int) -> dict[Box, int]:
-        """``read_up_to`` of every box of a partition that was ever read."""
-        prefix, found = partition_prefix(READ_ROW, partition), dict[Box, int]()
-        for key, value in self._tables().rows(self._tables().messages, prefix):
-            if not key.startswith(prefix):
-                break
-            found[box_of(key)] = number_of(value)
-        return found
-
     def take_changed(self) -> set[int]:
         """The partitions with new messages since this was last called."""
         changed, self._changed = self._changed, set()
@@ -86,7 +77,7 @@ class RocksMessages:
 
     def change(self, batch: WriteBatch, changes: Changes) -> None:
         """Add to a batch what a change says of messages."""
-        handle, number = self._tables().messages_handle, self.applied.last
+        handle, number = self._tables().handles[MESSAGES], self.applied.last
         for partition, packed in changes.messages:
             number += 1
             batch.put(message_key(Box(partition, self.outbox), number), packed, handle)

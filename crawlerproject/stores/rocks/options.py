@@ -1,12 +1,10 @@
-"""How RocksDB is set up for a frontier: which tables, and how much memory and disk they may take.
+"""How RocksDB is set up for a frontier: how much memory and disk its tables may take.
 
 Memory does not grow with the number of URLs: it is bounded by the two budgets below, whatever the disk holds
 (indexes and filters of the files live inside the block cache and are read in parts).
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 from rocksdict import (
     BlockBasedIndexType,
@@ -19,6 +17,7 @@ from rocksdict import (
     SliceTransform,
 )
 
+from crawlerproject.stores.rocks.schema import DUE, HOSTS, MESSAGES, PAGES, PAYLOADS, PRINTS, QUEUE, ROBOTS, SEEN
 from crawlerproject.stores.row_codec import HASH_BYTES
 
 MIB = 1 << 20
@@ -57,18 +56,6 @@ SLOWDOWN_FILES, STOP_FILES = 40, 80
 REMOVAL_WINDOW, REMOVAL_TRIGGER = 4096, 2048
 # Enough for a post-mortem, too little to matter on disk.
 LOG_BYTES, LOG_FILES = MIB, 2
-
-# The tables. `default` holds the crawl-wide facts.
-QUEUE: Final = "queue"  # hash host NUL priority arrival -> a queued page
-SEEN: Final = "seen"  # page key -> nothing
-PAGES: Final = "pages"  # page key -> the record of its last fate
-HOSTS: Final = "hosts"  # host key -> packed host state
-ROBOTS: Final = "robots"  # origin -> packed robots record
-PRINTS: Final = "fingerprints"  # hash host, fingerprint -> page key; for all hosts: zeros, table, rotated fingerprint
-PAYLOADS: Final = "payloads"  # sha1 of a payload -> its first capture
-DUE: Final = "due"  # moment, host key -> nothing
-MESSAGES: Final = "messages"  # see row_codec.py: messages for other workers, how far theirs were read
-TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS, DUE, MESSAGES)
 
 
 def database_options() -> Options:
@@ -128,7 +115,7 @@ def _blocks(cache: Cache) -> BlockBasedOptions:
     blocks.set_block_cache(cache)
     blocks.set_cache_index_and_filter_blocks(True)
     blocks.set_format_version(5)
-    # In parts of a block each: a whole index does not fit its share of the cache and would be read anew for every
+    # In parts of a block each: a whole index does not fit its share of the cache and would be read again for every
     # iterator (measured: 210 µs instead of 9).
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_pin_top_level_index_and_filter(True)

@@ -19,6 +19,7 @@ from rocksdict import ReadOptions, WriteBatch
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.stores.rocks.schema import QUEUE, SEEN
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
@@ -84,10 +85,7 @@ class RocksQueues:
 
     def whole(self, host: str) -> Iterator[QueuedPage]:
         """The host's whole queue in order."""
-        prefix, tables = host_prefix(host), self._tables()
-        options = ReadOptions()
-        options.set_iterate_upper_bound(host_end(prefix))
-        return (unpack_queued(host, *row) for row in tables.rows(tables.queue, prefix, options))
+        return (unpack_queued(host, *row) for row in self._tables().rows(QUEUE, prefix=host_prefix(host)))
 
     def hosts(self) -> Iterator[str]:
         """Every host with at least one row, each once; it may see changes made meanwhile."""
@@ -101,7 +99,7 @@ class RocksQueues:
     def change(self, batch: WriteBatch, removed: Iterable[QueuedPage], queued: Collection[QueuedPage]) -> set[bytes]:
         """Remove rows, then queue others, maybe in their places; the keys of the pages that were removed."""
         tables, ahead = self._tables(), self._ahead
-        put, queue, seen = batch.put, tables.queue_handle, tables.seen_handle
+        put, queue, seen = batch.put, tables.handles[QUEUE], tables.handles[SEEN]
         for host in {row.host for row in queued}:
             if host not in ahead and ahead.has_room(host):
                 self._begin(host)

@@ -19,19 +19,16 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.atomic_files import storage_errors
 from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks.fingerprints import RocksFingerprints
 from crawlerproject.stores.rocks.messages import RocksMessages
 from crawlerproject.stores.rocks.queues import RocksQueues
-from crawlerproject.stores.rocks.tables import READ_TABLES, TRIES, Tables, open_to_read, open_to_write
+from crawlerproject.stores.rocks.schema import DUE, FACTS, HOSTS, PAGES, PAYLOADS, PRINTS, ROBOTS, SEEN
+from crawlerproject.stores.rocks.tables import READ_TABLES, TRIES, Tables, open_to_read, open_to_write, require_room
 from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record, unpack_original, unpack_record
 
 # Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
 # each are a JSON list in a fact of this name and its number (stores/copy/to_rocks.py).
 LETTERS_FACT = "letters"
-
-# Below this much free disk nothing is begun: all that is in memory can still be written out, with a file's overhead.
-RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
 
 # Of a table: write buffers that are full, or were declared so, and are in no file yet.
 _UNWRITTEN = "rocksdb.num-immutable-mem-table"
@@ -46,7 +43,7 @@ class RocksReader:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._queues = RocksQueues(lambda: self._tables)
-        self._fingerprints = RocksFingerprints(lambda: self._tables.prints)
+        self._fingerprints = RocksFingerprints(lambda: self._tables.fingerprints)
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
@@ -70,7 +67,7 @@ class RocksReader:
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key, in order of key; as they were when the iteration began."""
-        for key, value in self._tables.rows(self._tables.pages):
+        for key, value in self._tables.rows(PAGES):
             yield key, unpack_record(value)
 
     def host(self, host: str) -> bytes | None:
@@ -79,7 +76,7 @@ class RocksReader:
 
     def hosts(self) -> Iterator[tuple[str, bytes]]:
         """Every host ever met and its packed state, in order of name."""
-        for name, packed in self._tables.rows(self._tables.hosts):
+        for name, packed in self._tables.rows(HOSTS):
             yield name.decode(), packed
 
     def hosts_with_work(self) -> Iterator[str]:
@@ -96,9 +93,7 @@ class RocksReader:
 
     def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
-        for name, value in self._tables.rows(self._tables.database, prefix.encode()):
-            if not name.startswith(prefix.encode()):
-                return
+        for name, value in self._tables.rows(FACTS, prefix=prefix.encode()):
             yield name.decode(), value
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
@@ -169,11 +164,16 @@ class RocksStore(RocksReader):
 
     def apply(self, changes: Changes) -> None:
         """Apply all of it atomically; survives the death of the process, not yet a power loss."""
-        self._require_room()
+        require_room(self._folder)
         if self._failed:
             self._open_again()
         try:
-            self._write(self._batch(changes))
+            batch = self._batch(changes)
+            try:
+                self._tables.database.write(batch)
+            except Exception as error:  # rocksdict raises no narrower class
+                self._failed = True
+                raise StorageError(f"the frontier cannot be written: {error}") from error
         except BaseException:
             self._queues.forget()
             raise
@@ -181,37 +181,30 @@ class RocksStore(RocksReader):
             self._fingerprints.stored(made)
         self.messages.stored(changes)
 
-    def _write(self, batch: WriteBatch) -> None:
-        try:
-            self._tables.database.write(batch)
-        except Exception as error:  # rocksdict raises no narrower class
-            self._failed = True
-            raise StorageError(f"the frontier cannot be written: {error}") from error
-
     def _batch(self, changes: Changes) -> WriteBatch:
-        batch = WriteBatch(raw_mode=True)
-        put, tables = batch.put, self._tables
+        batch, handles = WriteBatch(raw_mode=True), self._tables.handles
+        put = batch.put
         was_queued = self._queues.change(batch, changes.removed, changes.queued)
         for key, record in changes.pages:
-            put(key, pack_record(record), tables.pages_handle)
+            put(key, pack_record(record), handles[PAGES])
             if key not in was_queued:  # not every page that is decided was queued before
-                put(key, b"", tables.seen_handle)
+                put(key, b"", handles[SEEN])
         for name, packed in changes.hosts:
-            put(name.encode(), packed, tables.hosts_handle)
+            put(name.encode(), packed, handles[HOSTS])
         for origin, packed in changes.robots:
-            put(origin.encode(), packed, tables.robots_handle)
+            put(origin.encode(), packed, handles[ROBOTS])
         for made in changes.fingerprints:
-            self._fingerprints.put(batch, tables.prints_handle, made)
+            self._fingerprints.put(batch, handles[PRINTS], made)
         for digest, original in changes.payloads:
-            if original is None:  # its capture is gone
-                batch.delete(digest, tables.payloads_handle)
+            if original is None:
+                batch.delete(digest, handles[PAYLOADS])
             else:
-                put(digest, pack_original(original), tables.payloads_handle)
+                put(digest, pack_original(original), handles[PAYLOADS])
         for name, before, after in changes.due:
             if before is not None:
-                batch.delete(due_key(Due(before, name)), tables.due_handle)
+                batch.delete(due_key(Due(before, name)), handles[DUE])
             if after is not None:
-                put(due_key(Due(after, name)), b"", tables.due_handle)
+                put(due_key(Due(after, name)), b"", handles[DUE])
         for name, packed in changes.facts:
             put(name.encode(), packed)
         self.messages.change(batch, changes)
@@ -230,12 +223,12 @@ class RocksStore(RocksReader):
 
     def write_out(self) -> None:
         """Begin to write out what is in memory only, in the background, so that a checkpoint has little to wait for."""
-        for table in self._opened().all():
+        for table in self._opened().columns.values():
             table.flush(wait=False)
 
     def is_writing_out(self) -> bool:
         """Whether that is under way."""
-        return any(table.property_int_value(_UNWRITTEN) for table in self._opened().all())
+        return any(table.property_int_value(_UNWRITTEN) for table in self._opened().columns.values())
 
     def checkpoint(self, folder: Path) -> None:
         """Make this moment a database of its own in ``folder``, which must not be there. StorageError.
@@ -243,7 +236,7 @@ class RocksStore(RocksReader):
         On the same disk it takes new names of files and 10 ms, after ``write_out``: what is in memory only is written
         out first, and meanwhile the whole process waits (rocksdict keeps Python's lock; 25 MB took 0.1 s).
         """
-        self._require_room()
+        require_room(self._folder)
         with self._gate:
             try:
                 Checkpoint(self._opened().database).create_checkpoint(os.fspath(folder))
@@ -253,18 +246,13 @@ class RocksStore(RocksReader):
     def mend(self) -> None:
         """Take changes again after a failed write, or a failed sync. Raises StorageError: there still is no room."""
         if self._failed:
-            self._require_room()
+            require_room(self._folder)
             self._open_again()
 
     def close(self) -> None:
         """Let go of the folder; harmless when done twice."""
         with self._gate:
             self._release()
-
-    def _require_room(self) -> None:
-        disk = os.statvfs(self._folder)
-        if disk.f_bavail * disk.f_frsize < RESERVE_BYTES:
-            raise StorageError(f"less than {RESERVE_BYTES >> 20} MB free where the frontier is ({self._folder})")
 
     def _open_again(self) -> None:
         """RocksDB stays read-only after a failed write; opening it again replays what was written whole.

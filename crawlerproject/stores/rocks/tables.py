@@ -1,4 +1,4 @@
-"""An open RocksDB: its tables to read, their handles for batches, and what to say when it cannot be used."""
+"""An open RocksDB: its tables to read row by row, their handles for batches, and what to say when it cannot be used."""
 
 from __future__ import annotations
 
@@ -8,59 +8,92 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rocksdict import AccessType, ColumnFamily, Rdict, RdictIter, ReadOptions
+from rocksdict import AccessType, ColumnFamily, Rdict, RdictIter, ReadOptions, WriteBatch
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.stores.atomic_files import SECRET_FOLDER
 from crawlerproject.stores.crawl_dir import CrawlDir, holds_database
-from crawlerproject.stores.formats import FORMATS
-from crawlerproject.stores.rocks import options as names
+from crawlerproject.stores.rocks import options, schema
+from crawlerproject.stores.rocks.schema import FACTS, FORMAT, FORMAT_FACT
 
-FORMAT = FORMATS["frontier"]
-"""The layout of rows and tables; a store with another number was written by another version of this project."""
-FORMAT_FACT = "format"
-
+RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
+"""Below this much free disk nothing is begun: all that is in memory can still be written, with a file's overhead."""
 TRIES = 20
 """Files of a running crawl come and go while they are opened: a reader looks again so often."""
 _BETWEEN_SECONDS = 0.05
-_WRITERS_TABLES = (names.DUE, names.MESSAGES)
-READ_TABLES = tuple(name for name in names.TABLES if name not in _WRITERS_TABLES)
+READ_TABLES = tuple(name for name in schema.NAMED if name not in (schema.DUE, schema.MESSAGES))
 """Only the crawling process reads the other two: who looks on needs neither, and older folders have none."""
 _ROCKSDICT_FILE = "rocksdict-config.json"
 _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
+_NUMBER_OF_ROWS = "rocksdb.estimate-num-keys"
 
 # A file that the manifest names, or the manifest itself, is not there any more.
 _DAMAGED = ("Corruption", "IO error: No such file or directory")
 _LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
 
 
+class RawBatch:
+    """Rows of several tables that are put or removed at once."""
+
+    def __init__(self, handles: dict[str, ColumnFamily | None]) -> None:
+        self._handles = handles
+        self.batch = WriteBatch(raw_mode=True)
+        self.rows = 0
+        self.bytes = 0
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        """Add a row, or write over it."""
+        self.batch.put(key, value, self._handles[table])
+        self.rows += 1
+        self.bytes += len(key) + len(value)
+
+    def delete(self, table: str, key: bytes) -> None:
+        """Remove a row, if it is there."""
+        self.batch.delete(key, self._handles[table])
+        self.rows += 1
+
+
 class Tables:
     """The tables of one opened database; nothing of it may be kept beyond ``close``."""
 
-    def __init__(self, database: Rdict, folder: str, *, viewed: bool = False) -> None:
-        """``viewed``: opened without the tables that only the crawling process reads."""
-        table, handle = database.get_column_family, database.get_column_family_handle
+    queue: Rdict
+    seen: Rdict
+    pages: Rdict
+    hosts: Rdict
+    robots: Rdict
+    fingerprints: Rdict
+    payloads: Rdict
+    due: Rdict
+    messages: Rdict
+
+    def __init__(self, database: Rdict, folder: str, shown: Iterable[str] = schema.NAMED) -> None:
+        """``shown``: the tables that were opened, each an attribute of its name."""
         self.folder = folder
-        self.database: Rdict = database  # its own table holds the crawl-wide facts
-        self.queue: Rdict = table(names.QUEUE)
-        self.seen: Rdict = table(names.SEEN)
-        self.pages: Rdict = table(names.PAGES)
-        self.hosts: Rdict = table(names.HOSTS)
-        self.robots: Rdict = table(names.ROBOTS)
-        self.prints: Rdict = table(names.PRINTS)
-        self.payloads: Rdict = table(names.PAYLOADS)
-        self.queue_handle: ColumnFamily = handle(names.QUEUE)
-        self.seen_handle: ColumnFamily = handle(names.SEEN)
-        self.pages_handle: ColumnFamily = handle(names.PAGES)
-        self.hosts_handle: ColumnFamily = handle(names.HOSTS)
-        self.robots_handle: ColumnFamily = handle(names.ROBOTS)
-        self.prints_handle: ColumnFamily = handle(names.PRINTS)
-        self.payloads_handle: ColumnFamily = handle(names.PAYLOADS)
-        if not viewed:
-            self.due: Rdict = table(names.DUE)
-            self.due_handle: ColumnFamily = handle(names.DUE)
-            self.messages: Rdict = table(names.MESSAGES)
-            self.messages_handle: ColumnFamily = handle(names.MESSAGES)
+        self.database = database  # its own table holds the crawl-wide facts
+        self.columns: dict[str, Rdict] = {name: database.get_column_family(name) for name in shown}
+        self.handles: dict[str, ColumnFamily | None] = {
+            name: database.get_column_family_handle(name) for name in self.columns
+        }
+        self.__dict__.update(self.columns)
+        self.columns[FACTS], self.handles[FACTS] = database, None
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        """One row."""
+        value: bytes | None = self.columns[table].get(key)
+        return value
+
+    def rows(self, table: str, behind: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """All rows of a table in order, those behind a key, or those that begin with a prefix; as of now."""
+        in_order = ReadOptions()
+        in_order.set_total_order_seek(True)
+        found = self.columns[table].iter(in_order)
+        found.seek(behind + b"\0" if behind else prefix)
+        while found.valid() and (key := found.key()).startswith(prefix):
+            yield key, found.value()
+            found.next()
+        self.require_end(found)
 
     def require_end(self, rows: RdictIter) -> None:
         """Raise FrontierDamaged where an iterator stopped at what cannot be read, which looks like the end."""
@@ -69,37 +102,44 @@ class Tables:
         except Exception as error:  # rocksdict raises no narrower class
             raise damaged(self.folder, str(error)) from error
 
-    def rows(
-        self, table: Rdict, start: bytes = b"", options: ReadOptions | None = None
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Every row of a table from ``start`` on, in order of key; as they were when the iteration began."""
-        found = table.iter(options)
-        found.seek(start)
-        while found.valid():
-            yield found.key(), found.value()
-            found.next()
-        self.require_end(found)
+    def count(self, table: str) -> int:
+        """About how many rows a table has."""
+        return int(self.columns[table].property_int_value(_NUMBER_OF_ROWS) or 0)
 
-    def require_format(self) -> bool:
-        """Whether a format is written there. Raises OperatorError for another one than ours, and closes."""
-        written = self.database.get(FORMAT_FACT.encode())
-        if written is not None and int(written) != FORMAT:
-            folder = self.folder
-            self.close(failed=False)
-            raise other_version(folder, newer=int(written) > FORMAT)
-        return written is not None
+    # --- changes --------------------------------------------------------------------------------
 
-    def all(self) -> list[Rdict]:
-        """Each table that is open, the crawl-wide facts last."""
-        tables = [self.queue, self.seen, self.pages, self.hosts, self.robots, self.prints, self.payloads]
-        return [*tables, *(each for name in _WRITERS_TABLES if (each := self.__dict__.get(name))), self.database]
+    def batch(self) -> RawBatch:
+        """An empty change of this database."""
+        return RawBatch(self.handles)
 
-    def close(self, *, failed: bool) -> None:
-        """Let go; ``failed``: a write did before, and closing repeats its error, which is not raised again.
+    def write(self, batch: RawBatch) -> None:
+        """Apply a change: all of it, but not yet safe from a power loss. StorageError."""
+        require_room(self.folder)
+        try:
+            self.database.write(batch.batch)
+        except Exception as error:  # rocksdict raises no narrower class
+            raise StorageError(f"the frontier in {self.folder} cannot be written: {error}") from error
+
+    def put(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
+        """Put rows (table, key, value) as one change. StorageError."""
+        batch = self.batch()
+        for table, key, value in rows:
+            batch.put(table, key, value)
+        self.write(batch)
+
+    def sync(self) -> None:
+        """Make everything written so far survive a power loss. StorageError."""
+        try:
+            self.database.flush_wal(sync=True)
+        except Exception as error:  # rocksdict raises no narrower class
+            raise StorageError(f"the frontier in {self.folder} cannot be made durable: {error}") from error
+
+    def close(self, *, failed: bool = False) -> None:
+        """Let go, harmless when done twice; ``failed``: a write did before, and closing repeats its error.
 
         Raises StorageError, with everything let go: what was made durable is found by the next opening.
         """
-        tables = self.all()
+        tables = list(self.__dict__.get("columns", {}).values())  # the database itself last
         self.__dict__.clear()  # the lock on the folder falls when the last handle is gone, not at close() alone
         errors = []
         for table in tables:
@@ -111,37 +151,48 @@ class Tables:
             raise StorageError(f"the frontier cannot be closed: {errors[0]}") from errors[0]
 
 
-def open_to_write(folder: str) -> Tables:
-    """Open a database for the one process that writes it, a new one in a new folder. Raises OperatorError."""
+def open_to_write(folder: str | os.PathLike[str], shares: int = 1) -> Tables:
+    """Open a database for the one process that writes it, a new one in a new folder. Raises OperatorError.
+
+    ``shares``: so many of them are open in this process, and share the memory of one.
+    """
+    folder = os.fspath(folder)
     make_folder(folder)
+    of_database = options.database_options()
+    of_database.set_db_write_buffer_size(max(options.MIB, options.WRITE_BUFFERS_BYTES // shares))
     try:
-        database = Rdict(folder, names.database_options(), names.table_options())
+        database = Rdict(folder, of_database, options.table_options(options.BLOCK_CACHE_BYTES // shares))
     except Exception as error:  # rocksdict raises no narrower class
         raise opening_error(folder, str(error)) from error
-    tables = Tables(database, folder)
-    if not tables.require_format():
+    if not _has_our_format(database, folder):
         try:
             database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
-        except Exception as error:
+        except Exception as error:  # rocksdict raises no narrower class
             raise opening_error(folder, str(error)) from error
-    return tables
+    return Tables(database, folder)
 
 
-def open_to_read(folder: str, shown: Iterable[str] = READ_TABLES, tries: int = TRIES) -> Tables:
+def open_to_read(folder: str | os.PathLike[str], shown: Iterable[str] = READ_TABLES, tries: int = TRIES) -> Tables:
     """Open the tables ``shown`` of a database that another process may be writing. Raises OperatorError."""
-    tables = Tables(_opened_to_read(folder, shown, tries), folder, viewed=True)
-    tables.require_format()
-    return tables
+    database = _opened_to_read(os.fspath(folder), shown, tries)
+    _has_our_format(database, os.fspath(folder))
+    return Tables(database, os.fspath(folder), shown)
 
 
-def open_facts(folder: str) -> Rdict:
+def open_facts(folder: str | os.PathLike[str]) -> Rdict:
     """The crawl-wide facts of such a database alone, by name: 5 ms, however large it is. Raises OperatorError."""
-    facts = _opened_to_read(folder, (), TRIES)
-    written = facts.get(FORMAT_FACT.encode())
-    if written is not None and int(written) != FORMAT:
-        facts.close()
-        raise other_version(folder, newer=int(written) > FORMAT)
+    facts = _opened_to_read(os.fspath(folder), (), TRIES)
+    _has_our_format(facts, os.fspath(folder))
     return facts
+
+
+def _has_our_format(database: Rdict, folder: str) -> bool:
+    """Whether a format is written there. Raises OperatorError for another one than ours, and closes."""
+    written = database.get(FORMAT_FACT.encode())
+    if written is not None and int(written) != FORMAT:
+        database.close()
+        raise other_version(folder, newer=int(written) > FORMAT)
+    return written is not None
 
 
 def _opened_to_read(folder: str, shown: Iterable[str], tries: int) -> Rdict:
@@ -156,16 +207,16 @@ def _opened_to_read(folder: str, shown: Iterable[str], tries: int) -> Rdict:
 
 
 def _opened_beside(folder: Path, shown: frozenset[str], tries: int) -> Rdict:
-    options = names.database_options()
-    options.create_if_missing(False)
-    options.create_missing_column_families(False)
-    options.set_max_open_files(_KEEP_OPEN)
-    tables = {name: each for name, each in names.table_options().items() if name in shown}
+    of_database = options.database_options()
+    of_database.create_if_missing(False)
+    of_database.create_missing_column_families(False)
+    of_database.set_max_open_files(_KEEP_OPEN)
+    tables = {name: each for name, each in options.table_options().items() if name in shown}
     with TemporaryDirectory(prefix="frontier-") as here:
         for left in reversed(range(tries)):
             _link_files(folder.absolute(), Path(here))
             try:
-                return Rdict(here, options, tables, access_type=AccessType.read_only(False))
+                return Rdict(here, of_database, tables, access_type=AccessType.read_only(False))
             except Exception as error:  # rocksdict raises no narrower class
                 if not left:
                     raise StorageError(str(error).replace(here, os.fspath(folder))) from error
@@ -180,6 +231,16 @@ def _link_files(folder: Path, here: Path) -> None:
     for file in folder.iterdir():
         if file.name != _ROCKSDICT_FILE:
             (here / file.name).symlink_to(file)
+
+
+# --- what to tell the operator --------------------------------------------------------------------
+
+
+def require_room(folder: str) -> None:
+    """Raise StorageError where there is too little room on the disk to begin a change."""
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < RESERVE_BYTES:
+        raise StorageError(f"less than {RESERVE_BYTES >> 20} MB free where the frontier is ({folder})")
 
 
 def make_folder(folder: str) -> None:
@@ -200,7 +261,7 @@ def opening_error(folder: str, detail: str) -> OperatorError:
         )
     if "Column families not opened" in detail:
         return other_version(folder, newer=True)
-    if "Column family not found" in detail:  # only where nothing may be made: stores/rocks/store.py
+    if "Column family not found" in detail:  # only where nothing may be made: FrontierView
         return OperatorError(
             f"The crawl folder {folder} was written by an older version of this crawler; start that crawl once more."
         )

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject import __version__
-from crawlerproject.stores.copy.compare import RocksTables
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.formats import FORMATS
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
+from crawlerproject.stores.rocks.tables import open_to_write
 from tests.commands.crawled import scrapy
 from tests.crawls.test_old_folders import FOLDERS, captures, released
 from tests.web import fixed
@@ -109,7 +109,7 @@ def test_a_fleet_of_an_earlier_version_goes_on(continued: Continued) -> None:
 
 def rows(folder: CrawlDir) -> dict[str, dict[bytes, bytes]]:
     """Everything in a worker's frontier, but how its last process ended."""
-    with closing(RocksTables(folder.frontier)) as store:
+    with closing(open_to_write(folder.frontier)) as store:
         return {
             table: {key: row for key, row in store.rows(table) if (table, key) != ("", CLEAN_FACT.encode())}
             for table in _TABLES

@@ -21,10 +21,11 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, Fingerprint, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
-from crawlerproject.stores.rocks.raw_tables import FACTS, TABLES, RawTables
+from crawlerproject.stores.rocks.schema import FACTS, TABLES
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import open_to_write
 from crawlerproject.stores.row_codec import due_key
 
 Row = tuple[str, bytes]  # table, key
@@ -156,7 +157,7 @@ def place(row: QueuedPage) -> bytes:
 
 def contents(frontier: Path) -> dict[Row, bytes]:
     """Every row of a frontier."""
-    with closing(RawTables(frontier)) as opened:
+    with closing(open_to_write(frontier)) as opened:
         return {(table, key): value for table in TABLES for key, value in opened.rows(table)}
 
 

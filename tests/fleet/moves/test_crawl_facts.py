@@ -17,7 +17,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out
 from crawlerproject.stores.host_facts import host_of_fact
-from crawlerproject.stores.rocks.raw_tables import TABLES
+from crawlerproject.stores.rocks.schema import TABLES
 
 PACKAGE = Path(__file__).parents[3] / "crawlerproject"
 NAMED = re.compile(r'^_?[A-Z_]*FACT(?:: [A-Za-z]+)? = "([^"]+)"', re.MULTILINE)

@@ -12,7 +12,8 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due
-from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks import options
+from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.frontier.conftest import Bench, drain
 from tests.stores.conformance import row
@@ -292,12 +293,12 @@ def test_rows_queued_behind_the_frontiers_back_are_counted() -> None:
 
 def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Path) -> None:
     """It has no table of due hosts, and its hosts no place in one."""
-    options = tables.table_options()
-    del options[tables.DUE]
-    Rdict(str(tmp_path), tables.database_options(), options).close()
+    of_tables = options.table_options()
+    del of_tables[tables.DUE]
+    Rdict(str(tmp_path), options.database_options(), of_tables).close()
     older = Host("old.example", 5.0)
     older.rows = 1
-    queued = Rdict(str(tmp_path), tables.database_options(), options)
+    queued = Rdict(str(tmp_path), options.database_options(), of_tables)
     queued.get_column_family(tables.HOSTS).put(b"old.example", older.pack())
     queued.close()
     with FrontierView(tmp_path) as view:

@@ -12,8 +12,7 @@ from rocksdict import Rdict, WriteBatch
 
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Applied, Box, Changes
-from crawlerproject.stores.rocks import options
-from crawlerproject.stores.rocks import store as rocks
+from crawlerproject.stores.rocks import options, schema, tables
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of, partition_prefix
 from tests.stores.conformance import row
@@ -70,7 +69,7 @@ def test_a_refused_change_gives_its_numbers_to_the_same_messages(
     with closing(RocksStore(tmp_path)) as store:
         changes = Changes(messages=[(1, b"a")])
         with monkeypatch.context() as patch:
-            patch.setattr(rocks, "RESERVE_BYTES", 1 << 62)
+            patch.setattr(tables, "RESERVE_BYTES", 1 << 62)
             with pytest.raises(StorageError):
                 store.apply(changes)
         assert (store.messages.applied.last, store.messages.take_changed()) == (0, set())
@@ -92,8 +91,8 @@ def test_a_partitions_rows_mean_the_same_in_another_frontier(tmp_path: Path) -> 
         assert set(two.messages.boxes()) == {mine, theirs}
         assert two.messages.of(mine, 0, MOST, MOST) == [(1, b"a"), (3, b"c")]
         assert two.messages.of(theirs, 0, MOST, MOST) == [(1, b"e")]
-        assert two.messages.read_of(256) == {Box(256, far): 4, mine: 1}
-        assert (two.messages.read_of(1), one.messages.read_of(1)) == ({}, {Box(1, far): 5})
+        assert [two.messages.read_up_to(box) for box in (Box(256, far), mine, Box(1, far))] == [4, 1, 0]
+        assert one.messages.read_up_to(Box(1, far)) == 5
         assert two.messages.applied.last == 1
 
 
@@ -103,13 +102,12 @@ def _copy(source: RocksStore, target: RocksStore, partition: int) -> None:
         prefix = partition_prefix(kind, partition)
         for key, value in _rows(source, prefix):
             assert box_of(key).partition == partition
-            batch.put(key, value, target._tables.messages_handle)
+            batch.put(key, value, target._tables.handles[schema.MESSAGES])
     target._tables.database.write(batch)
 
 
 def _rows(store: RocksStore, prefix: bytes) -> Iterable[tuple[bytes, bytes]]:
-    rows = store._tables.rows(store._tables.messages, prefix)
-    return [each for each in rows if each[0].startswith(prefix)]
+    return store._tables.rows(schema.MESSAGES, prefix=prefix)
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
@@ -131,7 +129,7 @@ def test_prefixes_are_of_one_partition() -> None:
 
 def test_a_folder_without_the_table_gains_it(tmp_path: Path) -> None:
     """One of an earlier version goes on; before and after, it can be looked at."""
-    old = {name: each for name, each in options.table_options().items() if name != options.MESSAGES}
+    old = {name: each for name, each in options.table_options().items() if name != schema.MESSAGES}
     Rdict(str(tmp_path), options.database_options(), old).close()
     with FrontierView(tmp_path) as view:
         assert view.head("a", 1) == []

@@ -23,8 +23,7 @@ from rocksdict import DBCompactionStyle, Options
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
-from crawlerproject.stores.rocks import fingerprints, options
-from crawlerproject.stores.rocks import store as rocks
+from crawlerproject.stores.rocks import fingerprints, options, tables
 from crawlerproject.stores.rocks.queues import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
@@ -62,9 +61,11 @@ def test_everything_is_there_after_opening_again(tmp_path: Path) -> None:
     again.close()
 
 
-def _by_levels(options_now: Callable[[], dict[str, Options]] = options.table_options) -> dict[str, Options]:
+def _by_levels(
+    cache_bytes: int, options_now: Callable[[int], dict[str, Options]] = options.table_options
+) -> dict[str, Options]:
     """Options of the tables as earlier versions had them."""
-    made = options_now()
+    made = options_now(cache_bytes)
     for table in made.values():
         table.set_compaction_style(DBCompactionStyle.level())
         table.set_level_zero_file_num_compaction_trigger(4)
@@ -174,7 +175,7 @@ def test_too_little_room_changes_nothing(store: RocksStore, monkeypatch: pytest.
     """Refused before anything is written; the same change goes through when there is room."""
     changes = Changes(queued=[row("a", 1)])
     with monkeypatch.context() as patch:
-        patch.setattr(rocks, "RESERVE_BYTES", 1 << 62)
+        patch.setattr(tables, "RESERVE_BYTES", 1 << 62)
         with pytest.raises(StorageError, match="MB free"):
             store.apply(changes)
         assert store.head("a", 1) == []

@@ -10,7 +10,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks import options as rocks_options
-from crawlerproject.stores.rocks import tables
+from crawlerproject.stores.rocks import schema
 from crawlerproject.stores.rocks.store import RocksStore
 
 
@@ -18,7 +18,7 @@ from crawlerproject.stores.rocks.store import RocksStore
 def test_a_store_of_another_version_is_refused(tmp_path: Path, step: int, words: str) -> None:
     """By its format number; the folder is let go again."""
     other = RocksStore(tmp_path)
-    other.apply(Changes(facts=[(tables.FORMAT_FACT, b"%d" % (tables.FORMAT + step))]))
+    other.apply(Changes(facts=[(schema.FORMAT_FACT, b"%d" % (schema.FORMAT + step))]))
     other.close()
     for _ in range(2):
         with pytest.raises(OperatorError, match=words):
