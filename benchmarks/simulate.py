@@ -133,7 +133,7 @@ class Crowd:
         nothing: Any = Nothing()
         for fleet in list(self.workers.values()):
             self.clock.now += _BEAT_SECONDS / len(self.workers)
-            await fleet.turn(nothing, nothing, idle=False)
+            await fleet.turn(nothing, nothing, idle=False, counts={}, paused="")
 
     async def until(self, done: Callable[[], bool], most_seconds: float) -> float:
         """Beat until it is so; simulated seconds."""

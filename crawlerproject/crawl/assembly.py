@@ -51,9 +51,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership.opening import Membership
-    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.progress.tallies import TotalsBook
+    from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.gates import Gates, NeverCrawl
     from crawlerproject.frontier.hosts.holds import Holds
@@ -65,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 def archive_of(
-    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], member: Membership
+    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], role: SingleProcess
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be repaired is logged, of an own frontier queued again."""
     archive = Archive(
@@ -74,14 +73,14 @@ def archive_of(
         WarcSeries(
             prefix=settings["WARC_PREFIX"],
             # Workers on one machine have names of their own, so that their files can be put into one folder.
-            host_name=socket.gethostname() if member.all_hosts else worker_name(settings),
+            host_name=socket.gethostname() if role.all_hosts else worker_name(settings),
             max_bytes=settings.getint("WARC_MAX_BYTES"),
             description=_description(settings, folder.resolve().name),
         ),
         keep_days=settings.getint("LOG_KEEP_DAYS"),
         clock=clock,
         # In Redis the pages may be another worker's: what is lost is reported, and not queued again.
-        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if member.own_frontier else None,
+        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if role.own_frontier else None,
     )
     for message in archive.messages:
         logger.warning(message)
@@ -235,15 +234,15 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
 
 
 def subscriptions_of(
-    settings: BaseSettings, member: Membership, frontier: Frontier
+    settings: BaseSettings, role: SingleProcess, frontier: Frontier
 ) -> Subscriptions | RemoteSubscriptions | None:
     """The subscriptions to hubs; None unless hubs can reach this crawl."""
     port = settings.getint("WEBSUB_PORT")
     if not port:
         return None
-    if (write := member.hubs()) is not None:
+    if (write := role.hubs()) is not None:
         frontier.subscriptions = RemoteSubscriptions(frontier, write)
     else:
         here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
-        frontier.subscriptions = Subscriptions(member.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
+        frontier.subscriptions = Subscriptions(role.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
     return frontier.subscriptions

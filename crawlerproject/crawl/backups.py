@@ -35,7 +35,7 @@ class Backups:
         """What was ordered and is not done yet; a hold whose backup is over ends."""
         order = self._orders.current()
         if self._holds and (order is None or order.number != self._holds):
-            session.member.keep_delivered(keep=False)
+            session.role.keep_delivered(keep=False)
             self._holds = ""
         return None if order == self._answered else order
 
@@ -46,14 +46,14 @@ class Backups:
         self._answered = order
 
     async def _done(self, order: Order, session: Session) -> Answer:
-        store = session.member.own_store
+        store = session.role.own_store
         if store is None:
             return Answer(order.number, order.stage, "its frontier is in Redis")
         if order.stage is Stage.HOLD:
-            session.member.keep_delivered(keep=True)
+            session.role.keep_delivered(keep=True)
             self._holds = order.number
             return Answer(order.number, order.stage)
-        if not session.member.all_hosts and self._holds != order.number:
+        if not session.role.all_hosts and self._holds != order.number:
             return Answer(order.number, order.stage, "it was started while the backup was made")
         try:
             await _checkpoint(store, self._folder)

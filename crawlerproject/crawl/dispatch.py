@@ -133,7 +133,7 @@ class LeaseDispatch:
         fetches: Fetches,
     ) -> None:
         self._frontier = session.frontier
-        self._member = session.member
+        self._role = session.role
         self._limits = session.limits
         self._run = run
         self._requests = requests
@@ -145,7 +145,7 @@ class LeaseDispatch:
         self._lookups = DnsLookups(
             fetches.resolver, session.frontier, run, self._looked_up, self.wake, fetches.behind_proxy
         )
-        self._addresses = session.member.reservations(run, self)
+        self._addresses = session.role.reservations(run, self)
         if self._addresses is not None:
             under_way.rest_with(self._addresses.rest)
         self._ready: deque[tuple[Lease, FetchError | None]] = deque()
@@ -231,7 +231,7 @@ class LeaseDispatch:
     def granted(self, lease: Lease, error: FetchError | None) -> None:
         """The lease's address is reserved for it among the workers."""
         run, now = self._run, self._run.now()
-        if run.lost or run.stopped or not self._member.may_ask(lease.row.host):
+        if run.lost or run.stopped or not self._role.may_ask(lease.row.host):
             self._frontier.postpone(lease, now, now)
             self._under_way.over(lease)
             return
@@ -241,7 +241,7 @@ class LeaseDispatch:
     def refused(self, lease: Lease, wait_seconds: float, *, gives_way: bool) -> None:
         """Another worker has the turn at the lease's address."""
         now = self._run.now()
-        if self._member.may_ask(lease.row.host):
+        if self._role.may_ask(lease.row.host):
             self._frontier.refused(lease, now, now + wait_seconds, gives_way=gives_way)
         else:
             self._frontier.postpone(lease, now, now)

@@ -39,7 +39,7 @@ class Intake:
 
     def __init__(self, session: Session, run: Run, wake: Callable[[], None]) -> None:
         """``wake``: there may be work."""
-        self._member = session.member
+        self._role = session.role
         self._frontier = session.frontier
         self._troubles = session.troubles
         self._resumed = session.resumed
@@ -54,7 +54,7 @@ class Intake:
     @property
     def waits_for_store(self) -> bool:
         """Whether to queue a URL takes time, since its host and its key are looked up at once."""
-        return self._member.own_frontier
+        return self._role.own_frontier
 
     def add(self, found: Iterable[DiscoveredUrl]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
@@ -63,7 +63,7 @@ class Intake:
     def queue(self, found: Iterable[DiscoveredUrl]) -> int | None:
         """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
         try:
-            return self._member.take(found, self._frontier, self._run.now())
+            return self._role.enqueue_links(found, self._frontier, self._run.now())
         except StorageError as error:
             self._run.pause(str(error))
             return None
@@ -76,7 +76,7 @@ class Intake:
         if self._run.closed:
             return
         queued = self.add([seed_found(address) for address in seeds])
-        if known_too and queued < len(seeds) and self._member.own_frontier and not self._run.paused:
+        if known_too and queued < len(seeds) and self._role.own_frontier and not self._run.paused:
             visit_again(self._frontier, filter(self._resumed.is_new, seeds), self._run.now())
         self._troubles.refused(self._frontier.state.refused.take_seeds())
         self.wake()
@@ -86,7 +86,7 @@ class Intake:
 
         StorageError.
         """
-        return self._member.changed(pages, self._frontier, self._run.now())
+        return self._role.changed(pages, self._frontier, self._run.now())
 
     def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
         """As ``changed``, announced by a list: a pause where the store has no room."""

@@ -66,7 +66,7 @@ async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -
         return
     new = _remember(session, seeds)
     await _queue(session, seeds, clock)
-    if session.member.own_frontier:
+    if session.role.own_frontier:
         visit_again(session.frontier, new, clock())
     await asyncio.to_thread(session.store.sync)
     spooled.unlink(missing_ok=True)
@@ -80,9 +80,9 @@ async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> 
         for one in some:
             if (refusal := session.gates.refusal(one, clock())) is not None:
                 logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
-        session.member.take(some, session.frontier, clock())
+        session.role.enqueue_links(some, session.frontier, clock())
         await asyncio.sleep(0)
-    await session.member.deliver(session.frontier, clock)
+    await session.role.deliver(session.frontier, clock)
 
 
 def _remember(session: Session, seeds: Seeds) -> list[Address]:

@@ -41,7 +41,7 @@ class LeaseRequests:
 
     def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, embeds: Answered) -> None:
         """``pages`` and ``embeds`` take the answers to pages and to sub-requests."""
-        self._member = session.member
+        self._role = session.role
         self._revisits = session.models.revisits
         self._subscriptions = session.subscriptions
         self._guard = guard
@@ -57,7 +57,7 @@ class LeaseRequests:
         request.meta[META_KEY] = LeasedExchange(
             ref(request),
             lease.address if error is None and not lease.address.startswith(BEHIND_PROXY) else "",
-            ask_until=self._member.ask_until(host),
+            ask_until=self._role.ask_until(host),
             pause_seconds=lease.delay_seconds,
             error=error,
             mark=partial(poison.reading, lease.row),

@@ -85,9 +85,9 @@ class FrontierScheduler:
         self._crawler.signals.connect(self.idle_ends, signals.spider_idle)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
-        if session.member.own_frontier:
+        if session.role.own_frontier:
             self._loader.begin()
-            read = read_messages if session.member.all_hosts else read_letters
+            read = read_messages if session.role.all_hosts else read_letters
             read(session.store, session.frontier, crawl.run.now())
 
     def begin_anew(self) -> bool:
@@ -134,7 +134,7 @@ class FrontierScheduler:
     def choosing(self) -> Iterator[None]:
         """A block that chooses known pages. Nothing is leased in it: it holds the loop, and connections would fail."""
         run = self.crawl.run
-        run.choosing = self.crawl.session.member.own_frontier
+        run.choosing = self.crawl.session.role.own_frontier
         try:
             yield
         finally:
@@ -142,11 +142,11 @@ class FrontierScheduler:
             self.wake()
 
     def add_revisits(self, budget: int | None) -> int | None:
-        """Queue known pages that are worth another visit; how many. None: a member does so by and by."""
+        """Queue known pages that are worth another visit; how many. None: a worker in Redis does so by and by."""
         crawl = self.crawl
-        if not crawl.session.member.own_frontier:
+        if not crawl.session.role.own_frontier:
             return None
-        policy = revisit_policy(self._crawler.settings, crawl.session.member.part_of(budget))
+        policy = revisit_policy(self._crawler.settings, crawl.session.role.part_of(budget))
         return queue_revisits(crawl.session, policy, crawl.run.now())
 
     def wake(self) -> None:
@@ -199,14 +199,14 @@ class FrontierScheduler:
     def idle_ends(self) -> None:
         """Scrapy's ``spider_idle``: a crawl of one process that ends without one good answer says so by its reason."""
         session, good = self.crawl.session, self.crawl.run.tallies.good
-        if session.member.all_hosts and session.resumed.fetched_nothing(good):
+        if session.role.all_hosts and session.resumed.fetched_nothing(good):
             raise CloseSpider(NOTHING_FETCHED)
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl is not over: False as well when all that is left rests for very long."""
         if self._others or self._dispatch or self.crawl.run.halted or self.websub.awaited:
             return True
-        return not self.crawl.session.member.finished(self.idle)
+        return not self.crawl.session.role.finished(self.idle)
 
     def enqueue_request(self, request: Request) -> bool:
         """Take a request that is not the frontier's, or a lease's that a middleware hands back before it is sent.

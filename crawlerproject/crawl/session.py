@@ -13,9 +13,9 @@ from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.completion.records import CrawlRecords
 from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
-from crawlerproject.crawl.membership.opening import membership_of
 from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
+from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.rules.limits import limits_of
@@ -27,8 +27,7 @@ from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership.opening import Membership
-    from crawlerproject.crawl.membership.types import Store
+    from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.gates import Gates
@@ -43,7 +42,7 @@ logger = logging.getLogger(__name__)
 class Session:
     """The parts that know each other. None of them outlives the session."""
 
-    member: Membership
+    role: SingleProcess
     archive: Archive
     gates: Gates
     frontier: Frontier
@@ -59,7 +58,7 @@ class Session:
     @property
     def store(self) -> Store:
         """The frontier's."""
-        return self.member.store
+        return self.role.store
 
     def write_again(self, now: float) -> None:
         """Finish what found no room in the store or the archive; StorageError when there still is none."""
@@ -73,26 +72,26 @@ class Session:
         self.archive.close()
         self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
         self.store.sync()
-        self.member.close()
+        self.role.close()
 
 
 def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
     accept_loss = STORE in accepted_names(spider.accept)
     wanted = Wanted(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]), accept_loss)
-    member = membership_of(settings, folder, run, wanted)
+    role = role_of(settings, folder, run, wanted)
     try:
-        return assembled(settings, folder, spider, run, member)
+        return assembled(settings, folder, spider, run, role)
     except BaseException:
-        member.store.close()
+        role.store.close()
         raise
 
 
-def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership) -> Session:
+def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, role: SingleProcess) -> Session:
     """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
-    store = member.store
+    store = role.store
     clean = store.fact(CLEAN_FACT)
-    archive = parts.archive_of(settings, folder, store, run.now, member)
+    archive = parts.archive_of(settings, folder, store, run.now, role)
     totals = TotalsBook(store, run.tallies, run.now())
     crawl = whole_crawl(settings, spider.name)
     with keeping_crawl_file(crawl):
@@ -103,36 +102,36 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
-    hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
+    hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), role.ownership, holds)
     frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked, recrawl=spider.recrawl)
-    models = parts.models_of(settings, store, frontier, traps, totals, member.texts(run))
-    _share_sums(member, run, limits, frontier)
+    models = parts.models_of(settings, store, frontier, traps, totals, role.texts(run))
+    _share_sums(role, run, limits, frontier)
     records = CrawlRecords(archive, frontier, models.duplicates)
     troubles = Troubles(resumed.hosts)
     longest_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
     pages = PageCompletion(frontier, records, models, troubles, run, longest_seconds)
     session = Session(
-        member,
+        role,
         archive,
         gates,
         frontier,
         models,
         totals,
-        parts.subscriptions_of(settings, member, frontier),
+        parts.subscriptions_of(settings, role, frontier),
         resumed,
         troubles,
         limits,
         pages,
-        Commits(frontier, archive, pages, models, member, troubles, run),
+        Commits(frontier, archive, pages, models, role, troubles, run),
     )
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
     return session
 
 
-def _share_sums(member: Membership, run: Run, limits: CrawlLimits, frontier: Frontier) -> None:
-    """Limits and budgets of a fleet's member are those of all together."""
-    sums = member.sums(run)
+def _share_sums(role: SingleProcess, run: Run, limits: CrawlLimits, frontier: Frontier) -> None:
+    """Limits and budgets of a fleet's worker are those of all together."""
+    sums = role.sums(run)
     if sums is not None:
         limits.share(sums, lambda: frontier.state.leased - frontier.renders.in_flight)
         share_renders(frontier.renders, sums)

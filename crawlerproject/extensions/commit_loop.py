@@ -64,7 +64,7 @@ class CommitLoop(CrawlTask):
     async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One commit when it is due, or when very much has ended; what stops it pauses or ends the crawl."""
         run = scheduler.crawl.run
-        if forsaken := scheduler.crawl.session.member.forsaken:
+        if forsaken := scheduler.crawl.session.role.forsaken:
             logger.error("The crawl ends: %s; what is on its way ends, and the same command continues.", forsaken)
             self.close_crawl(SUPERVISOR_GONE)
             return False
@@ -91,7 +91,7 @@ class CommitLoop(CrawlTask):
             run.tallies.commit_failed()
             run.pause(str(error))
             session = scheduler.crawl.session
-            session.member.stuck(session.frontier, run)
+            session.role.commit_failed(session.frontier, run)
         except Exception:
             # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
             logger.exception("the commit failed; the crawl stops")
@@ -105,8 +105,8 @@ class CommitLoop(CrawlTask):
             if run.closed or (run.lost and not scheduler.begin_anew()):
                 return
             if run.paused:  # where that cannot be done the crawl stays paused
-                crawl.session.member.mend()
-                await asyncio.to_thread(crawl.session.member.reach)
+                crawl.session.role.reopen_store()
+                await asyncio.to_thread(crawl.session.role.check_store)
             if crawl.check_room():
                 scheduler.resume()
             if not run.halted and crawl.session.frontier.probe_again(run.now()):

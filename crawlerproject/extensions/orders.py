@@ -58,7 +58,7 @@ class Orders(CrawlTask):
     def spider_idle(self) -> None:
         """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
         scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is None or self._stopping or not scheduler.crawl.session.member.all_hosts:
+        if scheduler is None or self._stopping or not scheduler.crawl.session.role.all_hosts:
             return
         if scheduler.crawl.control.added():
             raise DontCloseSpider

@@ -11,8 +11,8 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.crawl.requests import LeaseRequests
+from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
@@ -104,8 +104,8 @@ class Bench:
         arguments = {name: value for name, value in given.items() if not name.isupper()}
         self.spider = spider_of(self.settings, **arguments)
         self.run = Run(self.stats, never_crawl_of(self.settings), clock=lambda: self.now)
-        self.member = Solo(self.store)  # type: ignore[arg-type]
-        self.session: Session = assembled(self.settings, self.folder, self.spider, self.run, self.member)
+        self.role = SingleProcess(self.store)  # type: ignore[arg-type]
+        self.session: Session = assembled(self.settings, self.folder, self.spider, self.run, self.role)
         self.frontier = self.session.frontier
         self.frontier.begin_loading()
         while self.frontier.load_some(100):

@@ -275,8 +275,8 @@ class Reservations:
 def shared(out: Out, monkeypatch: pytest.MonkeyPatch) -> tuple[Out, Reservations]:
     """A worker that shares addresses, with the first host's robots.txt waiting for its address."""
     reservations, allowed = Reservations(), SimpleNamespace(may_ask=True)
-    monkeypatch.setattr(out.member, "reservations", lambda run, ends: reservations, raising=False)
-    monkeypatch.setattr(out.member, "may_ask", lambda host: allowed.may_ask)
+    monkeypatch.setattr(out.role, "reservations", lambda run, ends: reservations, raising=False)
+    monkeypatch.setattr(out.role, "may_ask", lambda host: allowed.may_ask)
     out.dispatch = out.made()
 
     async def run() -> None:

@@ -97,14 +97,14 @@ def test_a_new_seed_whose_page_is_known_is_queued_once_more(into: In) -> None:
 def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of it was new is not known here, and records of pages are other workers'."""
     out: list[DiscoveredUrl] = []
-    monkeypatch.setattr(into.member, "own_frontier", False)
+    monkeypatch.setattr(into.role, "own_frontier", False)
 
     def take(found: Iterable[DiscoveredUrl], frontier: object, now: float) -> int:
         out.extend(found)
         return 0
 
-    monkeypatch.setattr(into.member, "take", take)
-    monkeypatch.setattr(into.member, "changed", lambda pages, frontier, now: 0)
+    monkeypatch.setattr(into.role, "enqueue_links", take)
+    monkeypatch.setattr(into.role, "changed", lambda pages, frontier, now: 0)
 
     assert into.intake.add(found("one", "two")) == 0
     assert len(out) == 2

@@ -19,7 +19,7 @@ from scrapy.utils.request import RequestFingerprinter
 from crawlerproject.crawl import session as sessions
 from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.crawl.membership.solo import Solo
+from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
@@ -36,7 +36,7 @@ class Opened(FrontierScheduler):
     """A scheduler of a crawl whose folder is real and whose store is in memory, before an engine of the test."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sessions, "membership_of", lambda *given: Solo(FullStore()))  # type: ignore[arg-type]
+        monkeypatch.setattr(sessions, "role_of", lambda *given: SingleProcess(FullStore()))  # type: ignore[arg-type]
         settings = settings_of(CRAWL_DIR=str(folder), FETCH_HOSTS_FILE=str(folder.with_name("hosts")))
         folder.with_name("hosts").write_text("192.0.2.1 a.test\n192.0.2.2 b.test\n")
         self.spider = spider_of(settings)

@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.crawl import session as sessions
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.membership.solo import Solo
+from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.stores.operator_files.control import change_pauses
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
@@ -72,18 +72,18 @@ class Opened(Crawl):
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
         self.stores: list[FullStore] = []
         self.fail: Exception | None = None
-        monkeypatch.setattr(sessions, "membership_of", lambda *given: self._member())
+        monkeypatch.setattr(sessions, "role_of", lambda *given: self._role())
         settings = settings_of(CRAWL_DIR=str(folder), **given)
         spider = spider_of(settings)
         stats: Any = Stats()
         spider.crawler.stats = stats
         super().__init__(spider.crawler, spider)
 
-    def _member(self) -> Solo:
+    def _role(self) -> SingleProcess:
         if self.fail is not None:
             raise self.fail
         self.stores.append(FullStore())
-        return Solo(self.stores[-1])  # type: ignore[arg-type]
+        return SingleProcess(self.stores[-1])  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -102,9 +102,7 @@ def test_a_session_is_replaced_as_one(opened: Opened) -> None:
 
     assert opened.run is run
     assert (run.lost, run.tallies.pages) == ("", 7)
-    assert all(
-        getattr(before, name) is not getattr(after, name) for name in ("member", "frontier", "archive", "commits")
-    )
+    assert all(getattr(before, name) is not getattr(after, name) for name in ("role", "frontier", "archive", "commits"))
     assert after.models.renders is after.frontier.renders
     assert after.totals.now().pages == 0  # what was not committed is another worker's
     opened.close()

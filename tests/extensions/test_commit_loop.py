@@ -32,15 +32,17 @@ class _Crawl:
         self.run = SimpleNamespace(closed=False, lost="", paused="", halted="", tallies=Tallies(), now=lambda: 7.0)
         self.committing = asyncio.Lock()
         frontier = SimpleNamespace(state=self.state, probe_again=lambda now: False)
-        self.stuck = 0
-        self.member = SimpleNamespace(forsaken="", mend=lambda: None, reach=lambda: None, stuck=self._stuck)
+        self.commit_failed = 0
+        self.role = SimpleNamespace(
+            forsaken="", mend=lambda: None, reach=lambda: None, commit_failed=self._commit_failed
+        )
         self.trouble = ""
         commits = SimpleNamespace(commit=self._commit)
-        self.session = SimpleNamespace(frontier=frontier, commits=commits, member=self.member)
+        self.session = SimpleNamespace(frontier=frontier, commits=commits, role=self.role)
         self.crawl = self
 
-    def _stuck(self, frontier: Any, run: Any) -> None:
-        self.stuck += 1
+    def _commit_failed(self, frontier: Any, run: Any) -> None:
+        self.commit_failed += 1
 
     async def _commit(self, idle: Any) -> bool:
         if self.trouble:
@@ -115,7 +117,7 @@ def test_a_worker_whose_supervisor_died_ends(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(loop, "close_crawl", closed.append)
     scheduler: Any = crawl
     crawl.run.halted = "paused"
-    crawl.member.forsaken = "the supervisor is gone"
+    crawl.role.forsaken = "the supervisor is gone"
 
     assert asyncio.run(loop.tick(scheduler)) is False
     assert closed == [SUPERVISOR_GONE]
@@ -133,5 +135,5 @@ def test_a_commit_that_cannot_be_made_pauses_the_crawl_and_is_reported() -> None
     scheduler: Any = crawl
 
     assert asyncio.run(loop.tick(scheduler))
-    assert (paused, crawl.stuck, crawl.commits) == (["no room"], 1, 0)
+    assert (paused, crawl.commit_failed, crawl.commits) == (["no room"], 1, 0)
     assert (crawl.run.tallies.as_dict()["commit_failures"], crawl.run.tallies.committed_at) == (1, None)

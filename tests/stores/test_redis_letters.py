@@ -43,7 +43,7 @@ class Worker:
     async def take_all(self) -> None:
         """Report until every partition is held."""
         while len(self.store.held) < self.store.partitions:
-            await self.fleet.turn(self.frontier, cast("Any", self.frontier.domains), idle=False)
+            await self.fleet.turn(self.frontier, cast("Any", self.frontier.domains), idle=False, counts={}, paused="")
 
     async def read(self) -> None:
         """What a batch does before its commit begins."""

@@ -11,8 +11,8 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.pages import PageCompletion
-    from crawlerproject.crawl.membership.opening import Membership
     from crawlerproject.crawl.progress.failure_reports import Troubles
+    from crawlerproject.crawl.roles.single_process import SingleProcess
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.host_model import Facts
@@ -30,7 +30,7 @@ class Commits:
         archive: Archive,
         pages: PageCompletion,
         models: CrawlModels,
-        member: Membership,
+        role: SingleProcess,
         troubles: Troubles,
         run: Run,
     ) -> None:
@@ -38,7 +38,7 @@ class Commits:
         self._archive = archive
         self._pages = pages
         self._models = models
-        self._member = member
+        self._role = role
         self._troubles = troubles
         self._run = run
         self._waiting: list[asyncio.Future[bool]] = []
@@ -58,20 +58,20 @@ class Commits:
 
         ``idle``: whether this process has nothing to do. Raises StorageError, after which it may be called again.
         """
-        frontier, member, run = self._frontier, self._member, self._run
-        await member.read(frontier, run.now)
+        frontier, role, run = self._frontier, self._role, self._run
+        await role.read_messages(frontier, run.now)
         if run.lost:
             return False
         changes, facts = self.prepare()
-        if member.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
-            return await member.turn(frontier, self._models, run, idle)
+        if role.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
+            return await role.after_commit(frontier, self._models, run, idle)
         began = run.now()
         if not await self._make_durable(changes, facts):
             return False
         run.tallies.committed(run.now() - began)
         if self._archive.warc.full and not await self._roll():
             return False
-        return await member.turn(frontier, self._models, run, idle)
+        return await role.after_commit(frontier, self._models, run, idle)
 
     async def _roll(self) -> bool:
         """Close the full WARC file, its disk and network in threads; False when others have the hosts meanwhile.
@@ -102,17 +102,17 @@ class Commits:
         return durable
 
     async def _stored(self, changes: Changes, facts: Facts) -> bool:
-        frontier, member, run = self._frontier, self._member, self._run
+        frontier, role, run = self._frontier, self._role, self._run
         try:
             await asyncio.to_thread(self._archive.sync)
-            await member.deliver(frontier, run.now)
+            await role.deliver(frontier, run.now)
         except StorageError:
             frontier.state.take_back(changes)
             raise
         if run.lost:  # meanwhile: some state of a host may be half of what it is to be
             return False
         self.apply(changes, facts)
-        await asyncio.to_thread(member.store.sync)
+        await asyncio.to_thread(role.store.sync)
         return not run.lost
 
     def prepare(self) -> tuple[Changes, Facts]:
@@ -127,7 +127,7 @@ class Commits:
         frontier = self._frontier
         frontier.state.apply(changes, facts)
         self._models.stored(changes, facts)
-        self._member.settle()
+        self._role.ack_inbox()
         self._troubles.refused(frontier.state.refused.take_seeds())
         for reason, count in frontier.state.refused.take().items():
             self._run.stats.inc_value(f"refused/{reason}", count)
@@ -140,12 +140,12 @@ class Commits:
         changes, facts = self.prepare()
         try:
             self._archive.sync()
-            self._member.deliver_now(self._frontier, self._run.now())
+            self._role.deliver_now(self._frontier, self._run.now())
         except StorageError:
             self._frontier.state.take_back(changes)
             raise
         self.apply(changes, facts)
-        self._member.store.sync()
+        self._role.store.sync()
         self._answer(self._take_waiting(), durable=True)
 
     def _take_waiting(self) -> list[asyncio.Future[bool]]:

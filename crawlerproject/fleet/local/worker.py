@@ -11,7 +11,7 @@ from crawlerproject.fleet.local.questions import REPORT
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 
 
-class LocalWorker:
+class WorkerReports:
     """For one event loop."""
 
     def __init__(self, link: SupervisorLink) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import random
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -70,8 +70,6 @@ class Fleet:
         self.exchange = MessageExchange(store, self.held)
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
-        self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for ``scrapy status``
-        self.paused = ""  # why nothing is asked, for the same
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
@@ -137,9 +135,13 @@ class Fleet:
         """The worker's part in a recrawl; the budget of ``policy`` does not count, that of the round does."""
         return RevisitRound(self._rounds, current, self.store, self.held, policy)
 
-    async def turn(self, frontier: Frontier, models: CrawlModels, *, idle: bool) -> None:
+    async def turn(
+        self, frontier: Frontier, models: CrawlModels, *, idle: bool, counts: Mapping[str, int], paused: str
+    ) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now,
         StoreForgot when Redis does not know it any more.
+
+        For ``scrapy status``: ``counts`` of pages, bytes and errors since the start; ``paused``: why nothing is asked.
         """
         await asyncio.to_thread(self._remember_answered)
         if self._clock.due:
@@ -155,7 +157,7 @@ class Fleet:
         quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
         if quiet or now - self._reported_at >= self._times.lease_seconds / _REPORT_SHARE:
             self._reported_at = now
-            status = await self._report(quiet)
+            status = await self._report(quiet, counts, paused)
             await self._balance(frontier, status)
         await self._let_go(frontier, models)
 
@@ -170,7 +172,7 @@ class Fleet:
             self._kinds = kinds
         return self._shares.exchange(self._incarnation, claims)
 
-    async def _report(self, quiet: bool) -> FleetStatus:
+    async def _report(self, quiet: bool, counts: Mapping[str, int], paused: str) -> FleetStatus:
         self._activity += not quiet
         self._busy = self.exchange.moved = self.held.sent = False
         taken, self._taken = self._taken, []
@@ -180,9 +182,9 @@ class Fleet:
             "quiet": quiet,
             "life": self._incarnation,
             "machine": socket.gethostname(),
-            "paused": self.paused,
-            "pages_per_second": self._rate.of(self.counts.get("pages", 0), since_boot()),
-            **self.counts,
+            "paused": paused,
+            "pages_per_second": self._rate.of(counts.get("pages", 0), since_boot()),
+            **counts,
         }
         asked = CRAWL.now()
         holds = self._holds() if quiet else (taken, left)

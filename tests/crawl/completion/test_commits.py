@@ -148,7 +148,7 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
             waiting.append(wait())
 
         monkeypatch.setattr(bench.session.archive, "sync", lambda: None)
-        monkeypatch.setattr(bench.member, "deliver", later)
+        monkeypatch.setattr(bench.role, "deliver", later)
         await commits.commit(lambda: False)
         assert (await waiting[0], waiting[1].done()) == (True, False)
         commits.forget()
@@ -256,7 +256,7 @@ def test_a_full_file_whose_closing_fails_loses_nothing(
 
     for owner, name, fails_at in (
         (archive, "sync", 2),  # the first is of the commit before
-        (bench.member, "deliver", 2),
+        (bench.role, "deliver", 2),
         (bench.store, "apply", 2),
         (archive.warc, "roll_if_full", 1),
         (archive.warc, "begin_file", 1),
@@ -286,8 +286,8 @@ def test_refusals_are_counted_with_a_commit(bench: Bench) -> None:
 def test_a_fleets_part_of_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read before, deliver within, settle and take a turn after: in this order, and hosts may have come then."""
     done: list[str] = []
-    member: Any = bench.member
-    member.own_frontier = member.all_hosts = False
+    role: Any = bench.role
+    role.own_frontier = role.all_hosts = False
 
     def note(name: str, answer: bool | None = None) -> Any:
         async def call(*given: object) -> bool | None:
@@ -296,10 +296,10 @@ def test_a_fleets_part_of_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
 
         return call
 
-    monkeypatch.setattr(member, "read", note("read"))
-    monkeypatch.setattr(member, "deliver", note("deliver"))
-    monkeypatch.setattr(member, "settle", lambda: done.append("settle"))
-    monkeypatch.setattr(member, "turn", note("turn", True))
+    monkeypatch.setattr(role, "read_messages", note("read"))
+    monkeypatch.setattr(role, "deliver", note("deliver"))
+    monkeypatch.setattr(role, "ack_inbox", lambda: done.append("settle"))
+    monkeypatch.setattr(role, "after_commit", note("turn", True))
 
     assert commit(bench) is True
     assert done == ["read", "deliver", "settle", "turn"]

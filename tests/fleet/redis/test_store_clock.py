@@ -161,7 +161,7 @@ def test_a_worker_commits_and_asks_nothing_while_its_clock_is_wrong(worker: tupl
     redis.ahead = 300.0
     fleet._clock.reported(redis.epoch().seconds, 0.0, 1.0)
     with pytest.raises(StorageError, match="have come 300 s apart"):
-        asyncio.run(fleet.turn(nothing, nothing, idle=False))
+        asyncio.run(fleet.turn(nothing, nothing, idle=False, counts={}, paused=""))
     with pytest.raises(StorageError, match="have come 300 s apart"):
         fleet.reach()
     redis.ahead = 0.0

@@ -59,7 +59,7 @@ class Worker:
     def turn(self, *, idle: bool) -> None:
         """As after a commit, when its next report is due."""
         self.fleet._reported_at = 0.0
-        asyncio.run(self.fleet.turn(self.bench.frontier, Learned(), idle=idle))  # type: ignore[arg-type]
+        asyncio.run(self.fleet.turn(self.bench.frontier, Learned(), idle=idle, counts={}, paused=""))  # type: ignore[arg-type]
 
     def lose(self, partition: int) -> None:
         """Hold it no more, and say nothing of that."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.membership import opening
-from crawlerproject.crawl.membership.local import Local, LocalPlace
-from crawlerproject.crawl.membership.member import Member
-from crawlerproject.crawl.membership.opening import membership_of
-from crawlerproject.crawl.membership.solo import Solo
+from crawlerproject.crawl.roles import single_process
+from crawlerproject.crawl.roles.local_worker import LocalPlace, LocalWorker
+from crawlerproject.crawl.roles.redis_worker import RedisWorker
+from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.counts import Counts
@@ -56,9 +55,10 @@ class Fleet:
         """The first of the crawl."""
         return Round(before + 1, now, wanted.budget)
 
-    async def turn(self, frontier: Any, learned: Any, *, idle: bool) -> None:
+    async def turn(self, frontier: Any, learned: Any, *, idle: bool, counts: dict[str, int], paused: str) -> None:
         """Renew, report."""
         self.turned.append(idle)
+        self.counts = counts
 
 
 @pytest.fixture
@@ -67,43 +67,43 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def member(fleet: Fleet, **settings: Any) -> Member:
+def member(fleet: Fleet, **settings: Any) -> RedisWorker:
     """A worker."""
     given: Any = fleet
-    return Member(given, settings_of(**settings))
+    return RedisWorker(given, settings_of(**settings))
 
 
 def test_one_process_queues_what_it_finds(bench: Bench) -> None:
     """At once; all hosts are its own, and no lease of it runs out."""
-    solo = bench.member
+    alone = bench.role
 
-    assert solo.take(FOUND, bench.frontier, bench.now) == 3
-    assert solo.ownership is None
-    assert solo.may_ask("any.test")
-    assert solo.ask_until("any.test") is None
-    assert solo.reservations(bench.run, SimpleNamespace()) is None
-    assert asyncio.run(solo.turn(bench.frontier, bench.session.models, bench.run, lambda: True)) is False
+    assert alone.enqueue_links(FOUND, bench.frontier, bench.now) == 3
+    assert alone.ownership is None
+    assert alone.may_ask("any.test")
+    assert alone.ask_until("any.test") is None
+    assert alone.reservations(bench.run, SimpleNamespace()) is None
+    assert asyncio.run(alone.after_commit(bench.frontier, bench.session.models, bench.run, lambda: True)) is False
 
 
 def test_one_process_has_finished_when_it_is_idle(bench: Bench) -> None:
     """Nobody else has work."""
-    assert bench.member.finished(lambda: True)
-    assert not bench.member.finished(lambda: False)
+    assert bench.role.finished(lambda: True)
+    assert not bench.role.finished(lambda: False)
 
 
 def test_whether_the_disk_takes_more(bench: Bench) -> None:
     """StorageError while it does not."""
-    bench.member.reach()
+    bench.role.check_store()
     bench.store.full = "no room"
     with pytest.raises(StorageError):
-        bench.member.reach()
+        bench.role.check_store()
 
 
 def test_a_worker_keeps_what_it_finds_for_the_next_commit(bench: Bench) -> None:
     """Its own hosts' as well: the store is asked about all of it together."""
     fleet = Fleet()
 
-    assert member(fleet).take(FOUND, bench.frontier, bench.now) == 0
+    assert member(fleet).enqueue_links(FOUND, bench.frontier, bench.now) == 0
     assert fleet.exchange.outbox == FOUND
     changed = [(FOUND[0].address, bench.now)]
     assert member(fleet).changed(changed, bench.frontier, bench.now) == 0
@@ -124,7 +124,7 @@ def test_a_workers_turn(bench: Bench) -> None:
     """What it has done goes with its report, what its filter saved into the statistics; hosts may have come."""
     fleet = Fleet()
     bench.run.tallies.pages = 9
-    came = asyncio.run(member(fleet).turn(bench.frontier, bench.session.models, bench.run, lambda: True))
+    came = asyncio.run(member(fleet).after_commit(bench.frontier, bench.session.models, bench.run, lambda: True))
 
     assert came is True
     assert fleet.turned == [True]
@@ -145,15 +145,15 @@ def test_workers_share_addresses_where_they_are_paced(bench: Bench) -> None:
 
 def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By STATE_URL; a worker counts from the store's clock."""
-    monkeypatch.setattr(opening, "open_frontier", lambda folder: bench.store)
+    monkeypatch.setattr(single_process, "open_frontier", lambda folder: bench.store)
     monkeypatch.setattr(joining, "join", lambda settings, folder, accept_loss: Fleet())
-    alone = membership_of(settings_of(), bench.folder, bench.run)
+    alone = role_of(settings_of(), bench.folder, bench.run)
     followed: list[float] = []
     monkeypatch.setattr(bench.run, "follow", followed.append)
-    worker = membership_of(settings_of(STATE_URL="redis://127.0.0.1:6379/0"), bench.folder, bench.run)
+    worker = role_of(settings_of(STATE_URL="redis://127.0.0.1:6379/0"), bench.folder, bench.run)
 
-    assert isinstance(alone, Solo)
-    assert isinstance(worker, Member)
+    assert isinstance(alone, SingleProcess)
+    assert isinstance(worker, RedisWorker)
     assert (alone.own_frontier, alone.all_hosts) == (True, True)
     assert (worker.own_frontier, worker.all_hosts) == (False, False)
     assert followed == [5000.0]
@@ -200,7 +200,7 @@ class Post:
 
 
 class Reports:
-    """As ``LocalWorker``."""
+    """As ``WorkerReports``."""
 
     def __init__(self) -> None:
         self.link = SimpleNamespace(gone="")
@@ -217,13 +217,12 @@ class Reports:
         self.closed = True
 
 
-def local(bench: Bench, **settings: Any) -> tuple[Local, Any, Any]:
+def local(bench: Bench, **settings: Any) -> tuple[LocalWorker, Any, Any]:
     """A worker of a local fleet, its reports and its post."""
     reports: Any = Reports()
     post: Any = Post()
     store: Any = bench.store
-    store.mend = lambda: None
-    return Local(reports, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), reports, post
+    return LocalWorker(reports, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), reports, post
 
 
 def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
@@ -234,7 +233,7 @@ def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
     redirected = DiscoveredUrl(parse("http://third.test"), 0, "R", others, 1, FLAG_SEED)
     linked = DiscoveredUrl(parse(others), 1, "L", HOST, 10)
 
-    assert worker.take([*found, redirected, linked], bench.frontier, bench.now) == 3
+    assert worker.enqueue_links([*found, redirected, linked], bench.frontier, bench.now) == 3
     assert post.taken == ["a.test", "third.test", "other.test"]
 
 
@@ -250,7 +249,7 @@ def test_a_local_worker_hands_on_what_is_announced_of_others(bench: Bench) -> No
 def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
     """The first worker has one more where it cannot be shared."""
     worker, _, _ = local(bench)
-    assert (worker.part_of(7), worker.part_of(None), bench.member.part_of(7)) == (3, None, 7)
+    assert (worker.part_of(7), worker.part_of(None), bench.role.part_of(7)) == (3, None, 7)
 
 
 def test_a_local_workers_turn(bench: Bench) -> None:
@@ -260,8 +259,8 @@ def test_a_local_workers_turn(bench: Bench) -> None:
     turns = []
     for moved, quiet, idle in ((False, True, True), (True, True, True), (False, False, True), (False, True, False)):
         post.exchange.moved, post.quiet = moved, quiet
-        turns.append(asyncio.run(worker.turn(bench.frontier, bench.session.models, bench.run, lambda: idle)))  # noqa: B023
-    worker.stuck(bench.frontier, bench.run)
+        turns.append(asyncio.run(worker.after_commit(bench.frontier, bench.session.models, bench.run, lambda: idle)))  # noqa: B023
+    worker.commit_failed(bench.frontier, bench.run)
 
     assert turns == [True] * 4
     assert [quiet for _, _, quiet in reports.said] == [True, False, False, False, False]
@@ -275,7 +274,7 @@ def test_a_local_worker_listens_from_its_first_commit_on(bench: Bench) -> None:
 
     async def read() -> None:
         for _ in range(2):
-            await worker.read(bench.frontier, lambda: bench.now)
+            await worker.read_messages(bench.frontier, lambda: bench.now)
 
     asyncio.run(read())
     assert post.log == ["start", "read", "read"]
@@ -288,10 +287,10 @@ def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
     moved = SeedsMoved(["www.test"], [])
 
     async def read() -> None:
-        await worker.read(bench.frontier, lambda: bench.now)
+        await worker.read_messages(bench.frontier, lambda: bench.now)
         bench.frontier.state.moved.append(moved)
         for _ in range(2):
-            await worker.read(bench.frontier, lambda: bench.now)
+            await worker.read_messages(bench.frontier, lambda: bench.now)
 
     asyncio.run(read())
     before = SeedsMoved(["before.test"], [])
@@ -308,8 +307,8 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
     scope = bench.frontier.admission._gates.scope
     scope.mode = "host"
 
-    async def hear(worker: Member) -> None:
-        await worker._hear_moved(bench.frontier, bench.now)
+    async def hear(worker: RedisWorker) -> None:
+        await worker._widen_scope(bench.frontier, bench.now)
 
     worker = member(fleet)
     asyncio.run(hear(worker))
@@ -346,5 +345,5 @@ def test_a_local_worker_without_a_supervisor(bench: Bench) -> None:
     """One sentence, and its store is not opened."""
     settings = settings_of(STATE_URL="rocksdb:fleet", FLEET_WORKER="worker-1")
     with pytest.raises(OperatorError, match="the same scrapy fleet continues"):
-        membership_of(settings, CrawlDir(bench.folder / "worker-1"), bench.run)
+        role_of(settings, CrawlDir(bench.folder / "worker-1"), bench.run)
     assert not (bench.folder / "worker-1").exists()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.fleet import answer_seconds
+from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.shared_sums import SharedSums
@@ -18,7 +19,6 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.hubs import HUBS_FACT
 from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
 from crawlerproject.frontier.messages import HubMessage, SeedsMoved, pack, unpack
-from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
@@ -26,14 +26,12 @@ from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.fleet.redis.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.rules.url.urls import Address
-    from crawlerproject.stores.rocks.store import RocksStore
 
 
 logger = logging.getLogger(__name__)
@@ -44,51 +42,44 @@ _HUB_MESSAGES = 50
 _HOLD_MARGIN_SECONDS = 5.0
 
 
-class Member:
+class RedisWorker(SingleProcess):
     """A worker of a fleet: a ``Fleet`` decides about the hosts of its partitions, in a frontier in Redis."""
 
-    own_frontier, all_hosts = False, False
-    own_store: RocksStore | None = None  # a frontier on a disk of this machine
-    forsaken = ""
+    own_frontier = all_hosts = False
 
     def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
         """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
+        super().__init__(fleet.store, fleet.held)
         self._settings = settings
-        self.store: Store = fleet.store
-        self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
         self._sums: SharedSums | None = None
         self._revisits = revisits
-        exchange, held = fleet.exchange, fleet.held
-        self.deliver, self.deliver_now = exchange.deliver, exchange.deliver_now
-        self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self._moved = 0  # messages to all workers about seeds, those that are known here
-        self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
-    def keep_delivered(self, *, keep: bool) -> None:
-        """As for ``Solo``: what is in Redis is backed up there."""
-
-    def mend(self) -> None:
-        """Redis mends itself."""
-
-    def stuck(self, frontier: Frontier, run: Run) -> None:
-        """The others see that its leases run out."""
-
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+    def enqueue_links(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Keep what was found for the next commit, what is for this worker's own hosts as well."""
         self._fleet.exchange.outbox.extend(found)
         return 0
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
-        """As for ``Solo``; kept for the next commit, as what was found."""
+        """Keep them for the next commit, as what was found."""
         self._fleet.exchange.changed.extend(pages)
         return 0
 
-    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        await self._fleet.exchange.deliver(frontier, clock)
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        self._fleet.exchange.deliver_now(frontier, now)
+
+    def ack_inbox(self) -> None:
+        self._fleet.exchange.settle()
+
+    async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
-        await self._hear_moved(frontier, clock())
+        await self._widen_scope(frontier, clock())
         await self._fleet.exchange.read(frontier, clock)
         if self._listens and not self._heard:
             messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
@@ -96,7 +87,7 @@ class Member:
                 frontier.read(unpack(message), clock())
             self._heard = len(messages)
 
-    async def _hear_moved(self, frontier: Frontier, now: float) -> None:
+    async def _widen_scope(self, frontier: Frontier, now: float) -> None:
         """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
         fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
         first, said = not self._moved, await asyncio.to_thread(fleet.moved, self._moved)
@@ -114,7 +105,7 @@ class Member:
         frontier.state.moved = []
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
-        """As for ``Solo``. Blocking; StorageError."""
+        """They reach the listener that the workers have chosen, which takes over what the one before it had."""
         fleet = self._fleet.fleet
         listener, before = fleet.listener()
         self._listens = listener == fleet.worker
@@ -125,15 +116,15 @@ class Member:
             self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
         return None
 
-    async def turn(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
-        """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
+    async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
+        """Renew the leases of partitions, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         for how, count in fleet.store.links.filter.take_counts().items():
             run.stats.inc_value(f"links/{how}", count)
-        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
-        fleet.paused = run.halted
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
-        await fleet.turn(frontier, models, idle=idle() and not choosing)
+        counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        idles = idle() and not choosing
+        await fleet.turn(frontier, models, idle=idles, counts=counts, paused=run.halted)
         if self._sums is not None:
             await self._sums.turn(idle=idle() and not choosing)
         if self._heard:
@@ -150,16 +141,24 @@ class Member:
             logger.info("%d known pages are visited again", revisits.queued)
         return choosing
 
+    def check_store(self) -> None:
+        self._fleet.reach()
+
+    def close(self) -> None:
+        self._fleet.close()
+
     def finished(self, idle: Callable[[], bool]) -> bool:
-        """As for ``Solo``: all workers have agreed on it."""
+        """All workers have agreed on it."""
         return self._fleet.done
 
-    def part_of(self, budget: int | None) -> int | None:
-        """The budget is the round's."""
-        return budget
+    def may_ask(self, host: str) -> bool:
+        return self._fleet.held.may_ask(host)
+
+    def ask_until(self, host: str) -> float | None:
+        return self._fleet.held.ask_until(host)
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """With PACE_PER_IP no two workers send to an address at the same time."""
+        """Redis grants, for as long as a request may take."""
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
@@ -176,12 +175,12 @@ class Member:
         )
 
     def sums(self, run: Run) -> SharedSums | None:
-        """What the crawl may spend all workers share."""
+        """Redis grants."""
         self._sums = SharedSums(self._fleet.share, run.pause)
         return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
-        """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
+        """Redis has the texts of all, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
         base = self._fleet.store.store
         most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
         if not most:

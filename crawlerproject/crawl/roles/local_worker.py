@@ -9,19 +9,20 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.config.fleet import worker_name
+from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.local.worker import LocalWorker
+from crawlerproject.fleet.local.worker import WorkerReports
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.admission import widened_by
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Changed, HubMessage, SeedsMoved
-from crawlerproject.frontier.ownership import HostOwnership, unsure_until
+from crawlerproject.frontier.ownership import unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -32,7 +33,6 @@ from crawlerproject.stores.rocks.store import RocksStore
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
@@ -52,64 +52,58 @@ class LocalPlace(NamedTuple):
     of_others: tuple[int, ...] = ()  # one of each of the others
 
 
-class Local:
+class LocalWorker(SingleProcess):
     """A worker of a fleet on one machine: hosts by the plan, a frontier on its own disk, a supervisor."""
 
-    own_frontier, all_hosts = True, False
+    all_hosts = False
 
     def __init__(
-        self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: LocalPlace
+        self, reports: WorkerReports, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: LocalPlace
     ) -> None:
+        super().__init__(store, mailbox.hosts)
         self._settings = settings
         self._place = place
         self._sums: SharedSums | None = None
         self._sharing: asyncio.Task[None] | None = None
-        self._worker = worker
+        self._reports = reports
         self._mailbox = mailbox
         self._began = False
-        self.store: Store = store
-        self.own_store: RocksStore | None = store
-        self.ownership: HostOwnership | None = mailbox.hosts
-        exchange = mailbox.exchange
-        self.deliver, self.deliver_now, self.settle = exchange.deliver, exchange.deliver_now, exchange.settle
-        self.mend, self.reach = store.mend, store.sync
 
     @property
     def forsaken(self) -> str:
         """Its supervisor has died, and with it the addresses that it reserves."""
-        return self._worker.link.gone
+        return self._reports.link.gone
 
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """As for ``Solo`` what is its own; the rest goes to its workers with the next commit.
-
-        But for the operator's seeds, which every worker is given.
-        """
+    def enqueue_links(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue those of own hosts; the next commit sends the others, but for seeds: every worker is given them."""
         mine = self._mailbox.hosts.mine
         kept = [item for item in found if item.hops or not item.kind.is_seed or mine(item.address.host)]
         return self._mailbox.exchange.take(kept, frontier, now)
 
-    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """As for ``Solo``."""
+    async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Listen from the first commit on; let the others know by which redirected seeds the scope has widened."""
         if not self._began:
             await self._mailbox.start()
             self._began = True
             if (before := widened_by(self.store)) is not None:  # what a crash may have kept from being sent
-                self._say_moved([before])
+                self._announce_scope([before])
         moved, frontier.state.moved = frontier.state.moved, []
-        self._say_moved(moved)
+        self._announce_scope(moved)
         await self._mailbox.exchange.read(frontier, clock)
 
-    def _say_moved(self, moved: Iterable[SeedsMoved]) -> None:
-        for each in moved:
+    def _announce_scope(self, widened: Iterable[SeedsMoved]) -> None:
+        for each in widened:
             for partition in self._place.of_others:
                 self._mailbox.hosts.send_to(partition, each)
 
+    def ack_inbox(self) -> None:
+        self._mailbox.exchange.settle()
+
     def keep_delivered(self, *, keep: bool) -> None:
-        """While a backup of all workers is made, have rows stay of messages that others have acknowledged."""
         self._mailbox.exchange.keeps_delivered = keep
 
-    async def turn(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
-        """As for ``Solo``; what is durable now is sent, and the supervisor gets a report."""
+    async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
+        """Send what is durable now, and report to the supervisor."""
         mailbox, exchange = self._mailbox, self._mailbox.exchange
         mailbox.synced()
         moved, exchange.moved = exchange.moved, False
@@ -118,7 +112,7 @@ class Local:
         return True
 
     def _share(self, run: Run, *, idle: bool) -> None:
-        """Say how much is spent, unless the answer to that before is still to come, as ``LocalWorker.report``."""
+        """Say how much is spent, unless the answer to that before is still to come, as ``WorkerReports.report``."""
         if self._sums is not None:
             self._sums.durable()
             if self._sharing is None:
@@ -127,7 +121,7 @@ class Local:
     async def _exchange(self, sums: SharedSums, run: Run, *, idle: bool) -> None:
         try:
             if not run.has_joined:
-                running_seconds = await self._worker.link.ask(RUNNING)
+                running_seconds = await self._reports.link.ask(RUNNING)
                 run.joined(max(0.0, running_seconds - run.running_seconds))
             await sums.exchange(idle=idle)
         except StorageError:
@@ -135,34 +129,26 @@ class Local:
         finally:
             self._sharing = None
 
-    def stuck(self, frontier: Frontier, run: Run) -> None:
-        """Its supervisor says so."""
+    def commit_failed(self, frontier: Frontier, run: Run) -> None:
+        """The supervisor's status shows why this worker pauses."""
         self._report(frontier, run, quiet=False)
 
     def _report(self, frontier: Frontier, run: Run, *, quiet: bool) -> None:
         done, queued = run.tallies, max(0, frontier.hosts.waiting_urls)
         counts = Counts(done.pages, done.bytes, done.errors, queued, run.halted)
-        self._worker.report(self._mailbox.unread(), counts, quiet=quiet)
+        self._reports.report(self._mailbox.unread(), counts, quiet=quiet)
 
     def finished(self, idle: Callable[[], bool]) -> bool:
-        """As for ``Solo``: all workers have agreed on it."""
-        return self._worker.done
-
-    def may_ask(self, host: str) -> bool:
-        """No other worker decides about the host in this run."""
-        return True
-
-    def ask_until(self, host: str) -> float | None:
-        """As for ``Solo``."""
-        return None
+        """All workers have agreed on it."""
+        return self._reports.done
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """As for ``Member``; while the supervisor is stopped nothing is granted."""
+        """While the supervisor is stopped nothing is granted."""
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
         return IpReservations(
-            of_supervisor(self._worker.link),
+            of_supervisor(self._reports.link),
             ends,
             failed=lambda error: None,  # the commit loop ends the crawl
             rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
@@ -170,7 +156,7 @@ class Local:
         )
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
-        """As for ``Solo`` of its own pages; those of others reach their workers with the next commit."""
+        """Pages of others' hosts are announced to their workers with the next commit."""
         hosts = self._mailbox.hosts
         own: list[tuple[Address, float]] = []
         others: defaultdict[str, list[tuple[Address, float]]] = defaultdict(list)
@@ -188,29 +174,29 @@ class Local:
         return None if budget is None else partitions_wanted(budget, place.workers, place.rank)
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
-        """As for ``Solo``: they reach the first worker of the plan."""
+        """They reach the first worker of the plan."""
         if not self._place.rank:
             return None
         return partial(self._mailbox.hosts.send_to, self._place.of_first)
 
     def sums(self, run: Run) -> SharedSums | None:
-        """As for ``Member``; the supervisor grants."""
-        self._sums = SharedSums(partial(ask_shares, self._worker.link), lambda error: None)
+        """The supervisor grants."""
+        self._sums = SharedSums(partial(ask_shares, self._reports.link), lambda error: None)
         return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
-        """As for ``Member``; the supervisor has the texts of all."""
-        return TextQuestions(self.store, partial(ask_texts, self._worker.link), MAX_BITS, run.stats.inc_value)
+        """The supervisor has the texts of all."""
+        return TextQuestions(self.store, partial(ask_texts, self._reports.link), MAX_BITS, run.stats.inc_value)
 
     def close(self) -> None:
-        """Take and send nothing more, and let the supervisor know that this process has ended in good order."""
+        """Let the supervisor know, too, that this process has ended in good order."""
         if self._sharing is not None:
             self._sharing.cancel()
         self._mailbox.close()
-        self._worker.close()
+        self._reports.close()
 
 
-def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
+def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> LocalWorker:
     """Open the frontier and the mailbox of this worker's place in the plan. Raises OperatorError."""
     crawl, name = CrawlDir(folder.parent), worker_name(settings)
     link = SupervisorLink(crawl.supervisor_socket, name)
@@ -225,7 +211,7 @@ def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
             held = (min(plan.held(other), default=None) for other in plan.workers if other != name)
             of_others = tuple(partition for partition in held if partition is not None)
             place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first, of_others)
-            return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
+            return LocalWorker(WorkerReports(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()
             raise

@@ -1,0 +1,153 @@
+"""The role of a crawl's only process, from which those of a fleet's workers derive; which role settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from crawlerproject.config.fleet import local, shared
+from crawlerproject.frontier.assembly import revisit_policy
+from crawlerproject.stores.protocols import A_CRAWL, Wanted
+from crawlerproject.stores.rocks.frontier_folder import open_frontier
+from crawlerproject.stores.rocks.store import RocksStore
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
+    from crawlerproject.fleet.shared_sums import SharedSums
+    from crawlerproject.fleet.text_questions import TextQuestions
+    from crawlerproject.frontier.discovered import DiscoveredUrl
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.models import CrawlModels
+    from crawlerproject.frontier.messages import HubMessage
+    from crawlerproject.frontier.ownership import HostOwnership
+    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.crawl_dir import CrawlDir
+    from crawlerproject.stores.redis.buffer.store import BufferedStore
+
+    Store = BufferedStore | RocksStore
+
+
+class SingleProcess:
+    """The only process of its crawl, with its frontier on its own disk. Workers of fleets override what differs."""
+
+    own_frontier = all_hosts = True
+
+    def __init__(self, store: Store, ownership: HostOwnership | None = None) -> None:
+        """``ownership``: which hosts are this process's; None: all."""
+        self.store = store
+        self.ownership = ownership
+
+    @property
+    def own_store(self) -> RocksStore | None:
+        """The frontier's store where it is on a disk of this machine."""
+        return self.store if isinstance(self.store, RocksStore) else None
+
+    @property
+    def forsaken(self) -> str:
+        """Why this process must end although the crawl is not done; "" while it need not."""
+        return ""
+
+    # --- links and messages ---------------------------------------------------------------------
+
+    def enqueue_links(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what was found, or send it to whose it is; how many were new here. StorageError."""
+        return frontier.add(found, now)
+
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """Take word that known pages have changed, or hand it on; how many are believed here. StorageError."""
+        return frontier.announcements.changed(pages, now)
+
+    async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Before a commit begins: what other workers wrote takes effect in it."""
+
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Between the beginning of a commit and its end: what was found since ``enqueue_links`` goes with it."""
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        """Deliver at once, before a commit that nothing may come between. Blocking."""
+
+    def ack_inbox(self) -> None:
+        """The commit that holds what came of the messages is applied."""
+
+    async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
+        """Do and report what follows from a commit; whether hosts may have come from other workers."""
+        return False
+
+    def commit_failed(self, frontier: Frontier, run: Run) -> None:
+        """No commit could be made, so ``after_commit`` was not called."""
+
+    def keep_delivered(self, *, keep: bool) -> None:
+        """While a backup of all workers is made, have rows stay of messages that others have acknowledged."""
+
+    # --- the store ------------------------------------------------------------------------------
+
+    def reopen_store(self) -> None:
+        """Before ``check_store``, in the loop's own thread: have the store take changes again. StorageError."""
+        if (store := self.own_store) is not None:
+            store.mend()
+
+    def check_store(self) -> None:
+        """Find out whether the store takes more. Blocking; StorageError."""
+        self.store.sync()
+
+    def close(self) -> None:
+        """Take and send nothing more; other workers may have the hosts."""
+
+    # --- what the workers of a fleet share ------------------------------------------------------
+
+    def finished(self, idle: Callable[[], bool]) -> bool:
+        """Whether nothing is left to do in the whole crawl."""
+        return idle()
+
+    def may_ask(self, host: str) -> bool:
+        """Whether an answer will surely come before another worker may ask the host."""
+        return True
+
+    def ask_until(self, host: str) -> float | None:
+        """Until when (seconds since boot) an answer must be complete; None: no lease of this process runs out."""
+        return None
+
+    def part_of(self, budget: int | None) -> int | None:
+        """How many of the known pages that are visited again this process chooses."""
+        return budget
+
+    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
+        """With PACE_PER_IP no two workers send to an address at a time; None: the workbench has all clocks."""
+        return None
+
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """How to write to the worker that hubs reach; None: they reach this process. Blocking; StorageError."""
+        return None
+
+    def sums(self, run: Run) -> SharedSums | None:
+        """What all workers may spend together; None: this process may spend it alone."""
+        return None
+
+    def texts(self, run: Run) -> TextQuestions | None:
+        """Asks about texts of other workers' hosts; None: the store has those of all hosts, or none is compared."""
+        return None
+
+
+def role_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wanted = A_CRAWL) -> SingleProcess:
+    """Open the frontier's store, in a fleet as its worker, whose clock ``run`` follows then. Raises OperatorError."""
+    # A fleet's parts are imported by a fleet's workers only: the start of a crawl of one process is for nothing else.
+    if local(settings):
+        from crawlerproject.crawl.roles.local_worker import join_local
+
+        return join_local(settings, folder, run)
+    if not shared(settings):
+        return SingleProcess(open_frontier(folder))
+    from crawlerproject.crawl.roles.redis_worker import RedisWorker
+    from crawlerproject.fleet.redis.join import join
+
+    fleet = join(settings, folder, accept_loss=wanted.accept_loss)
+    run.follow(fleet.begin())
+    run.joined(fleet.running_seconds)
+    current = fleet.begin_round(wanted, run.now(), run.round)
+    run.round = current.number
+    # The budget is the round's.
+    revisits = fleet.revisits(current, revisit_policy(settings, None)) if wanted.recrawl else None
+    return RedisWorker(fleet, settings, revisits)
