@@ -66,8 +66,11 @@ class PlacedStore(RocksStore):
         return found[0] if found and found[0].url == url and found[0].arrival == arrival else None
 
     def keep_payload(self, digest: bytes, span: Span) -> None:
-        """Remember where a payload is archived."""
-        self._lists.put(b"d" + digest, _SPAN.pack(*span))
+        """Remember where a payload is archived. StorageError."""
+        try:
+            self._lists.put(b"d" + digest, _SPAN.pack(*span))
+        except Exception as error:
+            raise StorageError(f"{self._lists_folder} cannot be written: {error}") from error
 
     def payload(self, digest: bytes) -> Span | None:
         """Where a payload was archived first."""

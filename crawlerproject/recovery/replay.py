@@ -15,7 +15,7 @@ from crawlerproject.crawl.completion.records import remember
 from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
 from crawlerproject.frontier.gates import NO_REQUISITES
@@ -169,6 +169,8 @@ class Replay:
             return
         except StorageError:
             raise
+        except OSError as error:  # this machine's: the next try reads it
+            raise StorageError(sentence_of(error)) from error
         except Exception:  # of one page: the others are not to be lost for it
             logger.exception("could not read %s again", lease.row.url)
             self._leave(lease, "could not be read again")

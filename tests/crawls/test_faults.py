@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,37 +23,49 @@ class Alone(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alone]:
-    """One for all tests."""
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Alone]]:
+    """Of each step one for all tests."""
     folder = tmp_path_factory.mktemp("alone")
     with small_web(folder / "web") as web:
-        pages, places = undisturbed(web, folder, "whole")
-        yield Alone(web, pages, faults_of(places, 1))
+
+        @cache
+        def of(step: str) -> Alone:
+            pages, places = undisturbed(web, folder, step)
+            return Alone(web, pages, faults_of(places, 1))
+
+        yield of
 
 
 @pytest.mark.parametrize(
-    ("words", "when"),
+    ("step", "words", "when"),
     [
-        pytest.param("posix.fdatasync", BEFORE, id="archive-not-durable"),
-        pytest.param("posix.pwrite stores/atomic_files.py:write_at < stores/archive", AFTER, id="record-written"),
-        pytest.param("posix.fsync stores/archive/warc_writer.py:WarcFiles._finish", BEFORE, id="full-file-not-durable"),
-        pytest.param("posix.rename stores/archive/warc_writer.py", BEFORE, id="full-file-not-renamed"),
-        pytest.param("posix.rename stores/archive/warc_writer.py", AFTER, id="full-file-renamed"),
-        pytest.param("posix.open stores/archive/warc_writer.py", BEFORE, id="no-new-file"),
-        pytest.param("Rdict.write", BEFORE, id="frontier-not-written"),
-        pytest.param("Rdict.flush_wal", BEFORE, id="frontier-not-durable"),
-        pytest.param("Rdict.put", BEFORE, id="frontier-not-made"),
-        pytest.param("posix.write stores/index", BEFORE, id="index-not-written"),
-        pytest.param("posix.write stores/logs", BEFORE, id="log-not-written"),
-        pytest.param("< stores/crawl_dir.py:write_facts", BEFORE, id="status-not-written"),
-        pytest.param("CrawlDir.has_removed", BEFORE, id="own-file-not-read-at-the-start"),
-        pytest.param("HostsFile._read_if_changed", BEFORE, id="hosts-file-not-read"),
+        pytest.param("whole", "posix.fdatasync", BEFORE, id="archive-not-durable"),
+        pytest.param("whole", "pwrite stores/atomic_files.py:write_at < stores/archive", AFTER, id="record-written"),
+        pytest.param(
+            "whole", "fsync stores/archive/warc_writer.py:WarcFiles._finish", BEFORE, id="full-file-not-durable"
+        ),
+        pytest.param("whole", "posix.rename stores/archive/warc_writer.py", BEFORE, id="full-file-not-renamed"),
+        pytest.param("whole", "posix.rename stores/archive/warc_writer.py", AFTER, id="full-file-renamed"),
+        pytest.param("whole", "posix.open stores/archive/warc_writer.py", BEFORE, id="no-new-file"),
+        pytest.param("whole", "Rdict.write", BEFORE, id="frontier-not-written"),
+        pytest.param("whole", "Rdict.flush_wal", BEFORE, id="frontier-not-durable"),
+        pytest.param("whole", "Rdict.put", BEFORE, id="frontier-not-made"),
+        pytest.param("whole", "posix.write stores/index", BEFORE, id="index-not-written"),
+        pytest.param("whole", "posix.write stores/logs", BEFORE, id="log-not-written"),
+        pytest.param("whole", "< stores/crawl_dir.py:write_facts", BEFORE, id="status-not-written"),
+        pytest.param("whole", "CrawlDir.has_removed", BEFORE, id="own-file-not-read-at-the-start"),
+        pytest.param("whole", "HostsFile._read_if_changed", BEFORE, id="hosts-file-not-read"),
+        pytest.param("recover", "warc_reader.py:member_at", BEFORE, id="recover-record-not-read"),
+        pytest.param("recover", "Rdict.put recovery/", BEFORE, id="recover-place-not-kept"),
     ],
 )
-def test_a_crawl_goes_on_after_a_fault(alone: Alone, tmp_path: Path, words: str, when: str) -> None:
+def test_a_crawl_goes_on_after_a_fault(
+    alone: Callable[[str], Alone], tmp_path: Path, step: str, words: str, when: str
+) -> None:
     """By itself or by the same command: every page archived as often, nothing left, no traceback."""
-    fault = next(each for each in alone.faults if words in each.place and each.when == when)
+    web, pages, faults = alone(step)
+    fault = next(each for each in faults if words in each.place and each.when == when)
 
-    row = disturbed(alone.web, tmp_path / "disturbed", "whole", fault, alone.pages)
+    row = disturbed(web, tmp_path / "disturbed", step, fault, pages)
 
     assert (row.met, row.wrong) == (True, [])
