@@ -16,10 +16,9 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy.utils.spider import DefaultSpider
 
 from crawlerproject import settings as ours
-from crawlerproject.config.identity import identity
 from crawlerproject.config.old_settings import warn_old_names
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
-from crawlerproject.config.values import let_in_flight
+from crawlerproject.config.values import identity, let_in_flight
 from crawlerproject.json_log import take_log
 
 if TYPE_CHECKING:

@@ -68,13 +68,13 @@ MAY_IMPORT = {
             "parse.page_view",
             "render.request",
             "recovery",
-            "hooks.refused",
+            "hooks.delivery",
             "reparse",
-            "watch.whole",
+            "watch.fleet_summary",
             "stores",
             "rules",
         ),
-        *("terminal", "json_log", "standard_error", "errors", "reasons", "wire", "__version__"),
+        *("operator_command", "terminal", "json_log", "standard_error", "errors", "reasons", "wire", "__version__"),
     ),
 }
 COMMANDS = "commands"
@@ -86,7 +86,7 @@ SCRAPY = {"scrapy", "twisted"}
 # What a reading process imports.
 READING_PROCESS = ("reading/jobs.py", "reading/process.py")
 # Cores without input or output, in rooms that have it otherwise.
-PURE = ("fetch/http1.py", "inspection/progress.py")
+PURE = ("fetch/http1.py", "inspection/crawl_progress.py")
 # What of the frontier's room reads settings; all of its other modules are such cores.
 READS_SETTINGS = "frontier/assembly.py"
 

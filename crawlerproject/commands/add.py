@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from crawlerproject.commands.base import ORDER_SECONDS, waited_for
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, waited_for
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.seeds import BadOption, Seeds, seeds_of
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from crawlerproject.commands.base import named_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, named_crawl
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows

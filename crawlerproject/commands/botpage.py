@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of
+from crawlerproject.config.values import identity, preset_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand
 from crawlerproject.reports.bot_page import Bot, bot_page
 from crawlerproject.terminal import say
 

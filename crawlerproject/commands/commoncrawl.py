@@ -7,11 +7,11 @@ import os
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import apply_of_folder
-from crawlerproject.config.identity import identity
+from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import refuse_moving

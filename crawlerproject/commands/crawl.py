@@ -17,8 +17,8 @@ from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.config.arguments import arguments_of, refuse_strangers
-from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
+from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
 from crawlerproject.config.promised_settings import keep_addon
 from crawlerproject.crawl.start.preflight import (
     check,
@@ -40,7 +40,7 @@ from crawlerproject.errors import (
     sentence_of,
 )
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
-from crawlerproject.hooks.refused import tell_refused
+from crawlerproject.hooks.delivery import tell_refused
 from crawlerproject.json_log import formatter_of, json_handler, take_process
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from hashlib import sha1
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, named_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl
 from crawlerproject.terminal import say
 
 

@@ -15,9 +15,8 @@ from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
 from crawlerproject.commands.crawl import log_refusal
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import apply_of_folder
-from crawlerproject.config.fleet import LOCAL, shared
+from crawlerproject.config.crawl_kind import LOCAL, shared, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.fleet import LocalFleet
 from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl

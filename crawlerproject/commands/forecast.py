@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crawlerproject.config.pace import ip_seconds_of, preset_of
+from crawlerproject.config.values import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.inspection.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 from crawlerproject.rules.readable import counted, human_seconds

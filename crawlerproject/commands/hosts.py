@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Mapping
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
 from crawlerproject.inspection.host_table import HostRow, host_rows
-from crawlerproject.inspection.operator_command import InspectCommand
-from crawlerproject.inspection.progress import NOTHING_LEFT
+from crawlerproject.operator_command import InspectCommand
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.terminal import console, say_json

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, named_archives
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.commands.base import Bytes, named_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl
 from crawlerproject.terminal import say
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.commands.base import named_archives
-from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
+from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture

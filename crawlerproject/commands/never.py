@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.commands.base import waited_for
-from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
+from crawlerproject.config.crawl_kind import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument, waited_for
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix

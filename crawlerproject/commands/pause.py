@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from crawlerproject.commands.base import ORDER_SECONDS, waited_for
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, waited_for
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds, moment
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts

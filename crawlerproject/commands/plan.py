@@ -11,7 +11,7 @@ from crawlerproject.batch.plans import write_plan
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import frontier_in
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say

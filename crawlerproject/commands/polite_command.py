@@ -15,9 +15,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.addon import set_for_frontier
 from crawlerproject.config.crawl_file import apply_of_folder
-from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of
-from crawlerproject.config.values import list_of
+from crawlerproject.config.values import identity, list_of, preset_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.printable import printable_line

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.commands.base import LOCAL, SPARK, Bytes, add_engine, named_archives
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import LOCAL, SPARK, Bytes, OperatorCommand, add_engine, named_archives
 from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
 

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.commands.base import DUCKDB, LOCAL, SPARK, Bytes, add_engine, named_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import DUCKDB, LOCAL, SPARK, Bytes, OperatorCommand, add_engine, named_crawl
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:

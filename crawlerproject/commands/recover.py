@@ -8,14 +8,13 @@ import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, named_archives, named_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.journal import under_way
 from crawlerproject.fleet.moves.move import finish
 from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.frontier.hosts.on_disk import count_rows
-from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, named_crawl
 from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.archive import parquet_of

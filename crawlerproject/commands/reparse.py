@@ -13,7 +13,7 @@ from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 
-from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.reparse.chosen_captures import closed_indexes
 from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned

@@ -13,11 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from crawlerproject.commands.base import named_archives
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.inspection.pywb import ADDRESS, COLLECTION, find_wayback, port_of, wayback
-from crawlerproject.inspection.replay_index import ReplayIndex
+from crawlerproject.inspection.pywb import ADDRESS, COLLECTION, ReplayIndex, find_wayback, port_of, wayback
+from crawlerproject.operator_command import OperatorCommand, named_archives
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import say

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from crawlerproject.commands.requests import iso
-from crawlerproject.config.identity import identity
+from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say

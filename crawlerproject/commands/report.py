@@ -11,7 +11,7 @@ from crawlerproject.commands.requests import iso
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, View
 from crawlerproject.inspection.host_table import host_rows, outlook
-from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.traps.strangers import Strangers

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json

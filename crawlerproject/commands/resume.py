@@ -6,7 +6,7 @@ import argparse
 
 from crawlerproject.commands.pause import known_hosts, order, paused_lines, taken_up
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.terminal import say, say_json

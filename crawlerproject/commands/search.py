@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say, say_json
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
 
-from crawlerproject.commands.base import named_archives
 from crawlerproject.commands.polite_command import PoliteCommandMixin
 from crawlerproject.inspection.archived_response import archived
-from crawlerproject.inspection.operator_command import one_argument, one_sentence
+from crawlerproject.operator_command import named_archives, one_argument, one_sentence
 from crawlerproject.parse.page_view import PageView
 from crawlerproject.render.request import rendered
 from crawlerproject.terminal import say, unguard_streams

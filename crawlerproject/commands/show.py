@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from crawlerproject.commands.base import named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
+from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument
 from crawlerproject.rules.archive.http_heads import content_encoding
 from crawlerproject.stores.archive.capture_index import Captures, nearest
 from crawlerproject.terminal import say

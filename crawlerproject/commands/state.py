@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 
 from scrapy.settings import BaseSettings
 
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import apply_of_folder
-from crawlerproject.config.fleet import shared
+from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.move import is_alone, move
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.rules.readable import counted, human_bytes, moment
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore

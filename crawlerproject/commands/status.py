@@ -9,18 +9,17 @@ from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.crawl_progress import WorkerLook, upload_text, uploads_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
-from crawlerproject.inspection.operator_command import InspectCommand
-from crawlerproject.inspection.upload_state import upload_text, uploads_of
-from crawlerproject.inspection.worker_folders import WorkerLook
+from crawlerproject.operator_command import InspectCommand
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.rules.readable import counted, human_bytes, human_seconds
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
-from crawlerproject.watch.whole import of_all
+from crawlerproject.watch.fleet_summary import of_all
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 _SILENT_SECONDS = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.named_hosts import NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets

@@ -6,10 +6,9 @@ import argparse
 import time
 from typing import TYPE_CHECKING
 
-from crawlerproject.commands.base import named_crawl
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, named_crawl
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, named_archives
-from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification, not_ours
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.stores.archive.warc_reader import first_member

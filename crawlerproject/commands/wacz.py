@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from crawlerproject import __version__
-from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
 from crawlerproject.stores.archive.wacz import Packing, WaczSigner, parts_of, write_parts, write_wacz
 from crawlerproject.terminal import say
 

@@ -6,13 +6,13 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from crawlerproject.config.identity import identity
+from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.archived_page import ArchivedPage, archived_notes
+from crawlerproject.inspection.archived_response import ArchivedPage, archived_notes
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
 from crawlerproject.inspection.why import Via
+from crawlerproject.operator_command import InspectCommand, one_argument
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord

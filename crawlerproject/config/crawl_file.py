@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import default_settings
 
 from crawlerproject.config.arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
-from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
+from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
 from crawlerproject.config.old_settings import take_old_names
 from crawlerproject.config.settings_table import ALL as ALL_SETTINGS
 from crawlerproject.config.settings_table import RENAMED, SETTINGS, WITHOUT_EFFECT, Kind

@@ -1,13 +1,20 @@
-"""Reads settings whose values may come from a command line, where everything is a string."""
+"""Reads settings into the values that the code wants: lists, who we are, the pace.
+
+They may come from a command line, where everything is a string.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from crawlerproject.config.settings_table import LARGEST, SETTINGS
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.politeness.backoff import RestLimits
+from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -54,3 +61,69 @@ def list_of_value(value: Any) -> list[str]:
     if not isinstance(parts, (list, tuple, set, frozenset)):
         raise ValueError(f'{value!r}; write it as ["a", "b"] or a,b.')
     return [str(part) for part in parts]
+
+
+@dataclass(slots=True, frozen=True)
+class Identity:
+    """One crawler's name and how to reach its operator."""
+
+    token: str  # product token, RFC 9309 2.2.1
+    user_agent: str
+    reachable: bool  # a way to reach the operator is given
+
+
+def identity(settings: BaseSettings) -> Identity:
+    """``Name/1.0 (+URL; contact)`` from the CRAWLER_* settings. Raises OperatorError."""
+    name = str(settings.get("CRAWLER_NAME") or "").strip()
+    if not name or not all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in name):
+        raise OperatorError(f"CRAWLER_NAME is {name!r}; use letters, digits, - and _ only: robots.txt files name it.")
+    url, contact = str(settings.get("CRAWLER_INFO_URL") or ""), str(settings.get("CRAWLER_CONTACT") or "")
+    contacts = "; ".join(part for part in (f"+{url}" if url else "", contact) if part)
+    agent = f"{name}/1.0 ({contacts})" if contacts else f"{name}/1.0"
+    if not (agent.isascii() and agent.isprintable()):
+        raise OperatorError("CRAWLER_INFO_URL and CRAWLER_CONTACT must be plain ASCII; they are sent as a header.")
+    return Identity(name, agent, bool(contacts))
+
+
+def preset_of(settings: BaseSettings) -> PacePreset:
+    """``PACE_PRESET`` with the single numbers of ``PACE_*`` put in."""
+    given = {name: number_of(settings, f"PACE_{name.upper()}") for name in PacePreset._fields}
+    if (window := given["window"]) is not None:
+        given["window"] = int(window)
+    try:
+        return pace_preset(settings.get("PACE_PRESET") or "default", given)
+    except ValueError as error:
+        raise OperatorError(str(error)) from None
+
+
+def rest_limits_of(settings: BaseSettings) -> RestLimits:
+    """``BACKOFF_*`` and ``RETRY_AFTER_MAX_SECONDS``."""
+    names = ("BACKOFF_START_SECONDS", "BACKOFF_MAX_SECONDS", "RETRY_AFTER_MAX_SECONDS")
+    return RestLimits(*(_seconds(settings, name) for name in names))
+
+
+def ip_seconds_of(settings: BaseSettings) -> float | None:
+    """``PACE_IP_SECONDS``; None when ``PACE_PER_IP`` is off."""
+    if not settings.getbool("PACE_PER_IP"):
+        return None
+    return _seconds(settings, "PACE_IP_SECONDS")
+
+
+def _seconds(settings: BaseSettings, name: str) -> float:
+    """The setting, or its default when it is unset or empty."""
+    seconds = number_of(settings, name)
+    return float(SETTINGS[name].default) if seconds is None else seconds
+
+
+def number_of(settings: BaseSettings, name: str) -> float | None:
+    """A setting of 0 or more; None when it is unset or empty."""
+    value = settings.get(name)
+    if value is None or value == "":
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number <= LARGEST:
+        raise OperatorError(f"{name} must be a number from 0 to {LARGEST:g}, not {value!r}")
+    return number

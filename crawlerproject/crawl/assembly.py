@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
-from crawlerproject.config.fleet import worker_name
-from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.crawl_kind import worker_name
+from crawlerproject.config.values import identity, preset_of, rest_limits_of
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, pause_stretch, politeness_of, scope_of
 from crawlerproject.frontier.frontier import Frontier

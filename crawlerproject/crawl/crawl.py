@@ -10,8 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject import __version__
-from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.config.fleet import local, one_of_several, shared
+from crawlerproject.config.crawl_kind import crawl_folder, local, one_of_several, shared
 from crawlerproject.crawl.backups import Backups
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
@@ -31,7 +30,7 @@ from crawlerproject.stores.poison import Poison
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from crawlerproject.inspection.progress import Progress
+    from crawlerproject.inspection.crawl_progress import Progress
 
 logger = logging.getLogger(__name__)
 

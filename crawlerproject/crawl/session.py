@@ -6,8 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_file, keeping_crawl_file
+from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion

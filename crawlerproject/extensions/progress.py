@@ -14,10 +14,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.crawl_kind import crawl_folder
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
-from crawlerproject.inspection.progress import Progress, render_lines
+from crawlerproject.inspection.crawl_progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.runtime.services import services_of

@@ -25,8 +25,7 @@ from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
-from crawlerproject.watch.machine import machine_facts
-from crawlerproject.watch.store_sizes import StoreSizes
+from crawlerproject.watch.machine import StoreSizes, machine_facts
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from crawlerproject.inspection.progress import Progress
+    from crawlerproject.inspection.crawl_progress import Progress
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
 BEAT_SECONDS = 1.0

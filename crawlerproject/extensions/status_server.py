@@ -10,7 +10,7 @@ from typing import Any
 from scrapy.utils.asyncio import create_looping_call
 from twisted.web.server import Site
 
-from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.config.old_settings import ours_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
@@ -18,13 +18,11 @@ from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
-from crawlerproject.watch.last_hour import STEP_SECONDS, Levels, Totals, read_last_hour
-from crawlerproject.watch.live import host_table, live_facts
+from crawlerproject.watch.fleet_summary import Beside, of_all
+from crawlerproject.watch.host_sampler import FIRST_ROWS, ORDERS, HostSampler
+from crawlerproject.watch.live import STEP_SECONDS, Levels, Totals, host_table, live_facts, read_last_hour
 from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
 from crawlerproject.watch.questions import Questions
-from crawlerproject.watch.survey import FIRST_ROWS, ORDERS
-from crawlerproject.watch.surveyor import Surveyor
-from crawlerproject.watch.whole import Beside, of_all
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +59,7 @@ class StatusServer(HttpListener):
         }
         asked = ours_of(settings) | {"CRAWL_DIR": str(whole.absolute())}
         self._questions = Questions(asked)
-        self._surveyor = Surveyor(scheduler)
+        self._surveyor = HostSampler(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
         text = metrics(self._metered)
         served = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from scrapy import signals
 
-from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl

@@ -18,8 +18,7 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
-from crawlerproject.config.identity import identity
-from crawlerproject.config.values import list_of
+from crawlerproject.config.values import identity, list_of
 from crawlerproject.errors import FetchError, LeaseOver, OperatorError
 from crawlerproject.fetch.connection import Endpoint, Limits
 from crawlerproject.fetch.decoding import decode

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.config.crawl_dir import whole_crawl
-from crawlerproject.config.fleet import shared
-from crawlerproject.config.pace import preset_of, rest_limits_of
-from crawlerproject.config.values import list_of
+from crawlerproject.config.crawl_kind import shared, whole_crawl
+from crawlerproject.config.values import list_of, preset_of, rest_limits_of
 from crawlerproject.frontier.gates import Gates, GateSettings, NeverCrawl
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.learned.traps import TrapModel

@@ -17,7 +17,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 
-from crawlerproject.config.pace import ip_seconds_of
+from crawlerproject.config.values import ip_seconds_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import OF_PROXIED_SECONDS, Resolved, resolver_for

@@ -8,17 +8,23 @@ import os
 import queue
 import shlex
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from crawlerproject.stores.redis.client import without_password
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
 
 Pauses = tuple[float, ...]
 
@@ -178,3 +184,17 @@ def _said(error: Exception) -> str:
     if isinstance(error, subprocess.TimeoutExpired):
         return f"no end within {error.timeout:.1f} s"
     return without_password(str(error)) or type(error).__name__
+
+
+def tell_refused(settings: BaseSettings, folder: Path, sentence: str) -> None:
+    """Deliver it once, before the command ends; a hook that is itself what is wrong gets nothing."""
+    try:
+        hook = hook_of(
+            settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
+        )
+    except ValueError:
+        return
+    if hook:
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        event = {"event": "refused", "reason": sentence, "crawl": str(folder.resolve()), "time": moment}
+        deliver_all(hook, {**event, "machine": socket.gethostname(), "counts": {}}, time.sleep, ())

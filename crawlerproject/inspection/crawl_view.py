@@ -9,10 +9,9 @@ from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
-from crawlerproject.config.fleet import shared
-from crawlerproject.config.identity import identity
+from crawlerproject.config.crawl_kind import shared, whole_crawl
+from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
@@ -21,8 +20,8 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why
-from crawlerproject.inspection.worker_folders import together, workers_below
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.scope import Patterns

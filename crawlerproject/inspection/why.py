@@ -17,7 +17,7 @@ from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.learned.certificates import BadCertificate
 from crawlerproject.frontier.learned.host_model import stored_fact
 from crawlerproject.frontier.learned.hubs import read_hubs
-from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source, stand_at_door
+from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.readable import human_bytes, human_seconds, moment

@@ -12,9 +12,8 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.config.chromium import VIEWPORT, find_chromium
-from crawlerproject.config.crawl_dir import whole_crawl
-from crawlerproject.config.identity import identity
-from crawlerproject.config.values import list_of
+from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.config.values import identity, list_of
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session

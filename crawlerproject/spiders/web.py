@@ -15,8 +15,8 @@ from scrapy.utils.misc import arg_to_iter
 
 from crawlerproject.config.arguments import arguments_of
 from crawlerproject.config.crawl_file import apply, crawl_file_of
+from crawlerproject.config.old_settings import warn_unused
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
-from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.failures import outcome_of_error
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.config.unused_settings import ALLOWED_DOMAINS, INSTEAD
+from crawlerproject.config.old_settings import ALLOWED_DOMAINS, INSTEAD
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
 from tests.web import zygote
 from tests.web.running import PROJECT

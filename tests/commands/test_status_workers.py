@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.commands.status import _worker, ailment, worker_facts
-from crawlerproject.inspection.upload_state import uploads_together
+from crawlerproject.inspection.crawl_progress import uploads_together
 from crawlerproject.reports.metrics import crawl_metrics
 from crawlerproject.stores.redis.view import ActiveWorker
 from tests.commands.status_schema import SCHEMA, mistakes

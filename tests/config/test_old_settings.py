@@ -1,4 +1,7 @@
-"""Settings of earlier versions: a renamed one counts, one that is a constant now does not, and one line says so."""
+"""Settings of which a start warns, in one line: those of earlier versions, which go on working, and wishes in vain.
+
+Settings of Scrapy's that a crawl by the frontier has no use for are named only where somebody set them.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.config.crawl_file import CrawlFile, apply, kept_settings, plain, refuse_unknown
-from crawlerproject.config.old_settings import ours_of, take_old_names
-from crawlerproject.config.pace import preset_of
+from crawlerproject.config.old_settings import INSTEAD, ours_of, take_old_names, unused
 from crawlerproject.config.settings_table import ALL, FORMER, RENAMED, SETTINGS, WITHOUT_EFFECT
+from crawlerproject.config.values import preset_of
 from crawlerproject.fetch.connection import Limits
 from crawlerproject.settings import OURS
 from crawlerproject.spiders.web import WebSpider
@@ -114,3 +117,50 @@ def test_a_setting_that_is_a_constant_now_holds_if_it_is_given(name: str) -> Non
     assert take_old_names(settings) == [f"{name} is no longer a setting, but its value 7 still applies"]
     assert ours_of(settings)[name] == "7"  # run.json and other processes of the crawl get it as well
     assert kept_settings(settings)[name] == plain(name, "7")  # crawl.toml, for the next start
+
+
+# As `scrapy startproject` has it.
+TEMPLATE = {"ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 1}
+
+
+class Wishing(WebSpider):
+    """As in many a tutorial."""
+
+    custom_settings = {"COOKIES_ENABLED": True, "DOWNLOAD_DELAY": 2.5, "RETRY_ENABLED": False}
+    allowed_domains = ["example.org"]
+
+
+def said(spider: type[WebSpider], project: Settings, **given: Any) -> list[str]:
+    """The names in the warning."""
+    crawler = Crawler(spider, project)
+    return [text.partition(" ")[0] for text in unused(spider(**given), crawler.settings)]
+
+
+def test_nothing_is_said_where_nobody_wished_for_anything() -> None:
+    """In our own project, and in a fresh one."""
+    assert said(WebSpider, get_project_settings()) == []
+    assert said(WebSpider, Settings(TEMPLATE)) == []
+
+
+def test_each_is_named() -> None:
+    """Whoever sets it: the project, the spider, the command line."""
+    assert said(Wishing, Settings(TEMPLATE)) == ["COOKIES_ENABLED", "DOWNLOAD_DELAY", "allowed_domains"]
+    wishes = {name: True if name.endswith("_ENABLED") else 7 for name in INSTEAD}
+    project = Settings(wishes | {"DEFAULT_REQUEST_HEADERS": {"Accept-Language": "eo"}})
+    assert said(WebSpider, project) == list(INSTEAD)
+    project = get_project_settings()
+    project.set("HTTPCACHE_ENABLED", "1", "cmdline")
+    assert said(WebSpider, project) == ["HTTPCACHE_ENABLED"]
+
+
+def test_it_is_one_line_and_no_delay_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    """Scrapy's delay would hold up all hosts, which share one slot; a shell or ``parse`` hears nothing."""
+    for given in ({"seeds": "https://a.test/"}, {}):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "crawlerproject.config.old_settings"):
+            crawler = Crawler(Wishing, Settings(TEMPLATE))
+            Wishing.from_crawler(crawler, **given)
+        assert len(caplog.records) == len(given)
+    crawler = Crawler(Wishing, Settings(TEMPLATE))
+    Wishing.from_crawler(crawler, seeds="https://a.test/")
+    assert crawler.settings.getfloat("DOWNLOAD_DELAY") == 0

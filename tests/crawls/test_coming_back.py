@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.config.fleet import LOCAL
+from crawlerproject.config.crawl_kind import LOCAL
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of

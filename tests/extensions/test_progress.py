@@ -13,7 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.extensions import progress as module
 from crawlerproject.extensions.progress import LiveDisplay, LogDisplay, ProgressExtension, scheduler_progress
-from crawlerproject.inspection.progress import Progress
+from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 NONE = Progress(0, 0, 0, 0, 0, 0, 0, 0, None, None, "")

@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.extensions import status_file as status
 from crawlerproject.extensions.status_file import StatusFile
-from crawlerproject.inspection.progress import Progress
+from crawlerproject.inspection.crawl_progress import Progress
 
 
 def status_file() -> StatusFile:

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.rules.printable import printable
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.watch.last_hour import Sample
+from crawlerproject.watch.live import Sample
 from tests.commands.browser import Window, window
 from tests.commands.browser import browser as browser
 from tests.commands.crawled import ask, scrapy

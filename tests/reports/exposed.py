@@ -11,10 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
 from crawlerproject.reasons import Reason
-from crawlerproject.reports.metric_tables import BY_LABEL, STATES
-from crawlerproject.reports.metrics import crawl_metrics, metrics
+from crawlerproject.reports.metrics import BY_LABEL, STATES, crawl_metrics, metrics
 from crawlerproject.rules.robots.policy import RobotsVerdict
-from tests.watch.test_whole import status
+from tests.watch.test_fleet_summary import status
 
 
 class _Matching(Container[object]):

@@ -7,11 +7,10 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from crawlerproject.reports.metric_tables import BY_LABEL, COUNTERS
-from crawlerproject.reports.metrics import crawl_metrics, metrics
-from crawlerproject.watch.whole import of_all
+from crawlerproject.reports.metrics import BY_LABEL, COUNTERS, crawl_metrics, metrics
+from crawlerproject.watch.fleet_summary import of_all
 from tests.reports.exposed import LABELS, exposed
-from tests.watch.test_whole import status
+from tests.watch.test_fleet_summary import status
 from tests.web.running import PROJECT
 
 _KINDS = ("counter", "histogram")

@@ -1,14 +1,16 @@
-"""Memory and disk of this very process."""
+"""Memory and disk of this very process, and how large a crawl's stores have grown."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.watch import machine
-from crawlerproject.watch.machine import machine_facts
+from crawlerproject.watch.machine import LOOK_SECONDS, StoreSizes, machine_facts, sizes
 
 
 def test_it_says_what_is_there(tmp_path: Path) -> None:
@@ -52,3 +54,27 @@ def test_the_least_limit_of_memory_counts(
     monkeypatch.setattr(machine, "_CGROUP_ROOTS", roots)
 
     assert machine_facts(tmp_path, 5)["memory_bytes"] == (least or machines)
+
+
+def test_files_of_all_depths_count(tmp_path: Path) -> None:
+    """What is not there has no bytes; a link counts as itself."""
+    folder = CrawlDir(tmp_path)
+    for path, size in ((folder.warc / "a.warc.gz", 10), (folder.parquet / "a" / "b.parquet", 5)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"a" * size)
+    (folder.warc / "link").symlink_to("/nowhere")
+
+    assert sizes(folder) == {"frontier": 0, "warc": 10 + len("/nowhere"), "index": 5, "log": 0}
+
+
+def test_the_crawl_does_not_wait_for_a_look(tmp_path: Path) -> None:
+    """What is asked for meanwhile is the last whole look."""
+    work: list[Callable[[], None]] = []
+    seen = StoreSizes(CrawlDir(tmp_path), work.append)
+
+    assert seen.now(100.0) == {}
+    work.pop()()
+    assert seen.now(100.0 + LOOK_SECONDS / 2)["warc"] == 0
+    assert work == []
+    seen.now(100.0 + LOOK_SECONDS)
+    assert len(work) == 1

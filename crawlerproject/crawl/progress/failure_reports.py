@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from crawlerproject.inspection.host_state import pace_source
+from crawlerproject.inspection.host_table import pace_source
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.remedies import REMEDIES

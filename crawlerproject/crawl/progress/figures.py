@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.crawl.progress.failure_reports import free_at
 from crawlerproject.frontier.workbench import Stage
+from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.inspection.host_table import queue_of
-from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.config.fleet import worker_name
+from crawlerproject.config.crawl_kind import worker_name
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor

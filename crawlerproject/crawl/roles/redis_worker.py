@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.config.fleet import answer_seconds
+from crawlerproject.config.crawl_kind import answer_seconds
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS

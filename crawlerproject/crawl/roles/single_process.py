@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.config.fleet import local, shared
+from crawlerproject.config.crawl_kind import local, shared
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.stores.protocols import A_CRAWL, Wanted
 from crawlerproject.stores.rocks.frontier_folder import open_frontier

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.config.chromium import find_chromium
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
-from crawlerproject.config.fleet import LOCAL, answer_seconds, local, one_of_several, shared, worker_name
-from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.crawl_kind import (
+    LOCAL,
+    answer_seconds,
+    local,
+    one_of_several,
+    shared,
+    whole_crawl,
+    worker_name,
+)
 from crawlerproject.config.settings_table import SETTINGS
-from crawlerproject.config.values import list_of
+from crawlerproject.config.values import identity, list_of, preset_of, rest_limits_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.connection import MAX_IDLE_CONNECTIONS

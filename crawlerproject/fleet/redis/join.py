@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from crawlerproject.config.fleet import answer_seconds, worker_name
+from crawlerproject.config.crawl_kind import answer_seconds, worker_name
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import MOST_APART_SECONDS, Fleet, FleetTimes

@@ -10,7 +10,7 @@ import pytest
 from crawlerproject.config.arguments import Arguments
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import NOTHING_FETCHED
-from crawlerproject.inspection.progress import Progress
+from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.rules.url.scope import Patterns
 
 NOTHING = Progress(0, 0, 0, 0, 0, 0, 0, 0, None, None, "")

@@ -11,7 +11,7 @@ import pytest
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.inspection.host_state import host_state
+from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import Limits
 from crawlerproject.stores.memory import MemoryStore

@@ -8,8 +8,7 @@ import math
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.inspection.host_state import host_state, pace_source
-from crawlerproject.inspection.host_table import host_row, outlook
+from crawlerproject.inspection.host_table import host_row, host_state, outlook, pace_source
 from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS

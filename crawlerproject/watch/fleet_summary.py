@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crawlerproject.inspection.upload_state import uploads_together
-from crawlerproject.inspection.worker_folders import WorkerLook, workers_below
+from crawlerproject.inspection.crawl_progress import WorkerLook, uploads_together, workers_below
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 Status = Mapping[str, Any]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
-from crawlerproject.config.fleet import answer_seconds
+from crawlerproject.config.crawl_kind import answer_seconds, crawl_folder, whole_crawl
 
 ALONE = {"STATE_URL": "rocksdb:", "CRAWL_DIR": "", "FLEET_WORKER": ""}
 SHARED = {**ALONE, "STATE_URL": "redis://localhost:6379/0"}

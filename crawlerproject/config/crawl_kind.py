@@ -1,4 +1,4 @@
-"""Which kind of crawl the settings make, and what they say of this process among those of its crawl.
+"""Which kind of crawl the settings make, which folder it has, and which of its processes this one is.
 
 | kind | STATE_URL | its folder | the frontier |
 |---|---|---|---|
@@ -12,6 +12,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.client import SCHEMES
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LOCAL = "rocksdb:fleet"
 """STATE_URL of a worker whose supervisor is ``scrapy fleet`` on the same machine."""
+CRAWLS = CrawlDir("crawls")
+"""Where crawls have their folders when CRAWL_DIR names none."""
 
 
 def shared(settings: BaseSettings) -> bool:
@@ -46,3 +49,14 @@ def answer_seconds(settings: BaseSettings) -> float:
     fetch: float = settings.getfloat("FETCH_TIMEOUT_SECONDS")
     render: float = settings.getfloat("RENDER_TIMEOUT_SECONDS")
     return fetch if settings["RENDER"] == "never" else max(fetch, render)
+
+
+def whole_crawl(settings: BaseSettings, spider_name: str = "web") -> CrawlDir:
+    """CRAWL_DIR, or ``crawls/<spider name>``; the folders of several workers are in it."""
+    return CrawlDir(settings["CRAWL_DIR"] or CRAWLS / spider_name)
+
+
+def crawl_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlDir:
+    """The folder that this process writes into: of several workers each has one of its own."""
+    folder = whole_crawl(settings, spider_name)
+    return CrawlDir(folder / worker_name(settings)) if one_of_several(settings) else folder

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.watch.survey import FIRST_ROWS, ORDERS, Survey, Surveyed
+from crawlerproject.watch.host_sampler import FIRST_ROWS, ORDERS, Survey, Surveyed
 
 NOW = 1_800_000_000.0
 

@@ -9,8 +9,8 @@ from typing import Any
 from crawlerproject.reports.metrics import metrics
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock, write_facts
+from crawlerproject.watch.fleet_summary import Beside, of_all
 from crawlerproject.watch.live import hosts_by_state, live_facts
-from crawlerproject.watch.whole import Beside, of_all
 
 PROGRESS = {
     "pages": 2, "bytes": 20, "errors": 1, "queued_urls": 5, "hosts_in_flight": 1, "hosts_ready": 0, "hosts_waiting": 3,

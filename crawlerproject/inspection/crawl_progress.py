@@ -1,0 +1,172 @@
+"""How a crawl stands at one moment: one process, all of its workers together, and its archive on the way elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from crawlerproject.rules.readable import counted, human_bytes, human_seconds
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.fleet_plan import FleetPlan
+
+NOTHING_LEFT = "–"  # shown where a number would mean nothing
+_SUMS = ("pages", "bytes", "errors")
+_SUMS_NOW = ("hosts_in_flight", "hosts_ready", "hosts_waiting", "hosts_resting")  # a fleet has none on disk
+# Also sums of those at work; a status of an earlier version has none of them.
+_SUMS_LATER = ("hosts_in_line", "hosts_looked_up", "queued_urls", "ceiling_per_second")
+_UPLOAD_SUMS = (
+    "waiting_files", "waiting_bytes", "sent_files", "sent_bytes", "sent_again", "removed_files", "only_there",
+)  # fmt: skip
+
+
+class Progress(NamedTuple):
+    """What the frontier knows of the crawl now; counts are since this process started."""
+
+    pages: int  # answers, robots.txt left out
+    bytes: int  # received on the wire
+    errors: int  # attempts without a usable answer
+    hosts_in_flight: int  # asked at this moment
+    hosts_ready: int  # may be asked now, wait for a free lease
+    hosts_waiting: int  # have work; their delay still runs
+    hosts_resting: int  # back off or are parked
+    queued_urls: int  # known, not yet decided
+    next_free_seconds: float | None  # until a waiting host may be asked; None when none waits
+    eta_seconds: float | None  # work left at the promised pace; None when unknown
+    paused: str  # why nothing is asked at all ("" while crawling), for example a full disk
+    hosts_on_disk: int = 0  # have work, wait for their turn, a pause or a rest; in none of the counts above
+    hosts_in_line: int = 0  # their own pause is over, that of their IP address or of another port of their name is not
+    hosts_looked_up: int = 0  # wait for an answer of the DNS
+    ceiling_per_second: float | None = None  # answers that politeness allows now; None when unknown
+    standing: tuple[str, ...] = ()  # why nothing moves, a line each; () while something does
+
+
+def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> list[str]:
+    """The lines of a panel; the log joins them: what was done, by whom, what is left, and why nothing moves.
+
+    The rate is that of the ``elapsed_seconds`` since ``previous``.
+    """
+    rate = f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s"
+    if progress.ceiling_per_second is not None:
+        rate += f" (politeness allows {progress.ceiling_per_second:.1f} now)"
+    eta = NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)
+    lines = [
+        f"{progress.pages:,} pages · {rate} · {human_bytes(progress.bytes)}",
+        _hosts(progress),
+        f"next free in {_next_free(progress)} · {counted(progress.errors, 'error')}"
+        f" · {progress.queued_urls:,} queued · ETA {eta}",
+    ]
+    if progress.paused:
+        lines.insert(0, f"PAUSED: {progress.paused}")
+    return [*lines, *progress.standing]
+
+
+def _rate(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> float:
+    """Pages a second over the interval; 0 when no time has passed."""
+    if elapsed_seconds <= 0:
+        return 0.0
+    return (progress.pages - (previous.pages if previous else 0)) / elapsed_seconds
+
+
+def _hosts(progress: Progress) -> str:
+    """Hosts by what they do now; those that could be asked but for a free lease are named apart."""
+    ready = f", {progress.hosts_ready:,} ready" if progress.hosts_ready else ""
+    in_line = f", {progress.hosts_in_line:,} in line" if progress.hosts_in_line else ""
+    looked_up = f", {progress.hosts_looked_up:,} looked up" if progress.hosts_looked_up else ""
+    resting = f", {progress.hosts_resting:,} resting" if progress.hosts_resting else ""
+    on_disk = f", {progress.hosts_on_disk:,} on disk" if progress.hosts_on_disk else ""
+    waiting = f"{progress.hosts_waiting:,} waiting{resting}{on_disk}"
+    return f"hosts {progress.hosts_in_flight:,} active{ready}{looked_up}{in_line}, {waiting}"
+
+
+def _next_free(progress: Progress) -> str:
+    """When the next waiting host may be asked."""
+    if progress.next_free_seconds is None:
+        return NOTHING_LEFT
+    return human_seconds(progress.next_free_seconds)
+
+
+class WorkerLook(NamedTuple):
+    """One worker's folder, how it was started, and what it said last."""
+
+    folder: CrawlDir
+    run: dict[str, Any]
+    status: dict[str, Any]
+    running: bool
+
+
+def workers_below(folder: CrawlDir, plan: FleetPlan | None = None) -> list[WorkerLook]:
+    """The workers whose folders are in ``folder``, by name; those of the ``plan`` where there is one."""
+    return list(map(_look, folder.started_below() if plan is None else plan.folders(folder)))
+
+
+def _look(worker: CrawlDir) -> WorkerLook:
+    status = read_facts(worker.status)
+    return WorkerLook(worker, read_facts(worker.run), status, worker.running(status))
+
+
+def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
+    """A status of all of them: what was done is summed up, of loads the heaviest counts."""
+    said = [worker.status for worker in workers if worker.status]
+    at_work = [worker.status for worker in workers if worker.running]
+    if not said:
+        return {}
+    last = max(said, key=lambda status: status.get("ended") or 0.0)
+    progress = {name: sum(status["progress"][name] for status in said) for name in _SUMS}
+    progress |= {name: sum(status["progress"][name] for status in at_work) for name in _SUMS_NOW}
+    for name in _SUMS_LATER:
+        progress[name] = sum(status["progress"].get(name) or 0 for status in at_work)
+    progress["paused"] = next((text for status in at_work if (text := status["progress"]["paused"])), "")
+    ends = [eta for status in at_work if (eta := status["progress"].get("eta_seconds")) is not None]
+    progress["eta_seconds"] = max(ends, default=None)
+    counted = [status["totals"] for status in said if "totals" in status]
+    totals = {name: sum(totals[name] for totals in counted) for name in _SUMS}
+    return {
+        "totals": totals | {"since": min(one["since"] for one in counted)} if counted else {},
+        "ended": None if at_work else last.get("ended"),
+        "finish_reason": last.get("finish_reason"),
+        "limit": next((limit for status in said if (limit := status.get("limit"))), ""),
+        "build": last.get("build", {}),
+        "progress": progress,
+        "pages_per_second": sum(status["pages_per_second"] for status in at_work),
+        "bytes_per_second": sum(status["bytes_per_second"] for status in at_work),
+        "cpu_share": max((status["cpu_share"] for status in at_work), default=0.0),
+        "lag_seconds": max((status["lag_seconds"] for status in at_work), default=0.0),
+        "max_in_flight": sum(status["max_in_flight"] for status in at_work),
+        "leases": [lease for status in at_work for lease in status.get("leases", [])],
+    }
+
+
+def uploads_of(folders: Iterable[CrawlDir]) -> dict[str, Any]:
+    """Of all folders of a crawl together; empty when nothing of it ever went anywhere."""
+    return uploads_together([state for folder in folders if (state := read_facts(folder.upload_state))])
+
+
+def uploads_together(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums; of what is refused the longest."""
+    if not states:
+        return {}
+    refused = [state for state in states if state.get("error")]
+    worst = min(refused, key=lambda state: state.get("failing_since") or 0.0, default=None)
+    return {
+        "time": min((state["time"] for state in states if "time" in state), default=None),
+        "url": min((str(state.get("url", "")) for state in states), key=len),
+        **{name: sum(state.get(name) or 0 for state in states) for name in _UPLOAD_SUMS},
+        "error": worst["error"] if worst else "",
+        "failing_since": worst.get("failing_since") if worst else None,
+        "next_try": worst.get("next_try") if worst else None,
+        "problems": [problem for state in states for problem in state.get("problems", [])],
+    }
+
+
+def upload_text(uploads: Mapping[str, Any], now: float) -> str:
+    """One line; ``now`` in epoch seconds."""
+    if not uploads:
+        return ""
+    waiting = f"{uploads['waiting_files']:,} files ({human_bytes(int(uploads['waiting_bytes']))}) wait"
+    done = f"{uploads['sent_files']:,} files ({human_bytes(int(uploads['sent_bytes']))}) sent since its start"
+    only = f", {uploads['only_there']:,} are only there" if uploads["only_there"] else ""
+    text = f"to {uploads['url']}: {waiting}, {done}{only}"
+    if uploads["error"]:
+        since = human_seconds(max(0.0, now - uploads["failing_since"])) if uploads["failing_since"] else ""
+        text += f"; refused{f' for {since}' if since else ''}: {uploads['error']}"
+    return text

@@ -1,0 +1,196 @@
+"""What commands for the operator share: how they describe themselves and end, and which crawl they look at.
+
+Scrapy lists every command class that a module of ``commands/`` defines, so the base classes stand here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from scrapy.commands import ScrapyCommand
+from scrapy.settings import BaseSettings, Settings
+
+from crawlerproject.config.crawl_file import CrawlFile, apply_of_folder
+from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.errors import OperatorError, StorageError, sentence_of
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.settings import given
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import Archives, archives_of
+from crawlerproject.terminal import console, guard_streams, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_EXIT_REFUSED = 2
+ORDER_SECONDS = 15.0
+"""A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""
+_LOOK_SECONDS = 0.1
+LOCAL, DUCKDB, SPARK = "local", "duckdb", "spark"
+"""Engines of steps that need not run on this machine alone."""
+# A line this often where there is no terminal to draw a bar on (ours).
+_LINE_SECONDS = 10.0
+
+
+class OperatorCommand(ScrapyCommand):
+    """Needs no crawler. What the operator can mend is one sentence and exit status 2."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False, **given()}
+    settings: Settings  # Scrapy sets them before it calls a command
+
+    arguments = ""
+    """What may follow the command's name."""
+    summary = ""
+    """One line for the list of commands."""
+    details = ""
+    """What ``scrapy COMMAND -h`` prints."""
+    example = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Scrapy makes one of each command that it has imported: all of them for a command of its own, whose output is
+        # guarded by that.
+        guard_streams()
+
+    def syntax(self) -> str:
+        return self.arguments
+
+    def short_desc(self) -> str:
+        return self.summary
+
+    def long_desc(self) -> str:
+        return self.details
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        with one_sentence():
+            self.answer(args, opts)
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """What the command does. OperatorError and StorageError end it."""
+        raise NotImplementedError
+
+
+class InspectCommand(OperatorCommand):
+    """Answers a question about the crawl that CRAWL_DIR names, in text or, with ``--json``, for programs."""
+
+    crawl_file: CrawlFile | None = None
+
+    def long_desc(self) -> str:
+        return f"{self.summary}. Example: {self.example} (-s CRAWL_DIR=DIR for another crawl than crawls/web)"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="for programs: JSON instead of text")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        with one_sentence():
+            self.crawl_file = apply_of_folder(self.settings)
+            self.answer(args, opts)
+
+    def look(self) -> CrawlView:
+        """A look at the crawl that the settings name."""
+        return CrawlView(self.settings)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Say what the operator, or the disk, got wrong in one sentence, with exit status 2 and without a traceback."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough, as ``head`` does
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # or Python complains when it flushes at its end
+        raise SystemExit(0) from None
+    except (OperatorError, StorageError, OSError) as error:
+        raise SystemExit(_refused(sentence_of(error))) from None
+
+
+def _refused(sentence: str) -> int:
+    say(sentence, error=True)
+    return _EXIT_REFUSED
+
+
+def one_argument(args: list[str], what: str, example: str) -> str:
+    """The only argument. Raises OperatorError, with an example, when there is none or more."""
+    if len(args) != 1:
+        raise OperatorError(f"Give {what}, for example: {example}")
+    return args[0]
+
+
+def named_crawl(args: list[str], settings: BaseSettings) -> CrawlDir:
+    """The folder of a crawl, with those of its workers in it: the first argument, or CRAWL_DIR; or its ARCHIVE_URL."""
+    named = args[0] if args else str(settings["CRAWL_DIR"] or "")
+    if "://" in named:
+        from crawlerproject.stores.uploads.distant import distant_crawl  # commands on folders do without
+
+        return distant_crawl(named)
+    return CrawlDir(args[0]) if args else whole_crawl(settings)
+
+
+def named_archives(args: list[str], settings: BaseSettings) -> Archives:
+    """What the crawl that is named has archived. Raises OperatorError when there is no WARC file."""
+    folder = named_crawl(args, settings)
+    if folder.is_here and not folder.is_dir():
+        raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
+    archives = archives_of(folder)
+    if not archives.has_archive():
+        raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
+    return archives
+
+
+def add_engine(parser: argparse.ArgumentParser, *engines: str) -> None:
+    """``--engine``, the first of them if none is asked for, and where Spark is."""
+    parser.add_argument("--engine", choices=engines, default=engines[0], help="who does it (docs/engines.md)")
+    parser.add_argument("--master", default="local[*]", help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://...")
+
+
+def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:
+    """Look again and again until it is done, or for so long; the seconds that this took."""
+    began = time.monotonic()
+    while not done() and time.monotonic() - began < patience_seconds:
+        time.sleep(_LOOK_SECONDS)
+    return time.monotonic() - began
+
+
+class Bytes:
+    """How much of so many bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._said = time.monotonic()
+        self._bar: Progress | None = None
+        if sys.stderr.isatty():
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console(error=True), transient=True)
+            self._task = self._bar.add_task(what, total=total)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, done: int) -> None:
+        """So many bytes more are done."""
+        self._done += done
+        if self._bar is not None:
+            self._bar.advance(self._task, done)
+        elif time.monotonic() - self._said >= _LINE_SECONDS:
+            self._said = time.monotonic()
+            say(f"{self._what}: {self._done:,} of {self._total:,} bytes", error=True)
