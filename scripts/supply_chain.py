@@ -48,7 +48,6 @@ READ = {
     "Automat": "MIT",
     "PyDispatcher": "BSD-3-Clause",
     "pypdfium2": "BSD-3-Clause AND Apache-2.0",
-    "scipy": "BSD-3-Clause",
     "tinycss2": "BSD-3-Clause",
     "uvloop": "Apache-2.0 OR MIT",
     "webencodings": "BSD-3-Clause",

@@ -36,7 +36,6 @@ HEAVY = {
     "requests",
     "rich",
     "s3fs",
-    "scipy",
     "surt",
     "tantivy",
     "tldextract",

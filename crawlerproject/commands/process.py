@@ -74,8 +74,7 @@ def _made(
 ) -> list[Outcome]:
     """By the engine that is asked for."""
     if opts.engine == SPARK:
-        from crawlerproject.batch.engines.spark import session
-        from crawlerproject.batch.engines.spark_process import process_on_spark
+        from crawlerproject.batch.engines.spark import process_on_spark, session
 
         with session(opts.master) as spark:
             return process_on_spark(spark, [warc.absolute() for warc in warcs], out, wanted, done)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.batch.engines.spark import environment, sentence, session
-from crawlerproject.batch.engines.spark_process import process_one
+from crawlerproject.batch.engines.spark import environment, process_one, sentence, session
 from crawlerproject.batch.process import Outcome, process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.errors import OperatorError
