@@ -11,17 +11,17 @@ from pathlib import Path
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.gates import Gates, GateSettings
+from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
-from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.ownership import SoleOwner
+from crawlerproject.frontier.other_workers import SoleOwner
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.url_filters import Gates, GateSettings
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS

@@ -23,19 +23,19 @@ from typing import TypeVar
 from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.gates import Gates, GateSettings
+from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
-from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.ownership import SoleOwner, unsure_until
+from crawlerproject.frontier.other_workers import SoleOwner, unsure_until
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
-from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.url_filters import Gates, GateSettings
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits

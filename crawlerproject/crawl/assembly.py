@@ -12,14 +12,14 @@ from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_kind import worker_name
 from crawlerproject.config.values import identity, preset_of, rest_limits_of
-from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, pause_stretch, politeness_of, scope_of
 from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
+from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.on_disk import count_rows
-from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
+from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import CrawlModels
@@ -27,8 +27,8 @@ from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, 
 from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.ownership import SoleOwner, unsure_until
-from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.other_workers import SoleOwner, unsure_until
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.duplicates.nearest import NEAR_BITS
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.progress.tallies import TotalsBook
     from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.start.resume import Resumed
-    from crawlerproject.frontier.gates import Gates, NeverCrawl
-    from crawlerproject.frontier.hosts.holds import Holds
+    from crawlerproject.frontier.hosts.suspensions import Holds
     from crawlerproject.frontier.learned.duplicates import OtherWorkers
-    from crawlerproject.frontier.ownership import HostOwnership
+    from crawlerproject.frontier.other_workers import HostOwnership
+    from crawlerproject.frontier.url_filters import Gates, NeverCrawl
     from crawlerproject.stores.protocols import ContentStore, FrontierStore
 
 logger = logging.getLogger(__name__)

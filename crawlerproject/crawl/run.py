@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from crawlerproject.crawl.progress.tallies import Tallies
-from crawlerproject.frontier.gates import NeverCrawl
+from crawlerproject.frontier.url_filters import NeverCrawl
 from crawlerproject.runtime.clock import CRAWL
 from crawlerproject.runtime.services import Stats
 from crawlerproject.stores.operator_files.control import Pauses

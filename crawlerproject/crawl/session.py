@@ -17,7 +17,7 @@ from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.start.resume import Resumed, resume
-from crawlerproject.frontier.hosts.holds import Holds
+from crawlerproject.frontier.hosts.suspensions import Holds
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.gates import Gates
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
+    from crawlerproject.frontier.url_filters import Gates
     from crawlerproject.stores.archive.archive import Archive
 
 logger = logging.getLogger(__name__)

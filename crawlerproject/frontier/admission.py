@@ -9,12 +9,12 @@ import orjson
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
-from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
+from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.messages import SeedsMoved
-from crawlerproject.frontier.ownership import SoleOwner
+from crawlerproject.frontier.known_seeds import MOVES_FACT, SCOPE_FACT, moves_of
+from crawlerproject.frontier.other_workers import SeedsMoved, SoleOwner
 from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (
@@ -26,7 +26,6 @@ from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.protocols import (
     Changes,
-    FactReader,
     PageRecord,
     QueuedPage,
 )
@@ -35,12 +34,6 @@ logger = logging.getLogger(__name__)
 
 LessImportant = Callable[[str], float | None]
 """The share of all that is linked that ranks below a URL; None when it is in no rank."""
-
-SCOPE_FACT = "scope"
-"""Host keys that redirects of seeds have added to the scope, a line each."""
-
-MOVES_FACT = "scope of moved seeds"
-"""Redirects of seeds that have rules, as [[from, to], …] in JSON."""
 
 
 class Admission:
@@ -341,18 +334,6 @@ class Admission:
         return QueuedPage(
             address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
         )
-
-
-def widened_by(store: FactReader) -> SeedsMoved | None:
-    """All by which redirects of seeds have widened the scope so far; None when they have not."""
-    hosts, moves = (store.fact(SCOPE_FACT) or b"").decode().split(), moves_of(store)
-    return SeedsMoved(hosts, moves) if hosts or moves else None
-
-
-def moves_of(store: FactReader) -> list[tuple[str, str]]:
-    """Where seeds that have rules were redirected, from and to, in the order in which that was seen."""
-    packed = store.fact(MOVES_FACT)
-    return [(before, after) for before, after in orjson.loads(packed)] if packed else []
 
 
 def _named(moves: Iterable[tuple[str, str]]) -> str:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import list_of, preset_of, rest_limits_of
-from crawlerproject.frontier.gates import Gates, GateSettings, NeverCrawl
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.url_filters import Gates, GateSettings, NeverCrawl
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.ip_addresses import AddressRules

@@ -10,7 +10,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.politeness import Consequence, FetchOutcome, HostPoliteness
-from crawlerproject.frontier.robots.responses import RobotsResponses
+from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, PORT_FAILURES, UNSENT_FAILURES

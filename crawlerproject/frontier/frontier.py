@@ -15,16 +15,14 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
+from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import PAUSED, Host
 from crawlerproject.frontier.hosts.paging import HostPaging
-from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.renders import Renders
-from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.learned.revisits import Announcements, Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
-from crawlerproject.frontier.messages import (
+from crawlerproject.frontier.other_workers import (
     Changed,
     HubMoved,
     HubNamed,
@@ -33,12 +31,13 @@ from crawlerproject.frontier.messages import (
     Message,
     RobotsWanted,
     SeedsMoved,
+    SoleOwner,
 )
-from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
-from crawlerproject.frontier.robots.responses import RobotsResponses
+from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
+from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import NOT_THERE

@@ -7,11 +7,19 @@ from typing import NamedTuple
 
 import orjson
 
+from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
+from crawlerproject.frontier.other_workers import SeedsMoved
 from crawlerproject.rules.url.seeds import SeedRule, rule_of
 from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import FactReader
 
-_SCOPE_FACT = "scope of the seeds"
+SCOPE_FACT = "scope"
+"""Host keys that redirects of seeds have added to the scope, a line each."""
+
+MOVES_FACT = "scope of moved seeds"
+"""Redirects of seeds that have rules, as [[from, to], …] in JSON."""
+
+_SEEDS_SCOPE_FACT = "scope of the seeds"
 _SEEDS_FACT = "keys of the seeds"
 _OPTIONS_FACT = "options of the seeds"
 _MARK_BYTES = 8
@@ -30,7 +38,7 @@ class KnownSeeds:
     """Read once from the store; ``take`` adds to it, ``facts`` are what the store is given."""
 
     def __init__(self, store: FactReader) -> None:
-        kept = store.fact(_SCOPE_FACT)
+        kept = store.fact(_SEEDS_SCOPE_FACT)
         self.scope: str
         self.hosts: list[str]
         self.scope, self.hosts = orjson.loads(kept) if kept else ("", [])
@@ -85,10 +93,22 @@ class KnownSeeds:
     def facts(self) -> list[tuple[str, bytes]]:
         """For one change of the store."""
         return [
-            (_SCOPE_FACT, orjson.dumps((self.scope, self.hosts))),
+            (_SEEDS_SCOPE_FACT, orjson.dumps((self.scope, self.hosts))),
             (_SEEDS_FACT, self._marks),
             (_OPTIONS_FACT, orjson.dumps(self._options)),
         ]
+
+
+def widened_by(store: FactReader) -> SeedsMoved | None:
+    """All by which redirects of seeds have widened the scope so far; None when they have not."""
+    hosts, moves = (store.fact(SCOPE_FACT) or b"").decode().split(), moves_of(store)
+    return SeedsMoved(hosts, moves) if hosts or moves else None
+
+
+def moves_of(store: FactReader) -> list[tuple[str, str]]:
+    """Where seeds that have rules were redirected, from and to, in the order in which that was seen."""
+    packed = store.fact(MOVES_FACT)
+    return [(before, after) for before, after in orjson.loads(packed)] if packed else []
 
 
 def _one_scope(kept: list[bytes]) -> bytes:
@@ -108,5 +128,27 @@ def _one_table_of_options(kept: list[bytes]) -> bytes:
     return orjson.dumps(options)
 
 
-COMBINED = {_SCOPE_FACT: _one_scope, _SEEDS_FACT: _one_list_of_marks, _OPTIONS_FACT: _one_table_of_options}
-"""One value of each fact from those of several workers."""
+def _every_host(kept: list[bytes]) -> bytes:
+    return b"\n".join(dict.fromkeys(host for one in kept for host in one.split()))
+
+
+def _every_move(kept: list[bytes]) -> bytes:
+    return orjson.dumps(list(dict.fromkeys(tuple(move) for one in kept for move in orjson.loads(one))))
+
+
+def _every_hub(kept: list[bytes]) -> bytes:
+    hubs: dict[str, object] = {}
+    for one in reversed(kept):
+        hubs |= orjson.loads(one)
+    return orjson.dumps(hubs)
+
+
+COMBINED = {
+    _SEEDS_SCOPE_FACT: _one_scope,
+    _SEEDS_FACT: _one_list_of_marks,
+    _OPTIONS_FACT: _one_table_of_options,
+    SCOPE_FACT: _every_host,
+    MOVES_FACT: _every_move,
+    HUBS_FACT: _every_hub,
+}
+"""One value of a crawl-wide fact from those of several workers, of the first first. Any other fact is its worker's."""

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import caused_by_stranger
-from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.holds import LEFT_ALONE, Holds
 from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
+from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE, Holds
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
-from crawlerproject.frontier.robots.responses import RobotsResponses
+from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
+from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (

@@ -7,18 +7,18 @@ length. So a crash at any instant returns every unfinished lease to its queue an
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.hosts.table import HostTable
-from crawlerproject.frontier.messages import SeedsMoved
-from crawlerproject.frontier.recent_keys import RecentKeys
-from crawlerproject.frontier.refused_urls import RefusedUrls
-from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.other_workers import SeedsMoved
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import FLAG_RENDER
+from crawlerproject.rules.row_kinds import FLAG_RENDER, ROW_KINDS
 from crawlerproject.rules.url.priority import of_redirect
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
@@ -26,8 +26,58 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
 
-
+_MOST = 65_536  # keys of each of the two generations; some 120 bytes each, so 16 MB at most
+# Refused seeds that are kept between two commits; their count goes on.
+_MAX_SEEDS = 1000
+# Reasons that refuse a row, not its page.
 _OF_THE_ROW = frozenset({Reason.STRANGER, Reason.REQUISITE_BUDGET})
+
+
+class RecentKeys:
+    """Keys of URLs that were found lately and are known: most links of a page repeat those of the page before.
+
+    When the younger generation is full it becomes the older one, whose keys are dropped.
+    """
+
+    __slots__ = ("_most", "_older", "_younger")
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._younger: set[bytes] = set()
+        self._older: set[bytes] = set()
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._younger or key in self._older
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Remember keys, which must be in the store: what is remembered is never asked of it."""
+        self._younger.update(keys)
+        if len(self._younger) > self._most:
+            self._older, self._younger = self._younger, set()
+
+
+class RefusedUrls:
+    """What was refused since the last commit: counted by reason; seeds are kept by name, for the operator."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._seeds: list[tuple[str, Reason]] = []
+
+    def add(self, reason: Reason, url: str, flags: int) -> None:
+        """Count a refusal."""
+        self.counts[reason] += 1
+        if ROW_KINDS[flags].is_seed and len(self._seeds) < _MAX_SEEDS:
+            self._seeds.append((url, reason))
+
+    def take(self) -> Counter[str]:
+        """The counts by reason since the last call."""
+        counts, self.counts = self.counts, Counter()
+        return counts
+
+    def take_seeds(self) -> list[tuple[str, Reason]]:
+        """Seeds that were refused since the last call, by URL; of very many the first."""
+        seeds, self._seeds = self._seeds, []
+        return seeds
 
 
 def decided_key(row: QueuedPage, reason: str) -> bytes:

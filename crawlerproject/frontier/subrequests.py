@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.frontier.discovered import caused_by_stranger, strangers
-from crawlerproject.frontier.hosts.holds import LEFT_ALONE
+from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.domains import bounded_domain
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.gates import Gates
     from crawlerproject.frontier.hosts.host import Host
     from crawlerproject.frontier.state import FrontierState
+    from crawlerproject.frontier.url_filters import Gates
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.protocols import QueuedPage
 

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from crawlerproject.frontier.hosts.domain_turns import DomainTurns
+from crawlerproject.frontier.hosts.domain_turns import SLOW, DomainTurns, Places
 from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
-from crawlerproject.frontier.hosts.places import SLOW, Places
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
 

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
-from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.guard.pace import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import (

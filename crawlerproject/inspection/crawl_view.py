@@ -13,13 +13,11 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
-from crawlerproject.frontier.crawl_facts import COMBINED
-from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.holds import Holds
-from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.known_seeds import COMBINED, SCOPE_FACT, KnownSeeds, moves_of
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.reasons import Reason

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor, strangers
-from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.hosts.suspensions import Holds
 from crawlerproject.frontier.learned.certificates import BadCertificate
 from crawlerproject.frontier.learned.host_model import stored_fact
-from crawlerproject.frontier.learned.hubs import read_hubs
+from crawlerproject.frontier.learned.subscriptions import read_hubs
+from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawlerproject.frontier.gates import Gates
+    from crawlerproject.frontier.url_filters import Gates
     from crawlerproject.rules.robots.policy import RobotsRules
 
 

@@ -18,10 +18,10 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
-from crawlerproject.frontier.gates import NO_REQUISITES
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
+from crawlerproject.frontier.url_filters import NO_REQUISITES
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable

@@ -53,7 +53,7 @@ PARTS = (
             Change("1.1.0", "no list of hosts that are due", How.MADE, "frontier.hosts.on_disk:HostsOnDisk",
                    "frontier/hosts/test_paging.py::test_the_folder_of_an_older_version_is_crawled_on_and_looked_at"),
             Change("1.1.0", "no list of hubs, but subscriptions that they verified", How.READ,
-                   "frontier.learned.hubs:Hubs",
+                   "frontier.learned.subscriptions:Hubs",
                    "frontier/learned/test_subscriptions.py::test_a_hub_that_an_older_version_knew_is_proven"),
             Change("1.3.0", "requests to hubs without their form", How.READ,
                    "frontier.learned.subscriptions:Subscriptions.form",

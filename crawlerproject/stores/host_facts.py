@@ -18,9 +18,9 @@ class HostFact(StrEnum):
     CERTIFICATE = "certificate/"  # frontier/learned/certificates.py
     RENDERS = "render/"  # frontier/learned/renders.py
     VISITS = "visits:"  # frontier/learned/revisits.py
-    ROBOTS_SENT = "robots-sent/"  # frontier/robots/redirects.py
-    DOMAIN = "domains/"  # frontier/hosts/domain_counts.py
-    NAMED = "named/"  # frontier/hosts/names_to_resolve.py: hosts that a domain has named
+    ROBOTS_SENT = "robots-sent/"  # frontier/robots_responses.py
+    DOMAIN = "domains/"  # frontier/hosts/domain_models.py
+    NAMED = "named/"  # frontier/hosts/domain_models.py: hosts that a domain has named
 
 
 OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS, HostFact.REQUISITES})

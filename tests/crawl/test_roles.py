@@ -17,9 +17,9 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.redis import join as joining
-from crawlerproject.frontier.admission import SCOPE_FACT
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
-from crawlerproject.frontier.messages import SeedsMoved, pack, unpack
+from crawlerproject.frontier.known_seeds import SCOPE_FACT
+from crawlerproject.frontier.other_workers import SeedsMoved, pack_message, unpack_message
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -299,7 +299,7 @@ def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
 
 def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> None:
     """They share one list, in which nothing stands twice; one that joins later reads it from its beginning."""
-    said = [pack(SeedsMoved(["others.test"], []))]
+    said = [pack_message(SeedsMoved(["others.test"], []))]
     fleet = Fleet()
     fleet.fleet.moved, fleet.fleet.say_moved = (lambda after: said[after:]), said.extend
     fleet.store = bench.store  # type: ignore[assignment]  # it is asked for facts
@@ -318,7 +318,7 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
     asyncio.run(hear(member(fleet)))
 
     wanted = [(["others.test"], []), (["before.test"], []), (["www.test"], [("http://a.test/", "http://www.test/")])]
-    assert [unpack(packed) for packed in said] == [SeedsMoved(*each) for each in wanted]
+    assert [unpack_message(packed) for packed in said] == [SeedsMoved(*each) for each in wanted]
     assert {*(bench.store.fact(SCOPE_FACT) or b"").split()} == {b"before.test", b"others.test", b"www.test"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.ownership import SoleOwner
+from crawlerproject.frontier.other_workers import SoleOwner
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
 from tests.frontier.conftest import Bench

@@ -21,8 +21,7 @@ from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.messages import Message, RobotsGiven, RobotsWanted, unpack
-from crawlerproject.frontier.ownership import unsure_until
+from crawlerproject.frontier.other_workers import Message, RobotsGiven, RobotsWanted, unpack_message, unsure_until
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
@@ -483,7 +482,7 @@ class OneOfSeveral(Schedule):
             for number, packed in mail.of(box, 0, 2**62, 2**62):
                 self.store.apply(Changes(delivered=[(box, number)]))
                 self.written += 1
-                if isinstance(message := unpack(packed), RobotsWanted):
+                if isinstance(message := unpack_message(packed), RobotsWanted):
                     status = None if self.chance.random() < 0.3 and not self.draining else 200
                     reason = Reason.FETCHED if status else Reason.ROBOTS_UNREACHABLE
                     self.inbox.append(RobotsGiven(message.origin, status, b"", reason))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.holds import Holds
-from crawlerproject.frontier.ownership import SoleOwner
+from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.other_workers import SoleOwner
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import Limits
 from crawlerproject.stores.memory import MemoryStore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.refused_urls import _MAX_SEEDS
+from crawlerproject.frontier.state import _MAX_SEEDS
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
 from tests.frontier.conftest import Bench

@@ -16,7 +16,7 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.messages import Links, pack, unpack
+from crawlerproject.frontier.other_workers import Links, pack_message, unpack_message
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
@@ -408,9 +408,9 @@ def test_a_moved_sitemap_keeps_whom_it_speaks_for() -> None:
 def test_it_travels_in_letters() -> None:
     """And letters of versions that knew of no strangers are read."""
     found = [DiscoveredUrl(parse(SITE + "/1"), 1, "L", EVIL, 9, FLAG_EXTERNAL, "evil.org")]
-    assert unpack(pack(Links(found))) == Links(found)
+    assert unpack_message(pack_message(Links(found))) == Links(found)
     old = b'["links",[["http://a.org/1",1,"L","http://b.org/",9,0,""]]]'
-    assert unpack(old) == Links([DiscoveredUrl(parse(SITE + "/1"), 1, "L", "http://b.org/", 9)])
+    assert unpack_message(old) == Links([DiscoveredUrl(parse(SITE + "/1"), 1, "L", "http://b.org/", 9)])
 
 
 def test_the_lease_of_a_strangers_page_names_the_page(bench: Bench) -> None:

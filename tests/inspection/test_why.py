@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.url_filters import Gates, GateSettings
 from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
 from crawlerproject.reasons import Reason

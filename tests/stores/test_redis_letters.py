@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from crawlerproject.fleet.redis.identity import Identity
 from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
-from crawlerproject.frontier.messages import RobotsWanted, pack
+from crawlerproject.frontier.other_workers import RobotsWanted, pack_message
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.store import RedisStore
@@ -67,11 +67,11 @@ def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp
     async def batches() -> None:
         worker = Worker(opened(server.url, take=False), tmp_path)
         await worker.take_all()
-        worker.store.post([(worker.store.partition(HOST), pack(WANTED))])
+        worker.store.post([(worker.store.partition(HOST), pack_message(WANTED))])
 
         await worker.read()
         worker.ahead.sync()
-        assert worker.inbox() == [pack(WANTED)]
+        assert worker.inbox() == [pack_message(WANTED)]
         assert worker.store.head(HOST, 9) == []
         await worker.read()  # not once more
 

@@ -19,10 +19,9 @@ from crawlerproject.fleet.local.worker import WorkerReports
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.frontier.admission import widened_by
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Changed, HubMessage, SeedsMoved
-from crawlerproject.frontier.ownership import unsure_until
+from crawlerproject.frontier.known_seeds import widened_by
+from crawlerproject.frontier.other_workers import Changed, HubMessage, SeedsMoved, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.stores.crawl_dir import CrawlDir

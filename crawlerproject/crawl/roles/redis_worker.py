@@ -13,12 +13,16 @@ from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
 from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.frontier.admission import widened_by
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.learned.hubs import HUBS_FACT
-from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
-from crawlerproject.frontier.messages import HubMessage, SeedsMoved, pack, unpack
+from crawlerproject.frontier.known_seeds import widened_by
+from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, WEBSUB_FACT
+from crawlerproject.frontier.other_workers import (
+    HubMessage,
+    SeedsMoved,
+    pack_message,
+    unpack_message,
+)
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
@@ -84,14 +88,14 @@ class RedisWorker(SingleProcess):
         if self._listens and not self._heard:
             messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
             for message in messages:
-                frontier.read(unpack(message), clock())
+                frontier.read(unpack_message(message), clock())
             self._heard = len(messages)
 
     async def _widen_scope(self, frontier: Frontier, now: float) -> None:
         """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
         fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
         first, said = not self._moved, await asyncio.to_thread(fleet.moved, self._moved)
-        for message in map(unpack, said):
+        for message in map(unpack_message, said):
             frontier.read(message, now)
             if isinstance(message, SeedsMoved):
                 hosts.update(message.hosts)
@@ -100,7 +104,7 @@ class RedisWorker(SingleProcess):
         own = frontier.state.moved
         if first and (kept := widened_by(self.store)) is not None:
             own = [SeedsMoved(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
-        if packed := [pack(each) for each in own if any(each)]:
+        if packed := [pack_message(each) for each in own if any(each)]:
             await asyncio.to_thread(fleet.say_moved, packed)
         frontier.state.moved = []
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.frontier.messages import HubMessage
-    from crawlerproject.frontier.ownership import HostOwnership
+    from crawlerproject.frontier.other_workers import HostOwnership, HubMessage
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.redis.buffer.store import BufferedStore

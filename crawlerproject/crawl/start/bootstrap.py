@@ -10,8 +10,8 @@ import orjson
 from scrapy.utils.asyncio import call_later
 
 from crawlerproject.errors import FrontierDamaged, StorageError
-from crawlerproject.frontier import messages
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
+from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.protocols import Box, Changes, MessageStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
@@ -53,7 +53,7 @@ def read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
         name = f"{LETTERS_FACT}/{partition}"
         packed = store.fact(name)
         for message in orjson.loads(packed) if packed else ():
-            frontier.read(messages.unpack(orjson.dumps(message)), now)
+            frontier.read(unpack_message(orjson.dumps(message)), now)
         if packed:
             frontier.state.keep_fact(name, b"")
 
@@ -68,10 +68,10 @@ def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> 
         behind = found[-1][0]
         read: list[tuple[Box, int]] = []
         for number, packed in found:
-            message = messages.unpack(packed)
+            message = unpack_message(packed)
             if number > done:
                 frontier.read(message, now)
-            waits = number > done and not isinstance(message, messages.Links)
+            waits = number > done and not isinstance(message, Links)
             (frontier.state.changes.delivered if waits else read).append((box, number))
         store.apply(Changes(delivered=read))
 

@@ -14,7 +14,7 @@ from crawlerproject.fleet.mail.outgoing import Outgoing
 from crawlerproject.fleet.mail.sent_lately import SentLately
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.messages import Links, unpack
+from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.protocols import Messages
 
 # Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/completion/long_pages.py).
@@ -124,7 +124,7 @@ def _take_in(messages: Iterable[Unread], frontier: Frontier, now: float) -> tupl
     found: list[DiscoveredUrl] = []
     some: list[Unread] = []
     for each in messages:
-        message = unpack(each.packed)
+        message = unpack_message(each.packed)
         if isinstance(message, Links):
             found += message.found
         elif some:

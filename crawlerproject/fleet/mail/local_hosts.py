@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Links, Message, pack
+from crawlerproject.frontier.other_workers import Links, Message, pack_message
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.protocols import Changes
@@ -59,7 +59,7 @@ class LocalHosts:
 
     def send_to(self, partition: int, message: Message) -> None:
         """As ``send``, to the worker that holds this partition."""
-        self._packed.append((partition, pack(message)))
+        self._packed.append((partition, pack_message(message)))
 
     def send_links(self, found: Iterable[DiscoveredUrl]) -> None:
         """As ``send``, each to its host's."""
@@ -68,12 +68,12 @@ class LocalHosts:
             links = self._links[partition]
             links.append(item)
             if len(links) == _LINKS_A_MESSAGE:
-                self._packed.append((partition, pack(Links(links))))
+                self._packed.append((partition, pack_message(Links(links))))
                 del self._links[partition]
 
     def add_messages(self, changes: Changes) -> None:
         """All that was written since, into the changes of a commit."""
         changes.messages += self._packed
-        changes.messages += ((partition, pack(Links(links))) for partition, links in self._links.items())
+        changes.messages += ((partition, pack_message(Links(links))) for partition, links in self._links.items())
         self._packed = []
         self._links.clear()

@@ -12,11 +12,18 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.fleet.moves.journal import Shift
-from crawlerproject.frontier import messages
-from crawlerproject.frontier.crawl_facts import COMBINED
 from crawlerproject.frontier.hosts.on_disk import Counts
-from crawlerproject.frontier.learned.hubs import HUBS_FACT
-from crawlerproject.frontier.messages import Changed, Links, Message, RobotsGiven, RobotsWanted
+from crawlerproject.frontier.known_seeds import COMBINED
+from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
+from crawlerproject.frontier.other_workers import (
+    Changed,
+    Links,
+    Message,
+    RobotsGiven,
+    RobotsWanted,
+    pack_message,
+    unpack_message,
+)
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.fleet_plan import FleetPlan
@@ -83,8 +90,8 @@ RULES = {
     DUE_FACT: Rule(Goes.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
     CLEAN_FACT: Rule(Goes.ALL),  # ``_clean``
     IMPORTED_FACT: Rule(Goes.ALL),
-    "unsure-until": Rule(Goes.ALL, _latest),  # frontier/ownership.py
-    "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/set_back_clock.py
+    "unsure-until": Rule(Goes.ALL, _latest),  # frontier/other_workers.py
+    "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/known.py
     **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/tallies.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
@@ -193,8 +200,8 @@ def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
     for facts in known.values():
         for number in range(int(facts.get(LETTERS_FACT) or 0)):
             for packed in orjson.loads(facts.get(f"{LETTERS_PREFIX}{number}") or b"[]"):
-                for worker, message in _shared_out(messages.unpack(orjson.dumps(packed)), plan):
-                    read[worker].append(messages.pack(message))
+                for worker, message in _shared_out(unpack_message(orjson.dumps(packed)), plan):
+                    read[worker].append(pack_message(message))
     if not any(LETTERS_FACT in facts for facts in known.values()):
         return {worker: {} for worker in plan.workers}
     return {worker: dict(_letter_facts(waiting)) for worker, waiting in read.items()}

@@ -9,7 +9,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.messages import Changed, Links, Message, pack, unpack
+from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message, unpack_message
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 
@@ -77,7 +77,7 @@ class MessageExchange:
             by_partition.setdefault(self._store.store.partition(address.host), []).append((address, at))
         for partition, some in by_partition.items():
             for start in range(0, len(some), _LINKS_A_MESSAGE):
-                self._store.outbox.post(partition, pack(Changed(some[start : start + _LINKS_A_MESSAGE])))
+                self._store.outbox.post(partition, pack_message(Changed(some[start : start + _LINKS_A_MESSAGE])))
 
     async def _queue(self, frontier: Frontier, found: Sequence[DiscoveredUrl], clock: Callable[[], float]) -> None:
         own = [item for item in found if self._held.mine(item.address.host)]
@@ -93,7 +93,7 @@ class MessageExchange:
             await asyncio.sleep(0)
         for partition, items in by_partition.items():
             for start in range(0, len(items), _LINKS_A_MESSAGE):
-                self._store.outbox.post(partition, pack(Links(items[start : start + _LINKS_A_MESSAGE])))
+                self._store.outbox.post(partition, pack_message(Links(items[start : start + _LINKS_A_MESSAGE])))
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
@@ -128,7 +128,7 @@ class MessageExchange:
         self._store.look_up(list(_keys_of(own)))
         frontier.add(own, now)
         for item in frontier.allowed([item for item in self.outbox if not self._held.mine(item.address.host)], now):
-            self._store.outbox.post(self._store.store.partition(item.address.host), pack(Links([item])))
+            self._store.outbox.post(self._store.store.partition(item.address.host), pack_message(Links([item])))
         self.outbox = []
         mine = [page for page in self.changed if self._held.mine(page[0].host)]
         self._look_up(mine)
@@ -138,7 +138,7 @@ class MessageExchange:
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
         """The messages; the store has looked up the pages in them. In a thread."""
-        read = {partition: [unpack(message) for message in messages] for partition, messages in inboxes.items()}
+        read = {partition: [unpack_message(message) for message in messages] for partition, messages in inboxes.items()}
         every = [message for messages in read.values() for message in messages]
         self._store.look_up([page for message in every for page in _pages_of(message)])
         changed = [page for message in every if isinstance(message, Changed) for page in message.pages]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.messages import Message, pack
+from crawlerproject.frontier.other_workers import Message, pack_message
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer.store import BufferedStore
@@ -77,12 +77,12 @@ class HeldPartitions:
     def send(self, host: str, message: Message) -> None:
         """Write to the worker that decides about the host."""
         self.sent = True
-        self._store.outbox.post(self._store.store.partition(host), pack(message))
+        self._store.outbox.post(self._store.store.partition(host), pack_message(message))
 
     def write_to_listener(self, message: Message) -> None:
         """Write to the worker that hubs reach."""
         self.sent = True
-        self._store.outbox.post(TO_LISTENER, pack(message))
+        self._store.outbox.post(TO_LISTENER, pack_message(message))
 
     def add_messages(self, changes: Changes) -> None:
         """They are in the store's own outbox."""

@@ -1,12 +1,67 @@
-"""Hosts as they are in memory or in the store, and requests that the store may not know of."""
+"""Hosts as they are in memory or in the store; stored moments that are too far ahead, or may be too early."""
 
 from __future__ import annotations
 
+import logging
+from typing import NamedTuple
+
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.set_back_clock import SetBackClock
-from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longest
 from crawlerproject.stores.protocols import FrontierStore
+
+CLOCK_FACT = "clock"
+"""The latest moment that any commit was made at, by whatever clock the machine had then."""
+
+logger = logging.getLogger(__name__)
+
+
+class Start(NamedTuple):
+    """How this run of a crawl begins."""
+
+    at: float  # epoch seconds
+    clean: bool = True  # the run before ended in good order, or there was none
+    longest: Longest | None = None  # how far ahead a stored moment may lie; None: what is stored is believed
+
+
+class SetBackClock:
+    """Cuts what lies too far ahead, while the clock is behind the latest commit. ``now`` is epoch seconds."""
+
+    def __init__(self, store: FrontierStore, start: Start) -> None:
+        self.start = start
+        now = self.now = start.at  # of the frontier's last question
+        self._latest = float(store.fact(CLOCK_FACT) or 0.0)
+        self._longest = start.longest if not self._latest or self._latest > now + SLACK_SECONDS else None
+        self._cut = 0  # hosts that were to wait for longer than anything lasts
+        self._warned = False
+
+    @property
+    def suspected(self) -> bool:
+        """Whether what is stored may lie too far ahead."""
+        return self._longest is not None
+
+    def bring_back(self, host: Host) -> bool:
+        """Cut what the host would wait for too long; whether anything was cut."""
+        if self._longest is None or not host.bring_back(self.now, self._longest):
+            return False
+        self._cut += 1
+        return True
+
+    def warn(self) -> None:
+        """Log once how many of the hosts taken up so far were cut."""
+        if self._cut and not self._warned:
+            self._warned = True
+            logger.warning(
+                "The clock was set back since the last commit: %d hosts were to wait for longer than any pause or rest "
+                "lasts; each waits for its own from now on.",
+                self._cut,
+            )
+
+    def fact(self) -> tuple[str, bytes]:
+        """The fact that a commit of this moment stores."""
+        self._latest = max(self._latest, self.now)
+        return CLOCK_FACT, repr(self._latest).encode()
 
 
 class KnownHosts:

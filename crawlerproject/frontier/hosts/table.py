@@ -8,14 +8,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.holds import Holds
+from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.known import KnownHosts
-from crawlerproject.frontier.hosts.left_alone import LeftAlone
+from crawlerproject.frontier.hosts.known import KnownHosts, SetBackClock, Start
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames
-from crawlerproject.frontier.hosts.names_to_resolve import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
-from crawlerproject.frontier.hosts.set_back_clock import SetBackClock, Start
+from crawlerproject.frontier.hosts.suspensions import Holds, LeftAlone
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import key_of

@@ -1,15 +1,19 @@
 """Pages that are visited again: how they are asked for, what a 304 stands for, what is remembered afterwards.
 
 Of a URL that has shown no page yet is remembered where it was found, and until when it waits (rules/revisits/unseen).
+A sitemap, a feed or a push that says that a page has changed is believed as far as its host earned it.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.discovered import inventor
 from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again, looked_at
 from crawlerproject.rules.revisits.history import (
     FEED,
     PAGE,
@@ -20,14 +24,36 @@ from crawlerproject.rules.revisits.history import (
     HostHistory,
     next_visit,
 )
-from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fit, fresh_until, learned, validators
+from crawlerproject.rules.revisits.refetch import (
+    DAY_SECONDS,
+    Answer,
+    Change,
+    Known,
+    change,
+    fit,
+    fresh_until,
+    learned,
+    validators,
+)
 from crawlerproject.rules.revisits.unseen import wait_seconds
 from crawlerproject.rules.url.priority import HOP_EMBED
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
 
+if TYPE_CHECKING:
+    from crawlerproject.frontier.admission import Admission
+    from crawlerproject.frontier.state import FrontierState
+
 # Hosts whose history is in memory between two visits to them; 200 bytes each.
 _HOSTS_KEPT = 20_000
+# A host that has announced nothing before is believed so often in one run (ours): enough to find out.
+_CREDIT = 20
+# Hosts whose credit is remembered, those asked last: 15 MB. One that is forgotten starts again.
+_CREDITED_HOSTS_KEPT = 100_000
+# Clocks differ; a date further ahead than this is a mistake.
+_AHEAD_SECONDS = DAY_SECONDS
 
 
 CHECK_SHARE = 0.02
@@ -131,3 +157,46 @@ def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
     if row.kind.is_list:
         return History(SITEMAP, row.hops.count("M"), origin=row.note)
     return History(FEED if is_feed else PAGE, row.depth)
+
+
+class Announcements:
+    """Marks known pages as changed; in a recrawl they are queued at once."""
+
+    def __init__(self, state: FrontierState, admission: Admission, revisits: Revisits, *, recrawl: bool) -> None:
+        self._state = state
+        self._admission = admission
+        self._revisits = revisits
+        self._recrawl = recrawl
+        self._believed: LruCache[str, int] = LruCache(_CREDITED_HOSTS_KEPT)  # pages by host, in this run
+
+    def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
+        """Take word that pages changed at these moments (epoch seconds). How many were believed."""
+        believed = [found for address, at in pages if (found := self._known(address, at, now)) is not None]
+        count = len(believed)
+        if self._recrawl:
+            count = self._admission.again((again(page, now) for page in believed), now)
+        else:
+            self._state.changes.pages.extend(
+                (page.key, page.record._replace(history=page.history.pack())) for page in believed
+            )
+        self._state.announced += count
+        return count
+
+    def _known(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
+        if changed_at > now + _AHEAD_SECONDS or not self._state.ownership.mine(address.host):
+            return None
+        record: PageRecord | None = self._state.store.page(address.key, address.host)
+        if record is None:
+            return None
+        history = History.unpack(record.history)
+        if not history.seen_at or history.queued_at or history.announced:
+            return None
+        if changed_at <= looked_at(record, history):
+            return None
+        host = self._revisits.of(address.host)
+        believed = self._believed.get(address.host) or 0
+        if not host.believes_lastmod or believed >= _CREDIT + 2 * host.lastmod_kept:
+            return None
+        self._believed[address.host] = believed + 1
+        changed = history._replace(announced=1.0, fresh_until=min(history.fresh_until, changed_at))
+        return DueRevisit(0.0, address.key, record, changed)

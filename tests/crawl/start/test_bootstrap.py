@@ -18,7 +18,7 @@ from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth
-from crawlerproject.frontier.messages import Links, pack
+from crawlerproject.frontier.other_workers import Links, pack_message
 from crawlerproject.items import AnswerHeaders
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import FLAG_RECRAWL
@@ -83,7 +83,7 @@ def test_ranks_are_those_of_the_whole_crawl(tmp_path: Path, state_url: str) -> N
 def test_messages_of_a_fleet_that_was_copied_here_are_read(tmp_path: Path) -> None:
     """Each once: they are gone with the next commit."""
     bench = Bench(tmp_path)
-    message = pack(Links([DiscoveredUrl(parse(f"{HOST}/told"), 1, "L", HOST, 10)]))
+    message = pack_message(Links([DiscoveredUrl(parse(f"{HOST}/told"), 1, "L", HOST, 10)]))
     letters = orjson.dumps([orjson.loads(message)])
     bench.store.apply(Changes(facts=[(LETTERS_FACT, b"4"), (f"{LETTERS_FACT}/2", letters)]))
     read_messages(bench.store, bench.frontier, bench.now)

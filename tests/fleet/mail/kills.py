@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from crawlerproject.frontier.messages import Message, RobotsWanted
+from crawlerproject.frontier.other_workers import Message, RobotsWanted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.fleet.mail.workers import Worker, hosts_of, plan_of

@@ -13,7 +13,7 @@ from crawlerproject.fleet.mail.frames import Post
 from crawlerproject.fleet.mail.incoming import Incoming
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
 from crawlerproject.fleet.mail.outgoing import Outgoing
-from crawlerproject.frontier.messages import Links, Message, RobotsGiven, pack
+from crawlerproject.frontier.other_workers import Links, Message, RobotsGiven, pack_message
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
 from tests.fleet.mail.workers import hosts_of, links, plan_of
@@ -39,7 +39,7 @@ class One:
         """From another worker."""
         box = Box(self.hosts.partition(OURS), b"another outbox..")
         for message in messages:
-            self.incoming.take(self._connection, [Post(box, self._number, self._number + 1, pack(message))])
+            self.incoming.take(self._connection, [Post(box, self._number, self._number + 1, pack_message(message))])
             self._number += 1
 
     def read(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
-from crawlerproject.frontier.messages import Links, RobotsWanted, unpack
+from crawlerproject.frontier.other_workers import Links, RobotsWanted, unpack_message
 from crawlerproject.stores.protocols import Changes
 from tests.fleet.mail.workers import hosts_of, links, plan_of
 
@@ -33,7 +33,7 @@ def test_all_that_was_written_goes_with_one_commit() -> None:
 
     (before, *packed) = changes.messages
     assert before == (5, b"before")
-    messages = [(partition, unpack(each)) for partition, each in packed]
+    messages = [(partition, unpack_message(each)) for partition, each in packed]
     theirs = hosts.partition(THEIRS)
     sizes = [(partition, len(message.found)) for partition, message in messages if isinstance(message, Links)]
     assert sorted(sizes) == sorted([(theirs, 100), (theirs, 100), (theirs, 30), (hosts.partition(MORE), 1)])

@@ -12,7 +12,7 @@ import pytest
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.mail import frames, incoming, outgoing
-from crawlerproject.frontier.messages import Links, RobotsGiven, RobotsWanted, unpack
+from crawlerproject.frontier.other_workers import Links, RobotsGiven, RobotsWanted, unpack_message
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import shared_out
@@ -326,7 +326,7 @@ def test_what_was_left_for_hosts_that_are_ours_now_comes_first(crawl: CrawlDir) 
         store, mail = before.store, before.store.messages
         ((box, (number, packed)), *_) = [(box, mail.of(box, 0, 2**62, 1)[0]) for box in mail.boxes()]
         store.apply(Changes(read=[(box, number)]))  # moved here with its partition
-        done = {item.address.url for item in cast("Links", unpack(packed)).found}
+        done = {item.address.url for item in cast("Links", unpack_message(packed)).found}
 
         one = Worker(crawl, "worker-1", shared_out(PLAN, ["worker-1", "worker-3"]), store)
         held = [url for url in urls if one.box.hosts.mine(url.split("/")[2])]

@@ -21,7 +21,7 @@ from crawlerproject.fleet.mail.frames import HEAD, BrokenConnection, acks_frame,
 from crawlerproject.fleet.mail.incoming import Connection
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Links, Message, RobotsWanted
+from crawlerproject.frontier.other_workers import Links, Message, RobotsWanted
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.memory import MemoryStore

@@ -10,9 +10,15 @@ import orjson
 from crawlerproject.fleet.moves.crawl_facts import RULES, Goes, joined
 from crawlerproject.fleet.moves.journal import Shift
 from crawlerproject.fleet.moves.placing import STEPS
-from crawlerproject.frontier import messages
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Changed, Links, RobotsGiven, RobotsWanted
+from crawlerproject.frontier.other_workers import (
+    Changed,
+    Links,
+    RobotsGiven,
+    RobotsWanted,
+    pack_message,
+    unpack_message,
+)
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out
@@ -117,16 +123,16 @@ def test_letters_go_to_the_holders_of_their_hosts() -> None:
     wanted = RobotsWanted("https://h1.example", "https://h2.example/robots.txt", "PR", "https://h1.example/robots.txt")
     given = RobotsGiven("https://h3.example", 200, b"body", Reason.FETCHED)
     changed = Changed([(parse(f"https://{host}/changed"), 5.5) for host in hosts])
-    packed = [messages.pack(each) for each in (Links(found[:9]), wanted, given, changed)]
+    packed = [pack_message(each) for each in (Links(found[:9]), wanted, given, changed)]
     one = {"letters": b"2", "letters/0": b"", "letters/1": b"[" + b",".join(packed) + b"]"}
-    two = {"letters": b"1", "letters/0": b"[" + messages.pack(Links(found[9:])) + b"]"}
+    two = {"letters": b"1", "letters/0": b"[" + pack_message(Links(found[9:])) + b"]"}
     links: dict[str, str] = {}
     others: dict[str, str] = {}
     told = 0
     for worker, facts in joined({"one": one, "two": two}, shift):
         for number in range(int(facts["letters"])):
             for each in orjson.loads(facts[f"letters/{number}"]):
-                message = messages.unpack(orjson.dumps(each))
+                message = unpack_message(orjson.dumps(each))
                 if isinstance(message, Changed):
                     assert {shift.after.holder(address.host) for address, _ in message.pages} == {worker}
                     told += len(message.pages)

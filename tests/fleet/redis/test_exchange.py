@@ -13,7 +13,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.redis.exchange import _LINKS_A_MESSAGE, MessageExchange
 from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Changed, Links, pack, unpack
+from crawlerproject.frontier.other_workers import Changed, Links, pack_message, unpack_message
 from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
@@ -53,7 +53,7 @@ class Redis:
 
     def links(self) -> list[list[str]]:
         """The URLs of each message that was posted."""
-        messages = [unpack(packed) for _, packed in self.posted]
+        messages = [unpack_message(packed) for _, packed in self.posted]
         return [[item.address.url for item in message.found] for message in messages if isinstance(message, Links)]
 
 
@@ -110,7 +110,10 @@ def test_a_message_is_gone_only_with_the_commit_that_holds_what_came_of_it() -> 
     """Read once, answered by ``settle``; until then it is not read again."""
     redis = Redis()
     mail, bench = exchange(redis)
-    redis.inboxes[OURS] = [pack(Links(found("http://ours.test/1"))), pack(Links(found("http://ours.test/2")))]
+    redis.inboxes[OURS] = [
+        pack_message(Links(found("http://ours.test/1"))),
+        pack_message(Links(found("http://ours.test/2"))),
+    ]
 
     for _ in range(2):
         asyncio.run(mail.read(bench.frontier, lambda: bench.now))
@@ -126,7 +129,7 @@ def test_messages_of_a_partition_that_went_are_answered_by_its_next_worker() -> 
     """They stay in the inbox."""
     redis = Redis()
     mail, bench = exchange(redis)
-    redis.inboxes[OURS] = [pack(Links(found("http://ours.test/1")))]
+    redis.inboxes[OURS] = [pack_message(Links(found("http://ours.test/1")))]
     asyncio.run(mail.read(bench.frontier, lambda: bench.now))
 
     mail.forget(OURS)
@@ -184,7 +187,7 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     deliver(mail, bench)
 
     assert said == announced("http://ours.test/1")
-    assert redis.posted == [(THEIRS, pack(Changed(announced("http://theirs.test/1"))))]
+    assert redis.posted == [(THEIRS, pack_message(Changed(announced("http://theirs.test/1"))))]
     assert mail.empty
     mail.changed += announced("http://ours.test/2", "http://theirs.test/2")
     mail.deliver_now(bench.frontier, bench.now)
@@ -198,7 +201,10 @@ def test_word_of_changed_pages_is_read() -> None:
     mail, bench = exchange(redis)
     said: list[tuple[Address, float]] = []
     bench.frontier.announcements.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
-    redis.inboxes[OURS] = [pack(Changed(announced("http://ours.test/1"))), b'["changed",[["ftp://ours.test/",5.0]]]']
+    redis.inboxes[OURS] = [
+        pack_message(Changed(announced("http://ours.test/1"))),
+        b'["changed",[["ftp://ours.test/",5.0]]]',
+    ]
     asyncio.run(mail.read(bench.frontier, lambda: bench.now))
 
     assert said == announced("http://ours.test/1")

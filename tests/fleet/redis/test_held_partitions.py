@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.fleet.redis import held_partitions
 from crawlerproject.fleet.redis.held_partitions import HeldPartitions
-from crawlerproject.frontier.messages import Links, unpack
+from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
 
@@ -80,7 +80,7 @@ def test_a_message_goes_to_the_hosts_partition() -> None:
 
     ours.send("host7", Links([]))
 
-    assert [(partition, unpack(packed)) for partition, packed in posted] == [(7, Links([]))]
+    assert [(partition, unpack_message(packed)) for partition, packed in posted] == [(7, Links([]))]
     assert ours.sent
 
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.hosts.places import Places
+from crawlerproject.frontier.hosts.domain_turns import Places
 from crawlerproject.frontier.workbench import HostClock, Stage, Workbench
 
 PLACES = 100

@@ -1,14 +1,23 @@
 """Subscriptions to hubs: once a feed, kept from run to run, renewed before their lease ends."""
 
-from crawlerproject.frontier.learned.hubs import HUBS_FACT, MAX_UNPROVEN_PER_DOMAIN
 from crawlerproject.frontier.learned.subscriptions import (
+    HUBS_FACT,
+    MAX_UNPROVEN_PER_DOMAIN,
     MAX_UNVERIFIED_PER_DOMAIN,
     MAX_WAITING_PER_DOMAIN,
     RemoteSubscriptions,
     Subscriptions,
 )
-from crawlerproject.frontier.messages import HubMessage, HubMoved, HubNamed, HubRequest, Message, pack, unpack
-from crawlerproject.frontier.ownership import SoleOwner
+from crawlerproject.frontier.other_workers import (
+    HubMessage,
+    HubMoved,
+    HubNamed,
+    HubRequest,
+    Message,
+    SoleOwner,
+    pack_message,
+    unpack_message,
+)
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.row_kinds import FLAG_HUB
@@ -212,7 +221,7 @@ class Elsewhere(SoleOwner):
 
     def send(self, host: str, message: Message) -> None:
         """Through what travels, and back."""
-        self.sent.append((host, unpack(pack(message))))
+        self.sent.append((host, unpack_message(pack_message(message))))
 
 
 def test_a_fleet_does_all_of_it_by_messages() -> None:
@@ -225,7 +234,7 @@ def test_a_fleet_does_all_of_it_by_messages() -> None:
     told: list[HubMessage] = []
 
     def tell(message: HubMessage) -> None:
-        said = unpack(pack(message))
+        said = unpack_message(pack_message(message))
         assert isinstance(said, HubNamed | HubMoved | HubRequest)
         told.append(said)
 

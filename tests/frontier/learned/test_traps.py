@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.url_filters import Gates, GateSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, SIMILAR_COSTS_PAGES

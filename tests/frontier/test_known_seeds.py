@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from crawlerproject.frontier.admission import MOVES_FACT, SCOPE_FACT, moves_of
-from crawlerproject.frontier.crawl_facts import COMBINED
-from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.frontier.learned.hubs import HUBS_FACT, read_hubs
+from crawlerproject.frontier.known_seeds import COMBINED, MOVES_FACT, SCOPE_FACT, KnownSeeds, moves_of
+from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, read_hubs
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes

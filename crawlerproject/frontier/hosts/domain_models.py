@@ -1,28 +1,86 @@
-"""Hosts that only other domains have named and that have no address yet: charged to the domain that named them first.
+"""What is known of each registered domain: how many hosts it has, and how many without an address it has named.
 
-The domain that named a host is found in the first row of its queue as long as the host has not answered.
+In memory for busy domains, in the store for big ones. A host that only other domains have named and that has no address
+yet is charged to the domain that named it first; that is found in the first row of its queue until the host answers.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from crawlerproject.frontier.discovered import row_named_by
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.host_model import HostModel
-from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.workbench import Stage
+from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, DomainHosts
 from crawlerproject.rules.traps.named_hosts import NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader, FrontierStore
 
 logger = logging.getLogger(__name__)
 
-# Domains kept at hand: some 250 bytes each.
-_KEPT = 20_000
-# What has named fewer hosts without an address is not stored: after a restart it begins anew (ours).
-_STORED_FROM = 100
+# Domains kept at hand: some 200 bytes each, and of those that named hosts some 250.
+_KEPT, _NAMING_KEPT = 50_000, 20_000
+# A domain with fewer hosts is not stored: after a restart it starts again, which lets a farm have so many more (ours).
+# Nearly all domains have fewer, and cost no write.
+_STORED_FROM = 16
+# The same of a domain that has named fewer hosts without an address.
+_NAMES_STORED_FROM = 100
+
+
+class DomainHostCounts(HostModel[DomainHosts]):
+    """Counts hosts, and refuses those beyond a domain's bound."""
+
+    def __init__(
+        self,
+        store: FactReader,
+        max_hosts: int = DEFAULT_MAX_HOSTS,
+        domain_of: Callable[[str], str] = bounded_domain,
+    ) -> None:
+        """``domain_of`` names the domain of a host key; in a fleet one whose hosts all are one worker's."""
+        super().__init__(store, HostFact.DOMAIN, DomainHosts, _KEPT, domain_of)
+        self._max_hosts = max_hosts
+        self.domain_of = domain_of
+
+    def full(self, host: str, named_by: str = "") -> bool:
+        """Whether the host's domain may have no host more; what other domains (``named_by``) name shares half of it."""
+        return self.of(host).full(self._max_hosts, named_by)
+
+    def taken_up(self, host: str, named_by: str = "") -> None:
+        """Count a host whose first URL is queued; ``named_by`` is the other domain that named it."""
+        known = self.of(host)
+        known.take_up(named_by)
+        self._keep(host, known)
+
+    def is_there(self, host: str, *, there: bool) -> None:
+        """A host that never answered is not there at all, or is there after all."""
+        known = self.of(host)
+        known.dead = max(0, known.dead + (-1 if there else 1))
+        self._keep(host, known)
+
+    def refused(self, host: str) -> None:
+        """A URL on a further host was refused."""
+        known = self.of(host)
+        if not known.refused:
+            logger.warning(
+                "%s has %d hosts; further ones are refused (too-many-hosts) until its pages show more that is new",
+                self.domain_of(host), known.hosts,
+            )  # fmt: skip
+        known.refused += 1
+        self._keep(host, known)
+
+    def yielded(self, host: str) -> None:
+        """A page of the host showed a text that the host had not shown before."""
+        known = self.of(host)
+        known.pages += 1
+        self._keep(host, known)
+
+    def _keep(self, host: str, known: DomainHosts) -> None:
+        if known.hosts >= _STORED_FROM:
+            self.replace(host, known)
 
 
 class NamesToResolve(HostModel[NamedHosts]):
@@ -30,7 +88,7 @@ class NamesToResolve(HostModel[NamedHosts]):
 
     def __init__(self, store: FrontierStore, ownership: HostOwnership) -> None:
         """What domains of other workers have named here is kept in memory alone."""
-        super().__init__(store, HostFact.NAMED, NamedHosts, _KEPT)
+        super().__init__(store, HostFact.NAMED, NamedHosts, _NAMING_KEPT)
         self._hosts = store
         self.ownership = ownership
         self.spent: set[str] = set()  # domains that may name no host more, as far as they have tried
@@ -57,7 +115,7 @@ class NamesToResolve(HostModel[NamedHosts]):
         known = self.of(domain)
         host.named_by = domain
         due_at = known.name(now)
-        if due_at > now and len(self.later) < _KEPT:
+        if due_at > now and len(self.later) < _NAMING_KEPT:
             self.later.add(host.name)
         host.next_free = max(host.next_free, due_at)
         self._keep(domain, known)
@@ -106,5 +164,5 @@ class NamesToResolve(HostModel[NamedHosts]):
             self._keep(domain, known)
 
     def _keep(self, domain: str, known: NamedHosts) -> None:
-        if known.unresolved + known.resolved >= _STORED_FROM and self.ownership.mine(domain):
+        if known.unresolved + known.resolved >= _NAMES_STORED_FROM and self.ownership.mine(domain):
             self.replace(domain, known)

@@ -1,10 +1,13 @@
-"""What workers of one crawl write to each other about hosts that another of them decides about."""
+"""Other workers of the crawl: whose hosts are whose, and what workers write to each other about hosts.
+
+All hosts are ours in a crawl of one process, those of our partitions in a fleet.
+"""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -12,6 +15,77 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import KEPT_BYTES
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.protocols import Changes, FrontierStore
+
+_UNSURE_FACT = "unsure-until"
+
+
+class HostOwnership(Protocol):
+    """What the frontier asks about a host that a page may name."""
+
+    doubt_seconds: float
+    """By how much the clock of the process that stored a host's state may have been behind ours."""
+
+    def mine(self, host: str) -> bool:
+        """Whether this worker decides about the host now."""
+
+    def may_ask(self, host: str) -> bool:
+        """Whether an answer will surely come before another worker may ask the host."""
+
+    def crowded(self) -> bool:
+        """Whether so much is decided and not stored that deciding more must wait for the next write."""
+
+    def unsure_until(self, host: str) -> float:
+        """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
+
+    def send(self, host: str, message: Message) -> None:
+        """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
+
+    def add_messages(self, changes: Changes) -> None:
+        """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
+
+
+class SoleOwner:
+    """The only process of its crawl."""
+
+    doubt_seconds = 0.0
+
+    def __init__(self, unsure_until: float = 0.0) -> None:
+        self._unsure_until = unsure_until
+
+    def mine(self, host: str) -> bool:
+        """All hosts are ours."""
+        return True
+
+    def may_ask(self, host: str) -> bool:
+        """There is no other worker."""
+        return True
+
+    def crowded(self) -> bool:
+        """What is decided is stored at once."""
+        return False
+
+    def unsure_until(self, host: str) -> float:
+        """The start, when the run before did not end in good order."""
+        return self._unsure_until
+
+    def send(self, host: str, message: Message) -> None:
+        """There is no other worker to write to."""
+        raise AssertionError(f"no other worker decides about {host}")
+
+    def add_messages(self, changes: Changes) -> None:
+        """There are none."""
+
+
+def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
+    """Until then an earlier process may have asked any host without a trace in the store; 0.0 when none has.
+
+    Kept, since a clean start may follow soon after an unclean one.
+    """
+    if clean_start:
+        return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
+    store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
+    return started_at
 
 
 class Links(NamedTuple):
@@ -95,7 +169,7 @@ _PLAIN: dict[str, type[RobotsWanted | HubMessage]] = {
 _PLAIN_KINDS: dict[type, str] = {made: kind for kind, made in _PLAIN.items()}
 
 
-def pack(message: Message) -> bytes:
+def pack_message(message: Message) -> bytes:
     """As bytes."""
     if isinstance(message, Links):
         rows = [(item.address.url, *item[1:]) for item in message.found]
@@ -110,8 +184,8 @@ def pack(message: Message) -> bytes:
     return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
 
 
-def unpack(packed: bytes) -> Message:
-    """What ``pack`` packed; an address that this version refuses is left out."""
+def unpack_message(packed: bytes) -> Message:
+    """What ``pack_message`` packed; an address that this version refuses is left out."""
     kind, *fields = orjson.loads(packed)
     if kind == "links":
         return Links([item for row in fields[0] if (item := _found(row)) is not None])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates, GateSettings
+from crawlerproject.frontier.url_filters import Gates, GateSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP
 from crawlerproject.rules.url.exclusion import Exclusion

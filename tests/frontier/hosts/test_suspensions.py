@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.hosts.suspensions import Holds
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.frontier.robots import cache as robots_cache
-from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier import robots_cache as robots_cache
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import STALE_SECONDS, RobotsRecord, parse_robots
 from crawlerproject.stores.memory import MemoryStore

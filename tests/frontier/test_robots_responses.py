@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.messages import RobotsWanted
+from crawlerproject.frontier.other_workers import RobotsWanted
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.redirects import MOST_ASKED
 from crawlerproject.rules.url.urls import parse
