@@ -121,7 +121,7 @@ def page(made: list[Component]) -> str:
         "What an environment of the crawler holds: every pin of `requirements.txt`. Made by `scripts/supply_chain.py`,",
         "as is [sbom.cdx.json](sbom.cdx.json) (CycloneDX). The crawler itself is BSD-3-Clause; the native page reader",
         "holds lexbor, Apache-2.0. Look before you hand it on: `surt` is under the AGPL, and is imported for addresses",
-        "whose keys `rules/archive/surt_keys.py` does not write itself.",
+        "whose keys `rules/archive/cdxj.py` does not write itself.",
         "",
         "| package | version | licence | what for |",
         "|---|---|---|---|",

@@ -26,8 +26,7 @@ from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
 from crawlerproject.parse.lists import MAX_FILES, entries_of_sitemap
-from crawlerproject.rules.feeds.feeds import is_feed, read_feed
-from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
+from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, MAX_SITEMAP_BYTES, is_feed, read_feed, read_sitemap
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import parse
@@ -66,7 +65,7 @@ def listed(body: bytes, hops: str = "M") -> Refused:
 
 def large_sitemap(_: Path) -> Refused:
     """Beyond the protocol's 50 MB: what stands before the bound counts."""
-    return listed(urlset()[:-9] + b" " * MAX_BYTES + urlset("<url><loc>http://a.test/beyond</loc></url>"))
+    return listed(urlset()[:-9] + b" " * MAX_SITEMAP_BYTES + urlset("<url><loc>http://a.test/beyond</loc></url>"))
 
 
 def gzip_bomb(_: Path) -> Refused:

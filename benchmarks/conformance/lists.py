@@ -13,8 +13,7 @@ from typing import Any
 
 from benchmarks.conformance.flawed_lists import Made, made
 from benchmarks.conformance.suite import Case, Suite, unpacked
-from crawlerproject.rules.feeds.feeds import read_feed
-from crawlerproject.rules.feeds.sitemaps import read_sitemap
+from crawlerproject.rules.feeds.feeds import read_feed, read_sitemap
 from crawlerproject.rules.url.urls import Base
 
 _HEADER = re.compile(rb"^Header:\s*([^:]+?)\s*:\s*(.+?)\s*$", re.MULTILINE | re.IGNORECASE)

@@ -22,7 +22,7 @@ import numpy as np
 from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
-from crawlerproject.rules.duplicates.nearest import NEAR_BITS
+from crawlerproject.rules.near_duplicates import NEAR_BITS
 from crawlerproject.rules.page.text_fingerprint import MAX_WORDS, fingerprint, shingles, text_fingerprint, word_hashes
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 
 from crawlerproject.batch.remote_files import Distant, buffered
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME
-from crawlerproject.rules.archive.digests import sha1_of
+from crawlerproject.rules.archive.cdxj import REVISIT_MIME, sha1_of
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 

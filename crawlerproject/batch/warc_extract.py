@@ -16,9 +16,8 @@ from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.documents.texts import DocumentTexts
 from crawlerproject.rules.archive.cdxj import digest_of
-from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
+from crawlerproject.rules.archive.warc_records import digest_text, is_render, payload_digest
 from crawlerproject.rules.page.extract import PageText, main_text
 from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, CaptureReader

@@ -9,7 +9,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, waited_for
-from crawlerproject.rules.readable import human_seconds
+from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.seeds import BadOption, Seeds, seeds_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import spool_seeds

@@ -13,9 +13,9 @@ from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.operator_command import InspectCommand, one_argument
+from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
 from crawlerproject.rules.politeness.pace import delay_seconds
-from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
-from crawlerproject.rules.readable import counted, human_seconds
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 from crawlerproject.terminal import say, say_json
@@ -53,21 +53,21 @@ class _Forecast(NamedTuple):
         """Names whose address is not known."""
         return self.names - len(self.addresses)
 
-    def of_seeds(self) -> Limits:
+    def of_seeds(self) -> PaceLimits:
         """When each host has its seeds alone."""
         return self._limits(self.seeds)
 
-    def of_pages(self, count: int) -> Limits:
+    def of_pages(self, count: int) -> PaceLimits:
         """When each host has so many pages."""
         return self._limits(dict.fromkeys(self.seeds, count))
 
-    def of_whole_pages(self, count: int, further: int) -> Limits:
+    def of_whole_pages(self, count: int, further: int) -> PaceLimits:
         """The same with what they need to be seen, ``further`` requests for each page but the first."""
         return self.of_pages(count + _FIRST_REQUISITES + (count - 1) * further)
 
-    def _limits(self, pages: Mapping[str, int]) -> Limits:
+    def _limits(self, pages: Mapping[str, int]) -> PaceLimits:
         """A robots.txt of each host comes first."""
-        return limits(
+        return pace_limits(
             [
                 Queue(host, self.addresses.get(host_name(host), ""), count + 1, self.delays[host], 0.0, 0.0)
                 for host, count in pages.items()

@@ -9,8 +9,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
 from crawlerproject.inspection.host_table import HostRow, host_rows
 from crawlerproject.operator_command import InspectCommand
-from crawlerproject.rules.printable import printable_line
-from crawlerproject.rules.readable import human_seconds
+from crawlerproject.rules.printable import human_seconds, printable_line
 from crawlerproject.terminal import console, say_json
 
 _TEXTS = ("host", "state")

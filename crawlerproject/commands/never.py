@@ -17,7 +17,7 @@ from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import InspectCommand, one_argument, waited_for
 from crawlerproject.reports.host_history import bare_host
-from crawlerproject.rules.readable import human_seconds
+from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.stores.atomic_files import replace_file

@@ -11,7 +11,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, waited_for
 from crawlerproject.reports.host_history import bare_host
-from crawlerproject.rules.readable import human_seconds, moment
+from crawlerproject.rules.printable import human_seconds, moment
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
 from crawlerproject.terminal import say, say_json

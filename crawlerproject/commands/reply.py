@@ -13,7 +13,7 @@ from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
-from crawlerproject.rules.readable import human_bytes, human_seconds
+from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say
 
 

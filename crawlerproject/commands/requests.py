@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
-from crawlerproject.rules.readable import human_bytes, human_seconds
+from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the file is named.

@@ -15,7 +15,7 @@ from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.operator_command import OperatorCommand
-from crawlerproject.rules.readable import counted, human_bytes, moment
+from crawlerproject.rules.printable import counted, human_bytes, moment
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl

@@ -13,8 +13,8 @@ from crawlerproject.inspection.crawl_progress import WorkerLook, upload_text, up
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
 from crawlerproject.operator_command import InspectCommand
-from crawlerproject.rules.bottleneck import bound_by, load_of
-from crawlerproject.rules.readable import counted, human_bytes, human_seconds
+from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView

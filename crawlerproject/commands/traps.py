@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import OperatorCommand
-from crawlerproject.rules.traps.domain_hosts import DomainHosts
-from crawlerproject.rules.traps.named_hosts import NamedHosts
+from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.limits import LIMITS, BadLimit, amount
+from crawlerproject.rules.crawl_limits import LIMITS, BadLimit, amount
 from crawlerproject.rules.url.seeds import BadGlob, Glob, globs
 
 INCLUDE, EXCLUDE = "include", "exclude"

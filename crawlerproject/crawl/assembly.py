@@ -31,12 +31,11 @@ from crawlerproject.frontier.other_workers import SoleOwner, unsure_until
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.duplicates.nearest import NEAR_BITS
-from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import delay_seconds
-from crawlerproject.rules.rendering.subrequests import MAX_SUBREQUESTS
+from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.stores.archive.archive import Archive

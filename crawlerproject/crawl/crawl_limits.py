@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.fleet.shared_sums import SharedSum
 from crawlerproject.frontier.learned.renders import MAX_PER_CRAWL, Renders
-from crawlerproject.rules.limits import Limits, Spent, reached
+from crawlerproject.rules.crawl_limits import Limits, Spent, reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable

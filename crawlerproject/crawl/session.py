@@ -18,7 +18,7 @@ from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.hosts.suspensions import Holds
-from crawlerproject.rules.limits import limits_of
+from crawlerproject.rules.crawl_limits import limits_of
 from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, Wanted

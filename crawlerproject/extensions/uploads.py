@@ -18,7 +18,7 @@ from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
-from crawlerproject.rules.readable import human_bytes, human_seconds
+from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.uploads.upload_process import ENDED, REFUSED

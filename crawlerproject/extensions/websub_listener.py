@@ -13,7 +13,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 from crawlerproject.crawl.intake import NOT_NOW
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.http_listener import HttpListener
-from crawlerproject.rules.feeds.feeds import MAX_BYTES
+from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 # How often leases that end are looked for; hubs grant days.
 _RENEW_SECONDS = 60.0
 # Room for the bodies of pushes that come at the same time (ours): four feeds of the largest size, many ordinary ones.
-MAX_BODIES_BYTES = 4 * MAX_BYTES
+MAX_BODIES_BYTES = 4 * MAX_FEED_BYTES
 _QUESTION = ("hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason")
 
 
@@ -126,14 +126,14 @@ class _Bounded(Request):
         """Before the body: what is too large, or for a token that is none of ours, is not read."""
         channel: Any = self.channel
         callback: Any = channel.site.resource
-        wanted = MAX_BYTES if length is None else length
-        super().gotLength(None if length is None else min(length, MAX_BYTES))  # type: ignore[no-untyped-call]  # Twisted's
+        wanted = MAX_FEED_BYTES if length is None else length
+        super().gotLength(None if length is None else min(length, MAX_FEED_BYTES))  # type: ignore[no-untyped-call]  # Twisted's
         if not wanted:
             return
         if not callback.expects(channel._path):
             self._refuse("404 Not Found", "unknown callback")
-        elif wanted > MAX_BYTES and length is not None:
-            self._refuse("413 Content Too Large", f"more than {MAX_BYTES} bytes")
+        elif wanted > MAX_FEED_BYTES and length is not None:
+            self._refuse("413 Content Too Large", f"more than {MAX_FEED_BYTES} bytes")
         elif not callback.bodies.claim(wanted):
             self._refuse("503 Service Unavailable", "too many pushes at once")
         else:
@@ -144,9 +144,9 @@ class _Bounded(Request):
         if self._bodies is None:
             return  # refused: what was on its way is not kept
         self._received_bytes += len(data)
-        if self._received_bytes > MAX_BYTES:
+        if self._received_bytes > MAX_FEED_BYTES:
             self._release()
-            self._refuse("413 Content Too Large", f"more than {MAX_BYTES} bytes")
+            self._refuse("413 Content Too Large", f"more than {MAX_FEED_BYTES} bytes")
             return
         super().handleContentChunk(data)  # type: ignore[no-untyped-call]  # Twisted's
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.question_rate import QuestionRate
+from crawlerproject.rules.politeness.pace import QuestionRate
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.runtime.clock import steady
 from crawlerproject.runtime.services import services_of

@@ -14,7 +14,7 @@ from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, PORT_FAILURES, UNSENT_FAILURES
-from crawlerproject.rules.readable import moment
+from crawlerproject.rules.printable import moment
 from crawlerproject.stores.protocols import PageRecord
 
 _AGAIN = Consequence(again=True, give_up=False)

@@ -28,7 +28,7 @@ from crawlerproject.rules.politeness.backoff import (
     left_alone_seconds,
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
-from crawlerproject.rules.readable import moment
+from crawlerproject.rules.printable import moment
 
 # Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
 _REST_STATUSES = (429, 503)

@@ -17,8 +17,7 @@ from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.robots.policy import MAX_REDIRECTS
-from crawlerproject.rules.robots.redirects import MOST_ASKED, sent_on
+from crawlerproject.rules.robots.policy import MAX_REDIRECTS, MOST_ASKED, sent_on
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import ROBOTS, of_stranger

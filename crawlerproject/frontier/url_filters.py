@@ -13,7 +13,7 @@ from crawlerproject.rules.row_kinds import (
     Budget,
     RowKind,
 )
-from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
+from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.exclusion import Exclusion

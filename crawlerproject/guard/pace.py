@@ -27,8 +27,8 @@ from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.guard.pause_clocks import PauseClocks
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
-from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import stamp, steady
 

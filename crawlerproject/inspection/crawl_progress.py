@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crawlerproject.rules.readable import counted, human_bytes, human_seconds
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.fleet_plan import FleetPlan
 

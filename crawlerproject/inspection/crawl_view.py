@@ -21,7 +21,7 @@ from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.limits import limits_of
+from crawlerproject.rules.crawl_limits import limits_of
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import globs, host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from crawlerproject.frontier.discovered import caused_by_stranger
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.inspection.url_state import Said
+from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
-from crawlerproject.rules.politeness.pace_limits import Queue, limits
 from crawlerproject.stores.protocols import QueuedPage
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
@@ -159,7 +159,7 @@ def outlook(rows: Iterable[HostRow], slowest: int = 3, *, ip_pause_seconds: floa
             queued += row.queued
             active.append(row)
     active.sort(key=lambda row: -(row.eta_seconds or 0.0))
-    allowed = limits(map(_queue, active), ip_pause_seconds)
+    allowed = pace_limits(map(_queue, active), ip_pause_seconds)
     return Outlook(
         states,
         queued,

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from crawlerproject.rules.politeness.pace import LATEST
-from crawlerproject.rules.readable import human_seconds, moment
+from crawlerproject.rules.printable import LATEST, human_seconds, moment
 
 
 class State(StrEnum):

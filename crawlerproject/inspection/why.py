@@ -20,11 +20,10 @@ from crawlerproject.frontier.url_filters import Gates
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
-from crawlerproject.rules.readable import human_bytes, human_seconds, moment
+from crawlerproject.rules.printable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
-from crawlerproject.rules.traps.domain_hosts import DomainHosts
-from crawlerproject.rules.traps.named_hosts import NamedHosts
+from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain

@@ -14,7 +14,7 @@
  *       None in place of the tuple: the source is not UTF-8, Python has to read it.
  *   is_utf8(source) -> bool, as bytes.decode judges it, without the text
  *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
- *   near(values, value, bits) -> list of (int, int), as rules/duplicates/nearest.py
+ *   near(values, value, bits) -> list of (int, int), as rules/near_duplicates.py
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.

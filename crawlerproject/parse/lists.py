@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
-from crawlerproject.rules.feeds.feeds import Feed
-from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH, may_list, read_sitemap
+from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, Feed, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
 from crawlerproject.rules.robots.policy import RobotsRules
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_SITEMAP

@@ -11,7 +11,7 @@ from crawlerproject.parse.response_page import page_of
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.outcomes import Outcomes, rendered_page
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.digests import sha1_of
+from crawlerproject.rules.archive.cdxj import sha1_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, payload_digest
 from crawlerproject.stores.archive.archive import Written

@@ -19,7 +19,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.browser_process import Launcher, NoNamespace, browser_processes, end_oversized
 from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, PlaywrightHandler, Slot, while_alive
 from crawlerproject.render.visit import PageVisit
-from crawlerproject.rules.rendering.sandbox import REQUIRED, hopeless, refused_by
+from crawlerproject.rules.rendering.browser_limits import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import NamedTuple
 
-from crawlerproject.rules.rendering.subrequests import Reuse
+from crawlerproject.rules.rendering.browser_limits import Reuse
 
 # What an answer takes beside its body, its headers and its URL (some 600 bytes measured).
 _ENTRY_BYTES = 1_000

@@ -25,7 +25,7 @@ from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
 from crawlerproject.render.visit import Blocked, PageTime
-from crawlerproject.rules.rendering.subrequests import REDIRECTS, embed_refusal, reuse, sent_fields
+from crawlerproject.rules.rendering.browser_limits import REDIRECTS, reuse, sent_fields, subresource_refusal
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, host_name, parse
 from crawlerproject.runtime.services import Services
@@ -90,7 +90,7 @@ class PageEmbeds(ABC):
 
     def _refuse(self, address: Address, kind: str, method: str, rendered: Rendered) -> None:
         name = host_name(address.host)
-        why = embed_refusal(kind, method, name, asked=rendered.asked, max_asked=self._bounds.max_subrequests)
+        why = subresource_refusal(kind, method, name, asked=rendered.asked, max_asked=self._bounds.max_subrequests)
         if why:
             raise Blocked(why)
 

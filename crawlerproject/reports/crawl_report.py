@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.reasons import ANSWERED
-from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS, LastAnswers, Pause
+from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS, LastAnswers, Pause
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.logs.log_query import open_log, rows
 

@@ -9,8 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crawlerproject.rules.politeness.audit import asked_of
-from crawlerproject.rules.politeness.pauses import LastAnswers, Pause
+from crawlerproject.rules.politeness.audit import LastAnswers, Pause, asked_of
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import open_log, rows

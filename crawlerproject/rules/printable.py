@@ -1,5 +1,6 @@
-r"""What foreign text may look like on a terminal: every character that moves, hides or re-orders is shown escaped.
+r"""What a person reads: foreign text with its control characters escaped, and numbers, durations and moments in words.
 
+Every character that moves, hides or re-orders is shown escaped on a terminal.
 A title or a header may hold whatever its owner likes: an escape sequence clears the screen and writes a line of its
 own over ours, U+202E turns a name round, a zero-width space hides in it. Shown are `\x1b`, `\u202e`, `\u200b`.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from datetime import UTC, datetime
 
 # C0 but tab and newline, DEL and C1 (ECMA-48: 0x9B alone begins a sequence); soft hyphen; what Unicode names bidi
 # controls (UAX 9), joiners and other characters without width, separators of lines and paragraphs, fillers that show
@@ -25,6 +27,24 @@ _PASSWORD = re.compile(r"(://[^\s/?#:@\"'<>]{0,256}):[^\s/?#\"'<>]{0,1024}@")
 # In JSON text a backslash belongs to the sign behind it: where that is a quote, the address ends before both.
 _REDIS = re.compile(r"\b(?:rediss?(?:\+sentinel)?|unix)://(?:[^\s\"'<>\\]|\\[^\s\"'<>])*")
 _IN_QUERY = re.compile(r"([?&](?:sentinel_)?password=)[^&]*")
+# What our own lines have of signs that not every terminal has (LANG=C, PYTHONIOENCODING=ascii).
+_PLAIN_SIGNS = {
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "·": "-",
+    "×": "x",
+    "→": "->",
+    "±": "+-",
+    "≤": "<=",
+    "≥": ">=",
+    "’": "'",
+}
+PLAINER = "crawlerproject.plainer"
+"""For ``errors=`` of a stream: what it cannot show is shown in plainer signs."""
+_FOR_EVER_SECONDS = 1e11  # some 3,000 years
+LATEST = 253_402_300_799.0
+"""Epoch seconds of the last second of year 9999: no later moment can be written as a date."""
 
 
 def printable(text: str) -> str:
@@ -72,23 +92,6 @@ def _escape_json(match: re.Match[str]) -> str:
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
-# What our own lines have of signs that not every terminal has (LANG=C, PYTHONIOENCODING=ascii).
-_PLAIN_SIGNS = {
-    "–": "-",
-    "—": "-",
-    "…": "...",
-    "·": "-",
-    "×": "x",
-    "→": "->",
-    "±": "+-",
-    "≤": "<=",
-    "≥": ">=",
-    "’": "'",
-}
-PLAINER = "crawlerproject.plainer"
-"""For ``errors=`` of a stream: what it cannot show is shown in plainer signs."""
-
-
 def _plainer(error: UnicodeError) -> tuple[str | bytes, int]:
     """A codec's error handler: signs that the encoding lacks in plain ones, all else escaped; nothing is raised."""
     if not isinstance(error, UnicodeEncodeError):
@@ -99,3 +102,44 @@ def _plainer(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 codecs.register_error(PLAINER, _plainer)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 error``, ``1,204 errors``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def human_bytes(count: int) -> str:
+    """Bytes in the largest decimal unit that keeps the number above one: ``18.2 MB``."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} TB"
+
+
+def human_seconds(seconds: float) -> str:
+    """A duration in its two largest units: ``0.4 s``, ``2 min 10 s``, ``3 h 5 min``, ``2 d 4 h``; any float will do."""
+    if seconds < 59.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    if not seconds < _FOR_EVER_SECONDS:
+        return "for ever"
+    whole = round(seconds)
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {whole % 60} s"
+
+
+def moment(epoch_seconds: float) -> str:
+    """``2026-01-31 12:00:00 UTC``; a dash for no moment at all, "never" for one that no calendar has."""
+    if epoch_seconds <= 0:
+        return "–"
+    if not epoch_seconds < LATEST:
+        return "never"
+    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

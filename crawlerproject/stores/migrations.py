@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.rules.readable import counted, human_bytes
+from crawlerproject.rules.printable import counted, human_bytes
 from crawlerproject.stores.archive.recovery import TORN_SUFFIX
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder, unused
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts

@@ -12,12 +12,11 @@ import os
 import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import orjson
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.poison import Suspect, after_unclean_end
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -30,6 +29,27 @@ _FORMAT = 1
 _BYTES = 4096  # one page of memory
 _HEAD = struct.Struct(">BH24s")  # format, length of the URL, key of the page
 _URL_BYTES = _BYTES - _HEAD.size
+# One end may be anything: the machine, the operator's kill -9, another program's memory. A second one over the same
+# page, which in between was not read to its end, is the page.
+POISON_ENDS = 2
+
+
+class Suspect(NamedTuple):
+    """A page over which the process died."""
+
+    url: str
+    ends: int  # of processes, while it was being read
+    last_at: float  # epoch seconds, when the last of them was found
+
+    @property
+    def poison(self) -> bool:
+        """Whether it is set aside."""
+        return self.ends >= POISON_ENDS
+
+
+def after_unclean_end(before: Suspect | None, url: str, now: float) -> Suspect:
+    """What is held against a page that was being read when the last process died."""
+    return Suspect(url, before.ends + 1 if before is not None else 1, now)
 
 
 class ReadingMark:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from crawlerproject.inspection.crawl_progress import upload_text, uploads_together
 from crawlerproject.inspection.host_table import HostRow
 from crawlerproject.reasons import ANSWERED
-from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.watch.host_sampler import Surveyed
 
 STEP_SECONDS = 5.0

@@ -26,7 +26,7 @@ from warcio.warcwriter import WARCWriter
 from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_captures
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.surt_keys import surt_key
+from crawlerproject.rules.archive.cdxj import surt_key
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.warc_reader import member_at

@@ -15,8 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from crawlerproject.batch.fulltext import load, search
 from crawlerproject.batch.process import process_warc
 from crawlerproject.batch.warc_extract import Wanted
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import Context
+from crawlerproject.rules.archive.warc_records import Context, Render
 from tests.commands.running import archive_of
 from tests.foreign_archives import SHAPES, Page
 from tests.warc_samples import STARTED_AT, exchange

@@ -17,8 +17,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.reparse.item_parts import held, planned
 from crawlerproject.rules.archive.log_line import Attempt
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from tests.commands.running import archive_of
 from tests.commands.running import scrapy as in_this_process
 from tests.warc_samples import STARTED_AT, exchange

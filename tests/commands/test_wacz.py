@@ -13,8 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import Context
+from crawlerproject.rules.archive.warc_records import Context, Render
 from tests.commands.running import archive, archive_of, scrapy, write
 from tests.warc_samples import STARTED_AT, exchange
 

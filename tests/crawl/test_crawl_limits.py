@@ -15,8 +15,8 @@ from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.crawl_limits import Limits
 from crawlerproject.rules.fleet_shares import Claim, Share
-from crawlerproject.rules.limits import Limits
 from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes

@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 import pytest
 
 from crawlerproject.extensions.http_listener import MAX_CONNECTIONS
-from crawlerproject.rules.feeds.feeds import MAX_BYTES
+from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
 from crawlerproject.stores.logs.request_log import read_log
 from crawlerproject.stores.redis.view import RedisView
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PARTITIONS, Workers, workers
@@ -357,7 +357,7 @@ def test_strangers_find_nothing(pushed: Pushed) -> None:
     assert ask("GET", f"{base}/guess?hub.mode=subscribe")[0] == 404
     assert ask("POST", f"{base}/guess", {}, b"<feed></feed>")[0] == 404
     with socket.create_connection(("127.0.0.1", port), timeout=10) as large:
-        large.sendall(post(pushed, MAX_BYTES + 1))
+        large.sendall(post(pushed, MAX_FEED_BYTES + 1))
         assert large.recv(100).startswith(b"HTTP/1.1 413 ")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", port), timeout=10)
@@ -372,7 +372,7 @@ def test_bodies_and_connections_are_bounded_in_total(pushed: Pushed) -> None:
         held = []
         for number in range(5):
             held.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)))
-            held[-1].sendall(post(pushed, MAX_BYTES - 1) + b"x" * 1000)
+            held[-1].sendall(post(pushed, MAX_FEED_BYTES - 1) + b"x" * 1000)
             assert number < 4 or held[-1].recv(100).startswith(b"HTTP/1.1 503 ")
         stranger = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
         stranger.sendall(b"POST /guess HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")

@@ -9,7 +9,7 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.other_workers import RobotsWanted
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.robots.redirects import MOST_ASKED
+from crawlerproject.rules.robots.policy import MOST_ASKED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench

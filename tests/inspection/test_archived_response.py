@@ -13,8 +13,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import archived
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import archive, archive_of
 from tests.warc_samples import PAGE, STARTED_AT, exchange

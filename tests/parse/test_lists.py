@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.parse.lists import MAX_FILES, Listed, entries_of_feed, entries_of_sitemap, sitemaps_of_robots
-from crawlerproject.rules.feeds.feeds import read_feed
-from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH
+from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, read_feed
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_SITEMAP
 from crawlerproject.rules.url.urls import parse

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
 from crawlerproject.render.visit import Blocked
-from crawlerproject.rules.rendering.subrequests import Reuse, reuse
+from crawlerproject.rules.rendering.browser_limits import Reuse, reuse
 
 ANYONE = Reuse(1e9, by_origin=False, own_site=False)
 SAME_ORIGIN = Reuse(1e9, by_origin=True, own_site=False)

@@ -17,7 +17,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.subrequests import ShellEmbeds, SubrequestBounds, embedded
 from crawlerproject.render.visit import Blocked
-from crawlerproject.rules.rendering.subrequests import Reuse
+from crawlerproject.rules.rendering.browser_limits import Reuse
 
 SCRIPT = "http://a.test/app.js"
 

@@ -11,8 +11,7 @@ import pytest
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
 from crawlerproject.rules.archive.http_heads import header_pairs, stored_head
 from crawlerproject.rules.archive.payload_type import payload_type
-from crawlerproject.rules.feeds.feeds import is_feed, link_header, read_feed
-from crawlerproject.rules.feeds.sitemaps import read_sitemap
+from crawlerproject.rules.feeds.feeds import is_feed, link_header, read_feed, read_sitemap
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.extract import main_text, read_page
 from crawlerproject.rules.page.meta_robots import page_robots

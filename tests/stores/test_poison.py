@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.rules.poison import Suspect
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.poison import Poison, ReadingMark, poison_of, write_poison
+from crawlerproject.stores.poison import Poison, ReadingMark, Suspect, poison_of, write_poison
 from crawlerproject.stores.protocols import QueuedPage
 
 PROJECT = Path(__file__).resolve().parents[2]

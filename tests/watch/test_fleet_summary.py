@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.reports.metrics import metrics
-from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock, write_facts
 from crawlerproject.watch.fleet_summary import Beside, of_all
 from crawlerproject.watch.live import hosts_by_state, live_facts

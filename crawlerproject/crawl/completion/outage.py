@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.items import FailedFetch, FetchedPage
-from crawlerproject.reasons import Reason
+from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.politeness.backoff import UNSENT_FAILURES
 from crawlerproject.rules.politeness.outage import (
     BELIEVED_DEAD_SECONDS,
@@ -35,8 +35,7 @@ from crawlerproject.rules.politeness.outage import (
     is_doubtful,
     next_try_seconds,
 )
-from crawlerproject.rules.readable import human_seconds
-from crawlerproject.rules.remedies import REMEDIES
+from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:

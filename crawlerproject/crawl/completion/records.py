@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.items import FailedRender, FetchedPage, RenderedPage
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, payload_digest
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, payload_digest
 from crawlerproject.stores.archive.archive import Written, exchange_of
 from crawlerproject.stores.protocols import Fingerprint
 

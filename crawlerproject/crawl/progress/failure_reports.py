@@ -9,9 +9,8 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from crawlerproject.inspection.host_table import pace_source
-from crawlerproject.reasons import Reason
-from crawlerproject.rules.readable import human_seconds
-from crawlerproject.rules.remedies import REMEDIES
+from crawlerproject.reasons import REMEDIES, Reason
+from crawlerproject.rules.printable import human_seconds
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.host import Host

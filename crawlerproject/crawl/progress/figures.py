@@ -11,7 +11,7 @@ from crawlerproject.crawl.progress.failure_reports import free_at
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.inspection.host_table import queue_of
-from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
+from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ class Allowed:
     """The rate that politeness allows. With very many hosts each look computes it for another part of them."""
 
     def __init__(self) -> None:
-        self._parts: list[Limits | None] = [None]
+        self._parts: list[PaceLimits | None] = [None]
         self._part = 0
 
     def turn(self, hosts: int) -> tuple[int, int]:
@@ -53,7 +53,7 @@ class Allowed:
         self._part = (self._part + 1) % parts
         return self._part, parts
 
-    def take(self, found: Limits, part: int, parts: int) -> tuple[float | None, float]:
+    def take(self, found: PaceLimits, part: int, parts: int) -> tuple[float | None, float]:
         """Answers a second (None: unbounded) and seconds to the end; parts not looked at yet count as the others do."""
         if parts != len(self._parts):
             self._parts = [None] * parts
@@ -160,7 +160,7 @@ def _seen(frontier: Frontier, run: Run, allowed: Allowed) -> _Seen:
 
 
 def _found(look: _Look, frontier: Frontier, allowed: Allowed) -> _Seen:
-    found = limits(look.queues, frontier.workbench.ips.pause_seconds)
+    found = pace_limits(look.queues, frontier.workbench.ips.pause_seconds)
     return _Seen(look.counts, look.quiet, *allowed.take(found, look.part, look.parts))
 
 

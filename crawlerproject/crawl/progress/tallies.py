@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
 
 if TYPE_CHECKING:
     from crawlerproject.stores.protocols import Changes, FrontierStore

@@ -22,8 +22,8 @@ from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import widened_by
 from crawlerproject.frontier.other_workers import Changed, HubMessage, SeedsMoved, unsure_until
-from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.fleet_shares import partitions_wanted
+from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier

@@ -23,7 +23,7 @@ from crawlerproject.frontier.other_workers import (
     pack_message,
     unpack_message,
 )
-from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 

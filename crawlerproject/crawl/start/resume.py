@@ -25,7 +25,7 @@ from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.inspection.crawl_progress import Progress
-from crawlerproject.rules.readable import counted
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, FrontierStore

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.share_table import ShareTable
-from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
-from crawlerproject.rules.readable import counted
+from crawlerproject.rules.near_duplicates import MAX_BITS
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.rocks.fingerprints import RocksTexts

@@ -14,7 +14,7 @@ from crawlerproject.fleet.local.content import LocalContent
 from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.local.questions import ADDRESSES, REPORT, QuestionServer
 from crawlerproject.fleet.supervisor import Worker
-from crawlerproject.rules.readable import counted, human_bytes
+from crawlerproject.rules.printable import counted, human_bytes
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import Control, hand_on
 

@@ -10,7 +10,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.journal import Shift
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.rules.readable import human_bytes
+from crawlerproject.rules.printable import human_bytes
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.tables import RESERVE_BYTES, open_to_write

@@ -14,8 +14,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.workbench import Stage
-from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, DomainHosts
-from crawlerproject.rules.traps.named_hosts import NamedHosts
+from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FactReader, FrontierStore

@@ -13,7 +13,8 @@ from crawlerproject.rules.politeness.clock_set_back import (
     door_brought_back,
     robots_brought_back,
 )
-from crawlerproject.rules.politeness.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.printable import LATEST
 
 PAUSED, LIMITED = "paused", "limited"
 """Why a host is held: values of ``Host.held``, and of its state in ``scrapy hosts``."""

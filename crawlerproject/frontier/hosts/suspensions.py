@@ -11,7 +11,7 @@ from math import ceil
 
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
+from crawlerproject.rules.crawl_limits import PER_HOST, Limits, Spent, reached
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.url.urls import host_name
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.duplicates.nearest import near
+from crawlerproject.rules.near_duplicates import near
 from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
 

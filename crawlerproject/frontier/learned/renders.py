@@ -14,8 +14,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.host_model import Facts, HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.workbench import Stage, Workbench
-from crawlerproject.rules.rendering.render_gain import Gain, pays, template, worth_a_render
-from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import Changes, FrontierStore
 

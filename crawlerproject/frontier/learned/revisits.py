@@ -35,7 +35,7 @@ from crawlerproject.rules.revisits.refetch import (
     learned,
     validators,
 )
-from crawlerproject.rules.revisits.unseen import wait_seconds
+from crawlerproject.rules.revisits.waits import wait_seconds
 from crawlerproject.rules.url.priority import HOP_EMBED
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.lru import LruCache

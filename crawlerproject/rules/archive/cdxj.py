@@ -1,14 +1,20 @@
-"""One line of a CDXJ index per capture, with the fields and the spelling of Common Crawl's."""
+"""One line of a CDXJ index per capture, with the fields and the spelling of Common Crawl's, and the keys that sort it.
+
+A key, ``com,example)/path``, is what the package ``surt`` makes of a URL. Nine of ten addresses have nothing in them
+that its rules change but the case, the host's order, a trailing slash and the order of the query's pieces: theirs is
+written here, in a fiftieth of the time.
+"""
 
 from __future__ import annotations
 
+import binascii
 import re
+from base64 import b32decode
 from typing import NamedTuple
 
 import orjson
 
 from crawlerproject.rules.archive.http_heads import media_type, redirect_target
-from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import CaptureInfo, digest_text, payload_digest
 
@@ -24,6 +30,23 @@ _NO_DIGIT = re.compile(r"\D")
 _TIMESTAMP_DIGITS = 14  # YYYYmmddHHMMSS
 _WHOLE_SECONDS = len("YYYY-mm-ddTHH:MM:SS")
 _STATUS = re.compile(rb"\S+\s+(\d{3})")
+_SHA1_BYTES = 20
+# WARC 1.1 5.8: "sha1:"; RFC 3230 and some indexes spell it with a dash.
+_SHA1_LABELS = frozenset({"sha1", "sha-1"})
+_BASE32_LETTERS, _HEX_LETTERS = 32, 40  # of a sha1
+
+# No "%", no blank, nothing that is escaped; a name that cannot be read as a number; no empty segment and none that
+# begins with a dot. A port is written out where it is not the scheme's default, which ``parse`` has left out.
+_PLAIN = re.compile(
+    r"https?://(?:www[0-9]*\.)?((?:[a-z0-9_-]+\.)*[a-z_-][a-z0-9_-]*)(:[1-9][0-9]{2,3}|:[1-5][0-9]{4})?"
+    r"((?:/(?=[^./]|$)[A-Za-z0-9!$&'()*+,;=:@_~.-]*)+)"
+    r"(?:\?([A-Za-z0-9!$&'()*+,;=:@_~./?-]*))?",
+    re.ASCII,
+)
+_DEFAULT_PORTS = frozenset({":443"})  # of either scheme, 80 has too few digits: the package looks which one it is
+# The package takes sessions out of paths (ASP.NET's) and queries (jsessionid, phpsessid, sid, aspsessionid, cfid).
+_SESSION_IN_PATH = ".aspx"
+_SESSION_IN_QUERY = re.compile(r"sid|session|cfid")
 
 
 class CdxjEntry(NamedTuple):
@@ -72,7 +95,7 @@ def row_of_member(member: Member) -> CdxjEntry:
         start=member.offset,
         end=member.end,
         url=url,
-        timestamp=_timestamp(member.field("warc-date")),
+        timestamp=_NO_DIGIT.sub("", member.field("warc-date"))[:_TIMESTAMP_DIGITS],
         mime=REVISIT_MIME if revisit else media_type(head) or NO_MIME,
         identified=member.field("warc-identified-payload-type"),
         status=status,
@@ -89,6 +112,27 @@ def digest_of(member: Member) -> str:
     if stated := member.field("warc-payload-digest").removeprefix("sha1:"):
         return stated
     return digest_text(payload_digest(member.body)) if member.kind == "response" else EMPTY_DIGEST
+
+
+def sha1_of(text: object) -> bytes:
+    """The 20 bytes of ``sha1:3I42…``, ``3I42…`` or ``da39…``.
+
+    b"" for every other digest (sha256, md5), for ``-``, nothing, and what is none: such a payload is not known.
+    """
+    if not isinstance(text, str):
+        return b""
+    label, colon, value = text.strip().rpartition(":")
+    if colon and label.strip().lower() not in _SHA1_LABELS:
+        return b""
+    value = value.strip()
+    try:
+        if len(value) == _HEX_LETTERS:
+            return bytes.fromhex(value)
+        # A md5 in hex has 32 letters as well, but 0, 1, 8 and 9 are no base32 and one of them is nearly always in it.
+        digest = b32decode(value.upper()) if len(value) == _BASE32_LETTERS else b""
+    except (binascii.Error, ValueError):
+        return b""
+    return digest if len(digest) == _SHA1_BYTES else b""
 
 
 def line(row: CdxjEntry, filename: str) -> bytes:
@@ -147,5 +191,39 @@ def unpack(journal_line: bytes) -> CdxjEntry | None:
         return None
 
 
-def _timestamp(warc_date: str) -> str:
-    return _NO_DIGIT.sub("", warc_date)[:_TIMESTAMP_DIGITS]
+def surt_key(url: str) -> str:
+    """The key of a URL; the URL itself where the package gives up. Without blanks and line breaks."""
+    key = _plain_key(url)
+    return _library_key(url) if key is None else key
+
+
+def _plain_key(url: str) -> str | None:
+    """The key of a URL that needs no more than lower case and another order; None for all others."""
+    found = _PLAIN.fullmatch(url)
+    if found is None:
+        return None
+    host, port, path, query = found.groups("")
+    path = path.lower()
+    if port in _DEFAULT_PORTS or _SESSION_IN_PATH in path:
+        return None
+    if path.endswith("/") and len(path) > 1:
+        path = path[:-1]
+    name = ",".join(host.split(".")[::-1])
+    if not query:
+        return f"{name}{port}){path}"
+    query = query.lower()
+    if _SESSION_IN_QUERY.search(query):
+        return None
+    if "&" in query and len(query) > 1:
+        query = "&".join(["=".join(piece) for piece in sorted([piece.split("=", 1) for piece in query.split("&")])])
+    return f"{name}{port}){path}?{query}"
+
+
+def _library_key(url: str) -> str:
+    from surt import surt  # and with it requests: not before an odd URL is written to an index or looked for
+
+    try:
+        key: str = surt(url)
+    except Exception:  # the library raises many things on odd hosts; a line is still due
+        key = url
+    return key.replace(" ", "%20").replace("\n", "%0A")

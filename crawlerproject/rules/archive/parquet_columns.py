@@ -12,8 +12,7 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry
-from crawlerproject.rules.archive.surt_keys import surt_key
+from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry, surt_key
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.url.domains import domain_of
 

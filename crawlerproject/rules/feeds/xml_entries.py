@@ -18,7 +18,6 @@ from html.entities import html5
 from typing import NamedTuple
 
 from crawlerproject.rules.feeds.entry_dates import entry_date
-from crawlerproject.rules.feeds.xml_text import text_pieces
 from crawlerproject.rules.url.urls import Base
 
 MAX_TEXT = 4096
@@ -449,14 +448,6 @@ class EntriesReader:
         outer = self._base or (Base(self._url) if self._url else None)
         address = outer.join(written) if outer is not None else None
         return Base(written if address is None else address.url)
-
-
-def root_of(start: bytes, content_type: str | None) -> str:
-    """The root of the document that begins so, as ``EntriesReader.kind`` has it; "" when none has begun."""
-    reader = EntriesReader()
-    for _ in reader.read(text_pieces([start], content_type)):
-        break
-    return reader.kind
 
 
 def _space(prefix: str, namespace: str) -> str:

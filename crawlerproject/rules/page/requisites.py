@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from xxhash import xxh3_128_digest
 
 from crawlerproject.rules.page.page import has_rel
-from crawlerproject.rules.rendering.trackers import is_tracker
+from crawlerproject.rules.rendering.browser_limits import is_tracker
 from crawlerproject.rules.url.urls import Address, Base, host_name
 from crawlerproject.rules.web_encodings import declared_encoding, text_of
 

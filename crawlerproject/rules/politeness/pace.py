@@ -1,4 +1,4 @@
-"""Decides how long to leave a host alone after an answer: the five paces and what slows them."""
+"""Decides how long to leave a host alone after an answer: the five paces and what slows them; and DNS's pace."""
 
 from __future__ import annotations
 
@@ -34,9 +34,6 @@ PRESETS: dict[str, PacePreset] = {
 LEAVE_ALONE_SECONDS = 31 * 86_400.0
 # What is kept of a pause that is longer still (some 30 years): sums of moments and pauses stay moments.
 LONGEST_SECONDS = 1e9
-
-# Epoch seconds of the last second of year 9999: no later moment can be written as a date.
-LATEST = 253_402_300_799.0
 
 # Chance lengthens a pause by up to this share, so that hosts do not beat in step. StormCrawler takes 10 %, which costs
 # a crawl that politeness bounds 5 % of its rate (94.8 % of the limit by our measurement); answers' own times differ
@@ -98,3 +95,31 @@ def after_answer(
 def jitter_seconds(delay: float, rng: random.Random) -> float:
     """What chance adds to a pause of ``delay`` seconds: never less than nothing."""
     return delay * JITTER_SHARE * rng.random()
+
+
+class QuestionRate:
+    """When a service that many share, as DNS is, may be asked once more: so often a second, a second's worth at once.
+
+    ``now`` is in seconds of any clock.
+    """
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._most = self._left = max(per_second, 1.0)
+        self._at: float | None = None
+
+    def ask(self, now: float) -> float:
+        """Reserve the next question; it may be sent after so many seconds, behind those that were reserved before."""
+        self._fill(now)
+        self._left -= 1.0
+        return max(0.0, -self._left / self._per_second)
+
+    def room(self, now: float) -> int:
+        """How many questions may be sent now; negative while more are reserved than that."""
+        self._fill(now)
+        return int(self._left // 1)
+
+    def _fill(self, now: float) -> None:
+        if self._at is not None and now > self._at:  # not when the clock was set back
+            self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now

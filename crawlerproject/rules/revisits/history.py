@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, NEW_HOST, Change, Trust
-from crawlerproject.rules.revisits.scale import NEAR_WEIGHT, RATE_COUNT
+from crawlerproject.rules.revisits.waits import NEAR_WEIGHT, RATE_COUNT
 
 if TYPE_CHECKING:
     from crawlerproject.rules.revisits.change_rate import Belief

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -18,6 +18,11 @@ from crawlerproject.rules.robots.parser import MAX_BYTES, RobotsText, Rule, Visi
 
 # RFC 9309 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects".
 MAX_REDIRECTS = 5
+# Redirects to other sites that one host's robots.txt has led to: it has no use for more targets than that.
+MOST_TARGETS = 5
+# Of one host, for the robots.txt files of one registered domain within ROBOTS_TTL_SECONDS (ours): sites that keep the
+# files of many hosts in one place keep one for each, and no owner needs a stranger asked for more than these.
+MOST_ASKED = 40
 # RFC 9309 2.3.1.4: a cached copy may serve while robots.txt is unreachable, "for example, 30 days".
 STALE_SECONDS = 30 * 86400.0
 
@@ -31,6 +36,11 @@ KEPT_BYTES = 2 * MAX_BYTES + 2
 _RULE_SIZE = 16
 # The same answer is read by the spider (sitemaps), the frontier (rules) and the pace (floor), within one turn.
 _KEPT_FOR_OTHERS = 4
+_BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged"})
+_UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
+_SILENT = RobotsText()
+_RECORD = struct.Struct("<BHddB")
+_RECORD_FORMAT = 1
 
 
 class RobotsVerdict(Enum):
@@ -130,10 +140,6 @@ class RobotsRecord(NamedTuple):
         return cls(status, packed[body_at:], fetched_at, expires_at, packed[_RECORD.size : body_at].decode())
 
 
-_RECORD = struct.Struct("<BHddB")
-_RECORD_FORMAT = 1
-
-
 def parse_robots(body: bytes, token: str) -> RobotsRules:
     """The rules that ``body`` holds for product token ``token``. Cost is linear in the body; call on cache misses."""
     return _parsed(body[:KEPT_BYTES], token)
@@ -195,6 +201,18 @@ def robots_verdict(status: int | None) -> RobotsVerdict:
     return RobotsVerdict.ALLOW if 400 <= status < 500 and status != 429 else RobotsVerdict.WAIT
 
 
+def sent_on(before: Mapping[str, float], target: str, now: float, ttl_seconds: float) -> dict[str, float] | None:
+    """What to remember when a host sends us on to ``target`` (a URL of another registered domain); None: do not go.
+
+    ``before`` are the targets that the host has sent us to and until when (epoch seconds) that counts. Each is asked
+    once in ``ttl_seconds``, as a robots.txt is.
+    """
+    kept = {url: until for url, until in before.items() if until > now}
+    if target in kept or len(kept) >= MOST_TARGETS:
+        return None
+    return {**kept, target: now + ttl_seconds}
+
+
 def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
     """What of a 2xx answer's body is read as robots.txt; None when it counts as unreachable: doubt means no.
 
@@ -208,11 +226,6 @@ def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
     if "truncated-length" in flags and len(body) <= MAX_BYTES:
         return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     return body
-
-
-_BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged"})
-_UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
-_SILENT = RobotsText()
 
 
 def _matcher(rules: tuple[Rule, ...]) -> Matcher | None:

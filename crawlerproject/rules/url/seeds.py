@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.limits import CRAWL_LIMITS, BadLimit, Limits, amount, limits_of
+from crawlerproject.rules.crawl_limits import CRAWL_LIMITS, BadLimit, Limits, amount, limits_of
 from crawlerproject.rules.url.refused_urls import bad_port
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 

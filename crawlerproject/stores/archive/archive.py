@@ -9,15 +9,16 @@ from hashlib import sha1
 
 from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.log_line import Attempt, line
-from crawlerproject.rules.archive.rendered_records import Render, render_members
 from crawlerproject.rules.archive.warc_records import (
     Context,
     Exchange,
     Original,
     Payload,
+    Render,
     capture,
     digest_text,
     payload_digest,
+    render_members,
     warc_date,
 )
 from crawlerproject.stores.archive.recovery import RowsLost, recover

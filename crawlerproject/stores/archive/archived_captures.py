@@ -2,7 +2,7 @@
 
 All that reads archives from end to end reads them so: ``scrapy recover``, ``process``, ``wacz``, ``reparse`` and the
 import of others' records. What a browser made of a page is a ``conversion`` record behind the answer that it names, in
-the same file or in a later one (``rules/archive/rendered_records.py``). The metadata record of either follows it.
+the same file or in a later one (``rules/archive/warc_records.py``). The metadata record of either follows it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from crawlerproject.rules.archive.http_heads import header_pairs
-from crawlerproject.rules.archive.rendered_records import is_render
 from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.rules.archive.warc_records import is_render
 from crawlerproject.stores.archive.warc_reader import Progress, members, notes_of
 
 _ANSWERS = frozenset({"response", "revisit"})

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
-from crawlerproject.rules.archive.surt_keys import surt_key
+from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry, surt_key
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.digests import sha1_of
+from crawlerproject.rules.archive.cdxj import CdxjEntry, sha1_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE
 from crawlerproject.rules.traps.requisite_budgets import requisite_key

@@ -1,7 +1,7 @@
 """Reading archive files that are there, ours and those of others: record by record, or one record at its place.
 
 All commands read so. Ours, and all that have their shape, are read strictly; of other shapes warcio finds the records
-(``rules/archive/foreign_records.py``), but never in a file of ours, where they are damage.
+(``rules/archive/warc_members.py``), but never in a file of ours, where they are damage.
 """
 
 from __future__ import annotations
@@ -19,8 +19,15 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.archive.foreign_records import plain_records, records_in
-from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, is_ours, walk
+from crawlerproject.rules.archive.warc_members import (
+    CHUNK_BYTES,
+    Flaw,
+    Member,
+    is_ours,
+    plain_records,
+    records_in,
+    walk,
+)
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
 
 _NOTE = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")

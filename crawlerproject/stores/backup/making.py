@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.readable import counted
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.atomic_files import (
     SECRET_FILE,

@@ -16,7 +16,7 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.uploads import Stage
-from crawlerproject.rules.readable import counted, moment
+from crawlerproject.rules.printable import counted, moment
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import move_aside, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile, has_our_name

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.feeds.sitemaps import read_sitemap
+from crawlerproject.rules.feeds.feeds import read_sitemap
 
 
 def urls_of_sitemap(path: Path) -> list[str]:

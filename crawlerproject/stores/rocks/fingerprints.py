@@ -17,8 +17,8 @@ from typing import cast
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.duplicates import permuted_tables as across
-from crawlerproject.rules.duplicates.nearest import near
+from crawlerproject.rules import near_duplicates as across
+from crawlerproject.rules.near_duplicates import near
 from crawlerproject.stores.fingerprints import HostFingerprints, NearText, Text
 from crawlerproject.stores.protocols import Fingerprint, Near
 from crawlerproject.stores.rocks.options import database_options

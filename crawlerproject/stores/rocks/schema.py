@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from crawlerproject.rules.duplicates import permuted_tables as across
+from crawlerproject.rules import near_duplicates as across
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.formats import FORMATS
 from crawlerproject.stores.host_facts import host_of_fact

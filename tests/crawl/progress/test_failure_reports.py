@@ -11,8 +11,7 @@ import pytest
 from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.items import FailedFetch
-from crawlerproject.reasons import Reason
-from crawlerproject.rules.remedies import REMEDIES
+from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, ROW_KINDS
 from crawlerproject.settings import OURS
 from crawlerproject.wire import Wire

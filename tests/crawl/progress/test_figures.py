@@ -16,7 +16,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.inspection.crawl_progress import Progress
-from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 
 NOW = 1000.0

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web import zygote

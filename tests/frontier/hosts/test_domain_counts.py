@@ -5,7 +5,7 @@ from __future__ import annotations
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
-from crawlerproject.rules.traps.domain_hosts import PAGES_A_HOST
+from crawlerproject.rules.traps.invented_hosts import PAGES_A_HOST
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes

@@ -12,7 +12,7 @@ from crawlerproject.inspection.host_table import host_row, host_state, outlook, 
 from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
-from crawlerproject.rules.readable import human_seconds, moment
+from crawlerproject.rules.printable import human_seconds, moment
 
 
 def test_round_trip() -> None:

@@ -10,7 +10,7 @@ from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
-from crawlerproject.rules.traps import named_hosts
+from crawlerproject.rules.traps import invented_hosts
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
@@ -51,7 +51,7 @@ def look_up(bench: Bench, *live: str) -> list[str]:
 @pytest.fixture
 def small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer names than ten thousand."""
-    monkeypatch.setattr(named_hosts, "FIRST_NAMES", BUDGET)
+    monkeypatch.setattr(invented_hosts, "FIRST_NAMES", BUDGET)
 
 
 def test_names_that_must_wait_are_on_disk() -> None:
@@ -99,7 +99,7 @@ def test_beyond_its_budget_a_domain_names_no_host_more() -> None:
     assert bench.add("http://invented0.example/page") == 1
     live = invented(5)
     assert set(look_up(bench, *live)) > set(live)
-    assert names(bench, *invented(80, first=BUDGET + 1)) == 5 * (named_hosts.EARNED_NAMES + 1)
+    assert names(bench, *invented(80, first=BUDGET + 1)) == 5 * (invented_hosts.EARNED_NAMES + 1)
 
 
 @pytest.mark.usefixtures("small_budget")

@@ -13,7 +13,7 @@ from crawlerproject.frontier.hosts.suspensions import Holds
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.limits import Limits
+from crawlerproject.rules.crawl_limits import Limits
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench, drain
 from tests.frontier.test_subrequests import Heard, known

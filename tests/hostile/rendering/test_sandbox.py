@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.config.chromium import find_chromium
-from crawlerproject.rules.rendering.sandbox import refused_by
+from crawlerproject.rules.rendering.browser_limits import refused_by
 
 NOBODY = 65534
 NO_NAMESPACE = 77  # the child's exit status

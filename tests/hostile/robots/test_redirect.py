@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from crawlerproject.rules.robots.redirects import MOST_ASKED
+from crawlerproject.rules.robots.policy import MOST_ASKED
 from tests.hostile.arena import Asked, answer, arena, page
 from tests.hostile.ledger import pays
 from tests.web.running import one_pace

@@ -1,8 +1,10 @@
-"""The audit of pauses: what it names, and what it lets pass."""
+"""The audit finds what came too soon, and nothing else; pauses and their promises."""
 
 from __future__ import annotations
 
-from crawlerproject.rules.politeness.audit import REORDER_SECONDS, Asked, Audit
+import pytest
+
+from crawlerproject.rules.politeness.audit import REORDER_SECONDS, ROUNDING_SECONDS, Asked, Audit, LastAnswers, Pause
 
 
 def audited(*requests: Asked, ip_seconds: float | None = 0.5) -> Audit:
@@ -107,3 +109,27 @@ def test_ports_of_a_name_are_one_host() -> None:
     assert audit.hosts == 1
     (found,) = audit.violations
     assert (found.kind, found.pause.name, found.pause.started_at) == ("host", "a.test", 3)
+
+
+NOW = 1_790_000_000.0  # epoch seconds, where a float has a quarter of a microsecond
+
+
+@pytest.mark.parametrize(
+    ("kept", "margin", "too_short"),
+    [(5.0, 0.0, False), (4.999, -0.001, False), (4.9985, -0.0015, True), (-1.0, -6.0, True), (9.25, 4.25, False)],
+)
+def test_a_pause_is_judged_in_microseconds(kept: float, margin: float, *, too_short: bool) -> None:
+    """Less than the rounding of two clocks is no haste; a request before that was in flight makes it negative."""
+    pause = Pause("a.test", NOW, NOW + kept, 5.0)
+    assert pause.kept_seconds == kept
+    assert pause.margin_seconds == margin
+    assert pause.too_short is too_short
+    assert ROUNDING_SECONDS == 0.001
+
+
+def test_the_latest_end_counts() -> None:
+    """A long answer that began first ends last: the pause begins there."""
+    answers = LastAnswers()
+    assert [answers.ask("a.test", end) for end in (9.0, 6.0, 20.0)] == [None, 9.0, 9.0]
+    assert answers.ask("b.test", 1.0) is None
+    assert answers.ends == {"a.test": 20.0, "b.test": 1.0}

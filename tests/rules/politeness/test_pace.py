@@ -1,4 +1,6 @@
-"""The five paces against the worked examples of their sources."""
+"""Paces: their formula, their bounds, and the budget of questions to DNS."""
+
+from __future__ import annotations
 
 import random
 
@@ -6,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.politeness.pace import PRESETS, after_answer, delay_seconds, jitter_seconds, pace_preset
+from crawlerproject.rules.politeness.pace import (
+    PRESETS,
+    QuestionRate,
+    after_answer,
+    delay_seconds,
+    jitter_seconds,
+    pace_preset,
+)
 
 SAMPLES = st.lists(st.floats(0, 60), max_size=5).map(tuple)
 
@@ -99,3 +108,43 @@ def test_wrong_settings_are_a_sentence(name: str, numbers: dict[str, float], say
     """The operator learns which setting is wrong."""
     with pytest.raises(ValueError, match=says):
         pace_preset(name, numbers)
+
+
+def test_a_seconds_worth_at_once_and_then_as_time_passes() -> None:
+    """No more than a second's worth is ever saved up."""
+    rate = QuestionRate(10.0)
+    assert rate.room(0.0) == 10
+    for _ in range(10):
+        rate.ask(0.0)
+    assert rate.room(0.0) == 0
+    assert rate.room(0.35) == 3
+    assert rate.room(60.0) == 10
+
+
+def test_what_is_reserved_waits_for_its_moment_and_goes_before_what_is_not() -> None:
+    """A tenth of a second apart, and there is room again once they all were sent."""
+    rate = QuestionRate(10.0)
+    waits = [rate.ask(0.0) for _ in range(25)]
+    assert waits[:10] == [0.0] * 10
+    assert waits[10:] == [(number + 1) / 10 for number in range(15)]
+    assert rate.room(0.0) == -15
+    assert rate.room(1.0) == -5
+    assert rate.room(2.0) == 5
+
+
+def test_a_clock_that_is_set_back_stops_nobody() -> None:
+    """Time before it counts for nothing; time after it as always."""
+    rate = QuestionRate(10.0)
+    for _ in range(10):
+        rate.ask(1000.0)
+    assert rate.room(10.0) == 0
+    assert rate.room(10.5) == 5
+
+
+def test_less_than_one_a_second_is_still_one_now_and_then() -> None:
+    """A rate below one does not mean none."""
+    rate = QuestionRate(0.1)
+    assert rate.room(0.0) == 1
+    rate.ask(0.0)
+    assert rate.room(5.0) == 0
+    assert rate.room(10.0) == 1

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.limits import Limits
+from crawlerproject.rules.crawl_limits import Limits
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.rules.url.seeds import (
     MAX_CHARACTERS,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import Render
 from crawlerproject.stores.archive.recovery import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import members
 from tests.commands.running import archive_of, write

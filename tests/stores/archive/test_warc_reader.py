@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlerproject.rules.archive.foreign_records import records_in
-from crawlerproject.rules.archive.warc_members import Flaw, Member, unchunked, walk
+from crawlerproject.rules.archive.warc_members import Flaw, Member, records_in, unchunked, walk
 from crawlerproject.stores.archive.warc_reader import first_member, member_at, members, next_member
 from tests.commands.running import archive
 from tests.foreign_archives import DATE, SHAPES, Page, chunked, warcs

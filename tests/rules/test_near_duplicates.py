@@ -1,4 +1,4 @@
-"""Fingerprints near one, natively and in numpy: the same places and distances."""
+"""Near fingerprints: every one within three bits is found, natively and in Python alike."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject import native
-from crawlerproject.rules.duplicates.nearest import near, near_in_python
-from crawlerproject.rules.duplicates.permuted_tables import BLOCKS, blocks, blocks_of
+from crawlerproject.rules.near_duplicates import (
+    BLOCKS,
+    MAX_BITS,
+    TABLES,
+    blocks,
+    blocks_of,
+    near,
+    near_in_python,
+    ranges,
+    restored,
+    rotated,
+)
 
 BITS = 64
 fingerprints = st.integers(0, (1 << BITS) - 1)
@@ -68,3 +78,37 @@ def test_the_blocks_of_many_are_those_of_each(values: list[int]) -> None:
     assert {block for block, there in enumerate(found) if there} == {
         block for value in values for block in blocks(value)
     }
+
+
+VALUES = st.integers(0, 2**64 - 1)
+
+
+@given(VALUES, st.sets(st.integers(0, 63), max_size=MAX_BITS))
+def test_every_neighbour_stands_in_a_range(value: int, bits: set[int]) -> None:
+    """The pigeonhole: three bits cannot touch all four blocks."""
+    neighbour = value
+    for bit in bits:
+        neighbour ^= 1 << bit
+
+    hits = [found for found in ranges(value) if found.first <= rotated(neighbour, found.table) <= found.last]
+
+    assert hits
+    for found in hits:
+        assert (rotated(neighbour, found.table) ^ found.rotated).bit_count() == len(bits)
+
+
+@given(VALUES)
+def test_rotation_is_undone(value: int) -> None:
+    """In every table; the first one sorts fingerprints as they are."""
+    assert [restored(rotated(value, table), table) for table in range(TABLES)] == [value] * TABLES
+    assert rotated(value, 0) == value
+
+
+@given(VALUES, VALUES, st.integers(0, 2**16 - 1))
+def test_a_block_is_shared_where_a_range_is(value: int, other: int, mask: int) -> None:
+    """Table by table: the block is the same exactly where the other stands in the range."""
+    for one in (other, value ^ mask, value ^ mask << 48):
+        inside = [found.first <= rotated(one, found.table) <= found.last for found in ranges(value)]
+        assert [ours == theirs for ours, theirs in zip(blocks(value), blocks(one), strict=True)] == inside
+    assert len(set(blocks(value))) == TABLES
+    assert all(0 <= block < BLOCKS for block in blocks(value))

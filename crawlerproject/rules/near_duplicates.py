@@ -1,14 +1,21 @@
-"""Decides where to look for fingerprints within three bits: block-permuted tables (Manku, Jain, Das Sarma 2007).
+"""Decides which fingerprints are near one: all compared one by one, or looked for in block-permuted tables.
 
-A fingerprint is cut into four blocks. Two that differ in at most three bits have at least one block in common.
-Table ``n`` sorts by block ``n``, so each neighbour stands in the one range of some table whose rows share that block.
+Tables for distances within three bits (Manku, Jain, Das Sarma 2007): a fingerprint is cut into four blocks; two that
+differ in at most three bits have at least one block in common. Table ``n`` sorts by block ``n``, so each neighbour
+stands in the one range of some table whose rows share that block.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from crawlerproject import native
+
+NEAR_BITS = 6
+"""Of 64 bits, those in which two pages of one host may differ and still have the same text (NEAR_DUPLICATE_BITS). A
+lower number misses duplicates, a higher one takes different pages for one: docs/near-duplicates.md has the figures."""
 TABLES = 4
 # One fewer than the tables: what is found is all that there is only up to here.
 MAX_BITS = TABLES - 1
@@ -21,6 +28,23 @@ _BLOCK = (1 << _BLOCK_BITS) - 1
 _PLACES = tuple((table << _BLOCK_BITS, _BITS - (table + 1) * _BLOCK_BITS) for table in range(TABLES))
 BLOCKS = TABLES << _BLOCK_BITS
 """How many blocks there are, those of all tables together."""
+
+
+def near(values: array[int], value: int, bits: int) -> list[tuple[int, int]]:
+    """(place, bits that differ) of each of ``values`` (type ``Q``) within ``bits`` of ``value``, in their order."""
+    if not values:
+        return []
+    page = native.reader()
+    return near_in_python(values, value, bits) if page is None else page.near(values, value, bits)
+
+
+def near_in_python(values: array[int], value: int, bits: int) -> list[tuple[int, int]]:
+    """Compare without the extension: 10 µs for 10,000 of them."""
+    import numpy as np
+
+    differ = np.bitwise_count(np.frombuffer(values, np.uint64) ^ np.uint64(value))
+    (places,) = (differ <= bits).nonzero()
+    return [(place, int(differ[place])) for place in places.tolist()]
 
 
 class Range(NamedTuple):

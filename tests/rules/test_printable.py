@@ -1,10 +1,10 @@
-"""Counts, bytes, durations and moments as they are printed."""
+"""Numbers as a person reads them."""
 
 import math
 
 import pytest
 
-from crawlerproject.rules.readable import human_bytes, human_seconds, moment
+from crawlerproject.rules.printable import human_bytes, human_seconds, moment
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,38 @@
-"""Which sub-requests of a rendered page are sent."""
+"""Sub-requests that are sent and shared, and why there is no sandbox."""
+
+from __future__ import annotations
 
 import pytest
 
-from crawlerproject.rules.rendering.subrequests import Reuse, embed_refusal, reuse, sent_fields
-from crawlerproject.rules.rendering.trackers import TRACKERS, is_tracker
+from crawlerproject.rules.rendering.browser_limits import (
+    TRACKERS,
+    Reuse,
+    hopeless,
+    is_tracker,
+    refused_by,
+    reuse,
+    sent_fields,
+    subresource_refusal,
+)
 
 
 @pytest.mark.parametrize("kind", ["script", "xhr", "fetch"])
 def test_scripts_and_their_data_are_sent(kind: str) -> None:
     """A page's words and links need nothing else."""
-    assert embed_refusal(kind, "GET", "a.test", asked=0, max_asked=1) == ""
+    assert subresource_refusal(kind, "GET", "a.test", asked=0, max_asked=1) == ""
 
 
 @pytest.mark.parametrize("kind", ["image", "media", "font", "stylesheet", "websocket", "ping", "eventsource"])
 def test_other_kinds_are_refused_by_their_name(kind: str) -> None:
     """Whatever Playwright calls it."""
-    assert embed_refusal(kind, "GET", "a.test", asked=0, max_asked=1) == kind
+    assert subresource_refusal(kind, "GET", "a.test", asked=0, max_asked=1) == kind
 
 
 def test_the_other_refusals_have_a_word() -> None:
     """Methods that change something, trackers, and too many."""
-    assert embed_refusal("fetch", "POST", "a.test", asked=0, max_asked=1) == "method"
-    assert embed_refusal("script", "GET", "ssl.google-analytics.com", asked=0, max_asked=1) == "tracker"
-    assert embed_refusal("script", "GET", "a.test", asked=1, max_asked=1) == "too-many"
+    assert subresource_refusal("fetch", "POST", "a.test", asked=0, max_asked=1) == "method"
+    assert subresource_refusal("script", "GET", "ssl.google-analytics.com", asked=0, max_asked=1) == "tracker"
+    assert subresource_refusal("script", "GET", "a.test", asked=1, max_asked=1) == "too-many"
 
 
 def test_a_tracker_is_a_whole_domain() -> None:
@@ -87,3 +97,24 @@ def test_an_answer_behind_redirects_serves_what_all_of_them_serve() -> None:
     anyone, private = Reuse(10.0, by_origin=False, own_site=False), Reuse(20.0, by_origin=False, own_site=True)
     assert anyone.and_of(anyone) == anyone
     assert private.and_of(Reuse(5.0, by_origin=True, own_site=False)) == Reuse(5.0, by_origin=True, own_site=True)
+
+
+def test_root_need_not_try() -> None:
+    """Chromium refuses it to root, wherever it runs."""
+    assert "root" in hopeless(is_root=True)
+    assert hopeless(is_root=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ("Target closed\nBrowser logs:\n\nChromium sandboxing failed!\n====", True),
+        ("FATAL:zygote_host_impl_linux.cc(132)] No usable sandbox! If you are running on Ubuntu 23.10+", True),
+        ("The setuid sandbox is not running as root. Common causes:", True),
+        ("error while loading shared libraries: libnss3.so", False),
+        ("", False),
+    ],
+)
+def test_only_a_refused_sandbox_is_one(words: str, refused: bool) -> None:
+    """A browser that dies of anything else is not started without its sandbox for that."""
+    assert bool(refused_by(words)) is refused

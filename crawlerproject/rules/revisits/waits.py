@@ -1,9 +1,11 @@
-"""Decides when a recrawl looks again at a URL that has shown no page yet.
+"""Decides how long pages wait for their next visit, by their importance; and URLs that have shown no page yet.
 
-Its first answer was no 200, or none came, or it was refused in its queue before any visit. Nothing is known of such a
-page but why there is none, so its waits are those of pages (``scale.TIERS``): the shortest after what passes by itself,
-the third after what seldom does, and twice the last one each time, up to the longest. Nutch asks for a missing page
-after one and a half of its interval each time, up to its longest (``AbstractFetchSchedule.setPageGoneSchedule``).
+Of a URL without a page the first answer was no 200, or none came, or it was refused in its queue before any visit. All
+that is known is why, so its waits are those of pages (``TIERS``): the shortest after what passes by itself, the third
+after what seldom does, and twice the last one each time, up to the longest. Nutch requests a missing page after one and
+a half of its interval each time, up to its longest (``AbstractFetchSchedule.setPageGoneSchedule``).
+
+numpy is loaded by ``change_rate`` alone: a crawl that visits no page again has no use for it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ from __future__ import annotations
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import THEIR_FAILURES
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.revisits.scale import TIERS
+
+RATE_COUNT = 12
+"""Rates of change that a belief weighs (``change_rate.RATES``)."""
+NEAR_WEIGHT = 0.2
+"""What a near-duplicate change (another date, another advertisement) counts beside a real one (ours)."""
+TIERS = ((0.99, 2.0), (0.9, 7.0), (0.5, 14.0), (0.0, 30.0))
+"""Longest wait in days by the share of pages that are less important: "Web Crawler" asks for 2 to 30 days by rank."""
 
 _SOON_SECONDS, _LATER_SECONDS, _LONGEST_SECONDS = (TIERS[tier][1] * DAY_SECONDS for tier in (0, 2, 3))
 
@@ -52,3 +60,8 @@ def wait_seconds(reason: str, status: int, last_seconds: float) -> float | None:
     else:
         return None
     return min(max(first, 2 * last_seconds), _LONGEST_SECONDS)
+
+
+def longest_wait_days(less_important: float) -> float:
+    """The tier of a page, given the share of pages that are less important."""
+    return next(days for share, days in TIERS if less_important >= share)

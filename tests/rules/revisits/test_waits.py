@@ -1,10 +1,10 @@
-"""How long a URL that has shown no page yet waits for the next look."""
+"""How long URLs without a page wait."""
 
 import pytest
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.revisits.unseen import wait_seconds
+from crawlerproject.rules.revisits.waits import wait_seconds
 
 # Refused for good, of a row that is no page, or not an end of a page at all.
 NEVER = {
