@@ -29,7 +29,7 @@ from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import FleetPlan, read_plan
 from crawlerproject.stores.protocols import DUE_FACT, Changes, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.schema import TABLES
 from crawlerproject.stores.rocks.store import RocksStore

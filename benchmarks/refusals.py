@@ -25,8 +25,7 @@ from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.protocols import Changes, HostFact, QueuedPage
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.hostile.arena import Arena, Asked, answer, arena
 from tests.web.running import many_files, one_pace

@@ -30,9 +30,9 @@ from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, MAX_SITEMAP_BYTES,
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 MB = 1024 * 1024
 GOOD = "http://a.test/good"

@@ -92,3 +92,40 @@ def plan_and_depth(plan: str, depth: str) -> tuple[Path, int]:
     if not (depth.isascii() and depth.isdigit()):
         raise OperatorError(f"The depth {depth!r} is not a number of links; give 0 or more.")
     return path, int(depth)
+
+
+def urls_of_sitemap(path: Path) -> list[str]:
+    """The pages of a sitemap. Raises OperatorError when it is none."""
+    from crawlerproject.rules.feeds.feeds import read_sitemap
+
+    sitemap = read_sitemap(path.read_bytes())
+    if sitemap.flaw and not sitemap.entries:
+        raise OperatorError(f"{path} is no usable sitemap: {sitemap.flaw}.")
+    return [entry.url for entry in sitemap.entries if not entry.is_index]
+
+
+def urls_of_index(path: Path) -> Iterator[str]:
+    """The URLs of an index of captures. Raises OperatorError for an unknown kind or schema."""
+    if path.suffix == ".parquet":
+        yield from _parquet_urls(path)
+        return
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield str(orjson.loads(line[line.index(b"{") :])["url"])
+            except (ValueError, KeyError, TypeError):
+                raise OperatorError(f"{path}, line {number}, is no line of a CDXJ index.") from None
+
+
+def _parquet_urls(path: Path) -> Iterator[str]:
+    import pyarrow as pa  # a tenth of a second, and Scrapy imports every command at each start
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise OperatorError(f"{path} is no Parquet file ({error}).") from error
+    if "url" not in file.schema_arrow.names:
+        raise OperatorError(f"{path} is of an unknown schema: it has no column url.")
+    for batch in file.iter_batches(columns=["url"]):
+        yield from (url for url in batch["url"].to_pylist() if url)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from crawlerproject.rules.revisits.change_rate import RATES, Belief, freshness, unpacked, worth
 from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FrontierReader
+from crawlerproject.stores.protocols import FrontierReader, HostFact
 
 SAMPLE = 20_000
 """Pages that are looked at closely; more change the answer by less than half a percent."""

@@ -14,8 +14,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import refuse_moving
-from crawlerproject.stores.fleet_plan import read_plan
+from crawlerproject.stores.crawl_folders import read_plan, refuse_moving
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.fleet_view import HeldStores

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from crawlerproject.batch.plans import write_plan
+from crawlerproject.batch.plans import urls_of_index, urls_of_sitemap, write_plan
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import frontier_in
@@ -48,9 +48,6 @@ class Command(OperatorCommand):
 
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:
-    # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-    from crawlerproject.stores.index.url_lists import urls_of_index, urls_of_sitemap
-
     for seeds in opts.seeds:
         yield from seeds_and_scope(seeds, "any")[0]
     for folder in opts.known:

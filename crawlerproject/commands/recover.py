@@ -23,8 +23,7 @@ from crawlerproject.stores.archive.recovery import good_spans, mend, recover
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import folders_of, workers_of
-from crawlerproject.stores.fleet_plan import alone, read_plan
+from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.redis.worker_identity import fact_of_worker

@@ -16,7 +16,7 @@ from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
-from crawlerproject.stores.host_facts import HostFact
+from crawlerproject.stores.protocols import HostFact
 from crawlerproject.terminal import say, say_json
 
 

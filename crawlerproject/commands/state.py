@@ -22,8 +22,7 @@ from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
-from crawlerproject.stores.fleet_plan import ALONE
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES, without_password
 from crawlerproject.stores.redis.texts import MOST_TEXTS

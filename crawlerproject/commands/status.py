@@ -15,7 +15,7 @@ from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, wi
 from crawlerproject.operator_command import InspectCommand
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_bytes, human_seconds
-from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json

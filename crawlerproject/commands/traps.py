@@ -13,7 +13,7 @@ from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import host_name
-from crawlerproject.stores.host_facts import HostFact
+from crawlerproject.stores.protocols import HostFact
 from crawlerproject.terminal import say, say_json
 
 

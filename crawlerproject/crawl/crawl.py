@@ -22,7 +22,7 @@ from crawlerproject.fleet.moves.move import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.stores.crawl_dir import stamp_formats, take_lock
-from crawlerproject.stores.fleet_plan import ALONE
+from crawlerproject.stores.crawl_folders import ALONE
 from crawlerproject.stores.migrations import migrate
 from crawlerproject.stores.operator_files.control import Control
 from crawlerproject.stores.poison import Poison

@@ -21,7 +21,7 @@ from crawlerproject.frontier.hosts.suspensions import Holds
 from crawlerproject.rules.crawl_limits import limits_of
 from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import Changes, Wanted
+from crawlerproject.stores.protocols import Changes, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Session:
 def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
     accept_loss = STORE in accepted_names(spider.accept)
-    wanted = Wanted(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]), accept_loss)
+    wanted = RoundOptions(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]), accept_loss)
     role = role_of(settings, folder, run, wanted)
     try:
         return assembled(settings, folder, spider, run, role)

@@ -23,8 +23,7 @@ from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import ROBOTS, of_stranger
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.stores.protocols import HostFact, QueuedPage
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.crawl_folders import FleetPlan
 
 NOTHING_LEFT = "–"  # shown where a number would mean nothing
 _SUMS = ("pages", "bytes", "errors")

@@ -25,8 +25,7 @@ from crawlerproject.rules.crawl_limits import limits_of
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import globs, host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
-from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password

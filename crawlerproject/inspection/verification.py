@@ -24,8 +24,7 @@ from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, OPEN_SUFFIX, CrawlDir, archive_of_stem, stem_of
-from crawlerproject.stores.crawl_folders import folders_of, removed_from
-from crawlerproject.stores.fleet_plan import ALONE
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, without_places
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.rocks.fleet_view import FleetView

@@ -28,8 +28,7 @@ from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, host_name, key_of, parse, port_of
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FrontierReader, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FrontierReader, HostFact, PageRecord, QueuedPage
 
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(

@@ -145,7 +145,7 @@ PARTS = (
                    "config/test_old_settings.py::test_a_renamed_setting_counts"),
         ),
     ),
-    Part("fleet plan", 1, "which worker of one machine holds what", ("fleet_plan",), "stores.fleet_plan:_FORMAT"),
+    Part("fleet plan", 1, "which worker of one machine holds what", ("fleet_plan",), "stores.crawl_folders:_FORMAT"),
     Part("poison", 1, "pages that ended a process, and the mark of the one being read", ("poison", "reading_mark"),
          "stores.poison:_FORMAT"),
     Part("last hour", 1, "samples of the last hour; those of another version are passed over", ("last_hour",),

@@ -1,13 +1,20 @@
-"""The contracts of what is kept: rows, one atomic change, and the store that applies it."""
+"""The contracts of what is kept: rows, facts, one atomic change, and the store that applies it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import ROW_KINDS, RowKind
+
+_EMBED, _REDIRECT = "E", "R"  # letters of a discovery path
+
+IN_MEMORY = 0
+DUE_FACT = "due"
+"""Name of the fact that a frontier keeps with ``Changes.due``: how many hosts are on disk."""
 
 
 class QueuedPage(NamedTuple):
@@ -41,9 +48,6 @@ class QueuedPage(NamedTuple):
     def kind(self) -> RowKind:
         """How a row with these flags is treated."""
         return ROW_KINDS[self.flags]
-
-
-_EMBED, _REDIRECT = "E", "R"  # letters of a discovery path
 
 
 def is_embedded(hops: str) -> bool:
@@ -91,11 +95,6 @@ class Box(NamedTuple):
 
     partition: int  # of the hosts that the messages are about (rules/fleet_shares.py)
     outbox: bytes  # 16 bytes by chance; of the frontier that numbers the messages, and of no other ever
-
-
-IN_MEMORY = 0
-DUE_FACT = "due"
-"""Name of the fact that a frontier keeps with ``Changes.due``: how many hosts are on disk."""
 
 
 @dataclass(slots=True)
@@ -232,7 +231,7 @@ class MessageStore(FrontierStore, Protocol):
         """Those that it keeps, and how far others' were read."""
 
 
-class Wanted(NamedTuple):
+class RoundOptions(NamedTuple):
     """What a worker is started for."""
 
     recrawl: bool
@@ -241,7 +240,7 @@ class Wanted(NamedTuple):
     accept_loss: bool = False  # a fleet's store may know less than it has answered for
 
 
-A_CRAWL = Wanted(recrawl=False)
+A_CRAWL = RoundOptions(recrawl=False)
 
 
 class ContentStore(Protocol):
@@ -255,3 +254,36 @@ class ContentStore(Protocol):
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1."""
+
+
+# --- facts of hosts -------------------------------------------------------------------------------
+
+
+class HostFact(StrEnum):
+    """Every kind of fact that is kept of each host: a fact's name is its kind and the host's key.
+
+    Facts of these kinds are part of a host's partition and move with it from worker to worker. All other facts are
+    their worker's own, so a kind that is missing here would stay behind.
+    """
+
+    TRAPS = "traps/"  # frontier/learned/traps.py: what templates of URLs have yielded
+    STRANGERS = "strangers/"  # frontier/learned/traps.py: what other domains have named
+    REQUISITES = "requisites/"  # frontier/learned/traps.py: what page requisites have yielded
+    CERTIFICATE = "certificate/"  # frontier/learned/certificates.py
+    RENDERS = "render/"  # frontier/learned/renders.py
+    VISITS = "visits:"  # frontier/learned/revisits.py
+    ROBOTS_SENT = "robots-sent/"  # frontier/robots_responses.py
+    DOMAIN = "domains/"  # frontier/hosts/domain_models.py
+    NAMED = "named/"  # frontier/hosts/domain_models.py: hosts that a domain has named
+
+
+OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS, HostFact.REQUISITES})
+"""Kept under the host name, for all of its ports together."""
+OF_DOMAINS = frozenset({HostFact.DOMAIN, HostFact.NAMED})
+"""Kept under the registered domain, all of whose hosts are in one partition."""
+_KINDS = tuple(str(kind) for kind in HostFact)
+
+
+def host_of_fact(name: str) -> str:
+    """The host or domain that a fact is about; "" when the fact is its worker's."""
+    return next((name.removeprefix(kind) for kind in _KINDS if name.startswith(kind)), "")

@@ -8,8 +8,8 @@ import pytest
 from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
 from crawlerproject.rules.revisits.change_rate import RATES, WEB, freshness
 from crawlerproject.rules.revisits.history import History
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord
+from tests.stores.memory_store import MemoryStore
 
 
 def test_more_visits_buy_more_and_the_best_visits_more_than_even_ones() -> None:

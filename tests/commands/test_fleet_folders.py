@@ -28,9 +28,8 @@ from crawlerproject.commands.looking_process import answer
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
-from crawlerproject.stores.fleet_plan import read_plan
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.crawl_folders import read_plan
+from crawlerproject.stores.protocols import Changes, HostFact
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made

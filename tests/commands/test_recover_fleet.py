@@ -11,7 +11,7 @@ from crawlerproject.fleet.moves.move import move
 from crawlerproject.recovery.damage import damage_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
-from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import finish
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore

@@ -27,11 +27,11 @@ from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.wire import Wire
+from tests.stores.memory_store import MemoryStore
 
 HOST = "http://a.test"
 SETTINGS = {"CRAWLER_CONTACT": "you@example.org", "RENDER": "never", "NEVERCRAWL_FILE": ""}

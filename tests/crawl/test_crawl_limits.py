@@ -18,9 +18,9 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.crawl_limits import Limits
 from crawlerproject.rules.fleet_shares import Claim, Share
 from crawlerproject.rules.rendering.triage import RenderNeed
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from tests.crawl.sessions import run_of
+from tests.stores.memory_store import MemoryStore
 
 
 def limits(

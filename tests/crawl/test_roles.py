@@ -23,7 +23,7 @@ from crawlerproject.frontier.other_workers import SeedsMoved, pack_message, unpa
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import Changes, Wanted
+from crawlerproject.stores.protocols import Changes, RoundOptions
 from crawlerproject.stores.redis.rounds import Round
 from tests.crawl.sessions import HOST, Bench, settings_of
 
@@ -51,7 +51,7 @@ class Fleet:
         """The store's clock."""
         return 5000.0
 
-    def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
+    def begin_round(self, wanted: RoundOptions, now: float, before: int) -> Round:
         """The first of the crawl."""
         return Round(before + 1, now, wanted.budget)
 

@@ -13,8 +13,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet import text_questions
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, Fingerprint
+from tests.stores.memory_store import MemoryStore
 
 
 class Index:

@@ -37,9 +37,9 @@ from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.watched_lists import Listing
 from crawlerproject.stores.protocols import Changes, PageRecord
+from tests.stores.memory_store import MemoryStore
 
 
 class Never:

@@ -11,8 +11,8 @@ from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.scope import Scope
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 ONE, TWO = "192.0.2.1", "192.0.2.2"
 

@@ -8,9 +8,9 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.other_workers import SoleOwner
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 A, B = "http://a.example/", "http://b.example/"
 

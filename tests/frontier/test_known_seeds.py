@@ -7,8 +7,8 @@ import orjson
 from crawlerproject.frontier.known_seeds import COMBINED, MOVES_FACT, SCOPE_FACT, KnownSeeds, moves_of
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, read_hubs
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
+from tests.stores.memory_store import MemoryStore
 
 A, B, C = (parse(f"http://{name}.test/") for name in "abc")
 

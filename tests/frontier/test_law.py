@@ -32,10 +32,10 @@ from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import host_name, parse
-from crawlerproject.stores.fleet_plan import alone, shared_out
-from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.crawl_folders import alone, shared_out
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, Due, QueuedPage
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 STEPS = 300
 PAUSE, IP_PAUSE, ROBOTS_TTL = 5.0, 0.5, 86400.0  # the default preset, and the bench's

@@ -11,9 +11,9 @@ from crawlerproject.frontier.hosts.suspensions import Holds
 from crawlerproject.frontier.other_workers import SoleOwner
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import Limits
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench, drain
 from tests.frontier.test_breaker import DAY, HOUR, fail, filled
+from tests.stores.memory_store import MemoryStore
 
 DEAD = "a.example"
 

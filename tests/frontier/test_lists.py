@@ -19,9 +19,9 @@ from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SITEMAP
 from crawlerproject.rules.traps.template_yield import FIRST_LISTS, FIRST_NAMED_LISTS, FIRST_PAGES
 from crawlerproject.rules.url.urls import Address, parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 SITE = "http://a.org"
 

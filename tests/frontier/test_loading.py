@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 HOSTS, PAGES = 12, 3
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.other_workers import SoleOwner
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 
 class Doubting(SoleOwner):

@@ -25,9 +25,9 @@ from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.priority import LAST
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 HOST = "long.test"
 ROWS = 1_000

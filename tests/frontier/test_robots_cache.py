@@ -8,9 +8,9 @@ from crawlerproject.frontier import robots_cache as robots_cache
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import STALE_SECONDS, RobotsRecord, parse_robots
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 DAY = 86400.0
 A, B = "http://a.example/", "http://b.example/"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 DAY = 86_400.0
 RULES = b"User-agent: *\nDisallow: /private\n"

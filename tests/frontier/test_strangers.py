@@ -35,9 +35,9 @@ from crawlerproject.rules.row_kinds import (
 from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench, next_of
+from tests.stores.memory_store import MemoryStore
 
 SITE = "http://a.org"
 EVIL = "http://www.evil.org/page"

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
-from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.stores.fleet_plan import alone, shared_out, write_plan
+from crawlerproject.stores.crawl_folders import alone, folders_of, shared_out, write_plan
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from crawlerproject.frontier.other_workers import Changed, HubMessage, SeedsMove
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import read_plan
+from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 

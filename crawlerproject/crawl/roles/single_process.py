@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import local, shared
 from crawlerproject.frontier.assembly import revisit_policy
-from crawlerproject.stores.protocols import A_CRAWL, Wanted
+from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -130,7 +130,7 @@ class SingleProcess:
         return None
 
 
-def role_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wanted = A_CRAWL) -> SingleProcess:
+def role_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: RoundOptions = A_CRAWL) -> SingleProcess:
     """Open the frontier's store, in a fleet as its worker, whose clock ``run`` follows then. Raises OperatorError."""
     # A fleet's parts are imported by a fleet's workers only: the start of a crawl of one process is for nothing else.
     if local(settings):

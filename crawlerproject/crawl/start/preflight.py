@@ -35,7 +35,7 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.fleet_plan import read_plan
+from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.options import OPEN_FILES
 

@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import FleetPlan, read_plan
 
 logger = logging.getLogger(__name__)
 

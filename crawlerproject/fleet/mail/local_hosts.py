@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Links, Message, pack_message
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Changes
 
 # Links in one message: a frame of 16 MB takes as many of the longest URLs that settings may allow.

@@ -19,7 +19,7 @@ from crawlerproject.fleet.mail.local_hosts import LocalHosts
 from crawlerproject.fleet.mail.outgoing import Outgoing
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Box, MessageStore
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """What becomes of each fact that is known of the crawl as a whole, or of one frontier, when partitions move.
 
-Facts of hosts go with their hosts (``stores/host_facts.py``).
+Facts of hosts go with their hosts (``stores/protocols.py``).
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from crawlerproject.frontier.other_workers import (
 )
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
-from crawlerproject.stores.fleet_plan import FleetPlan
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import DUE_FACT
+from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.protocols import DUE_FACT, HostFact
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.schema import FACTS, FORMAT_FACT
 from crawlerproject.stores.rocks.store import LETTERS_FACT

@@ -18,7 +18,7 @@ from rocksdict import Options, Rdict, RdictIter
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.rocks.options import MIB
 from crawlerproject.stores.rocks.tables import make_folder
 

@@ -17,7 +17,7 @@ from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.fleet.moves.room import refuse_without_room
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import take_back
 from crawlerproject.stores.rocks.frontier_folder import put_in_place, refuse_gone
 from crawlerproject.stores.rocks.schema import FACTS, TABLES

@@ -10,7 +10,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves import journal
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import ALONE, alone, read_plan, write_plan
+from crawlerproject.stores.crawl_folders import ALONE, alone, read_plan, write_plan
 from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place
 
 

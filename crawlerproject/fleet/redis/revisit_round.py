@@ -28,8 +28,7 @@ from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.protocols import HostFact, PageRecord
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.rounds import Round, Rounds
 

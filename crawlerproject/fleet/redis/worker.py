@@ -23,7 +23,7 @@ from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.fleet_shares import Claim, Share, partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
-from crawlerproject.stores.protocols import Wanted
+from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.forgetting import Answered
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
@@ -123,7 +123,7 @@ class Fleet:
             self._identity.answered_for(answered)
             self._answered = answered
 
-    def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
+    def begin_round(self, wanted: RoundOptions, now: float, before: int) -> Round:
         """Take part in what the workers do together; see ``Rounds.begin``. Blocking; raises OperatorError."""
         try:
             return self._rounds.begin(wanted, now, before)

@@ -16,8 +16,7 @@ from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FactReader, FrontierStore
+from crawlerproject.stores.protocols import FactReader, FrontierStore, HostFact
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,7 @@ import orjson
 from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FactReader
+from crawlerproject.stores.protocols import FactReader, HostFact
 
 # Hosts whose certificates are in memory, some 200 bytes each: those that were asked for robots.txt lately.
 _KEPT = 5_000

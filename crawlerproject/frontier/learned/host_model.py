@@ -11,8 +11,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.host_facts import OF_NAMES, HostFact
-from crawlerproject.stores.protocols import Changes, FactReader
+from crawlerproject.stores.protocols import OF_NAMES, Changes, FactReader, HostFact
 
 Facts = list[tuple[str, bytes]]
 

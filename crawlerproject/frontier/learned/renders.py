@@ -15,8 +15,7 @@ from crawlerproject.frontier.learned.host_model import Facts, HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import Changes, FrontierStore
+from crawlerproject.stores.protocols import Changes, FrontierStore, HostFact
 
 # Hosts whose history is in memory; the others' is in the store. About 1 KB each.
 _HOSTS_KEPT = 5_000

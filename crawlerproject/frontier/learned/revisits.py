@@ -39,8 +39,7 @@ from crawlerproject.rules.revisits.waits import wait_seconds
 from crawlerproject.rules.url.priority import HOP_EMBED
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FrontierStore, HostFact, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.admission import Admission

@@ -22,9 +22,8 @@ from crawlerproject.rules.traps.template_yield import (
 )
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.urls import host_key, host_name
-from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
-from crawlerproject.stores.protocols import FactReader, QueuedPage
+from crawlerproject.stores.protocols import FactReader, HostFact, QueuedPage
 
 logger = logging.getLogger(__name__)
 

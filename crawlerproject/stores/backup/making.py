@@ -37,8 +37,7 @@ from crawlerproject.stores.crawl_dir import (
     refuse_links_out,
     take_lock,
 )
-from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
-from crawlerproject.stores.fleet_plan import ALONE, read_plan
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.tables import open_facts
 

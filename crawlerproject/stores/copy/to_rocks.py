@@ -22,7 +22,7 @@ from crawlerproject.stores.copy.compare import (
     changed,
     compare,
 )
-from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queue_members import packed_rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from xxhash import xxh3_64_intdigest
@@ -37,11 +37,8 @@ class Ranks:
 
     def of(self, url: str) -> Rank | None:
         """A page's rank; None when it was not ranked."""
-        wanted = np.uint64(_id(url))
-        place = int(np.searchsorted(self._ids, wanted))
-        if place == len(self._ids) or self._ids[place] != wanted:
-            return None
-        return Rank(float(self._weights[place]), float(self._shares[place]))
+        place = _place(self._ids, url)
+        return None if place is None else Rank(float(self._weights[place]), float(self._shares[place]))
 
 
 class Linked:
@@ -56,12 +53,16 @@ class Linked:
 
     def less_important(self, url: str) -> float | None:
         """The share; None when nothing linked there at the time of the rank."""
-        wanted = np.uint64(_id(url))
-        place = int(np.searchsorted(self._ids, wanted))
-        if place == len(self._ids) or self._ids[place] != wanted:
-            return None
-        return float(self._shares[place])
+        place = _place(self._ids, url)
+        return None if place is None else float(self._shares[place])
 
 
 def _id(url: str) -> int:
     return xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
+
+
+def _place(ids: np.ndarray[Any, np.dtype[np.uint64]], url: str) -> int | None:
+    """Where a URL's id stands among sorted ones."""
+    wanted = np.uint64(_id(url))
+    place = int(np.searchsorted(ids, wanted))
+    return place if place < len(ids) and ids[place] == wanted else None

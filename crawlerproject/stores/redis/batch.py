@@ -7,8 +7,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from crawlerproject.rules.url.urls import host_name
-from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact, host_of_fact
-from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.stores.protocols import OF_DOMAINS, OF_NAMES, HostFact, QueuedPage, host_of_fact
 from crawlerproject.stores.redis.queue_members import bundled, place_of, single
 from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place
 

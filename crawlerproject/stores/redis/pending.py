@@ -6,8 +6,7 @@ from collections.abc import Callable, Container
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.host_facts import host_of_fact
-from crawlerproject.stores.protocols import Changes, Fingerprint, QueuedPage
+from crawlerproject.stores.protocols import Changes, Fingerprint, QueuedPage, host_of_fact
 from crawlerproject.stores.redis.batch import Part
 from crawlerproject.stores.redis.queue_members import QueuePlace, bundled, place_of
 from crawlerproject.stores.row_codec import pack_print, pack_record

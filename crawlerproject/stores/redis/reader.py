@@ -8,8 +8,7 @@ from typing import Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.fleet_shares import SUM_FACTS, partition_of
-from crawlerproject.stores.host_facts import host_of_fact
-from crawlerproject.stores.protocols import PageRecord, QueuedPage
+from crawlerproject.stores.protocols import PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis.batch import host_of_field
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, partition_keys, payloads_key, worker_keys

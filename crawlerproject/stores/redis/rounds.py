@@ -12,7 +12,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.protocols import Wanted
+from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
@@ -35,7 +35,7 @@ class Rounds:
         self._lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
 
-    def begin(self, wanted: Wanted, now: float, before: int) -> Round:
+    def begin(self, wanted: RoundOptions, now: float, before: int) -> Round:
         """Take part in the round that is going on, or begin one; ``before``: the number of this process's round until
         now, 0: none. Raises OperatorError when those at work do something else.
         """

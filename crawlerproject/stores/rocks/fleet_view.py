@@ -10,9 +10,8 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan
-from crawlerproject.stores.host_facts import host_of_fact
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from crawlerproject.stores.rocks.tables import open_facts

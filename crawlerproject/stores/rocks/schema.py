@@ -11,7 +11,7 @@ from typing import Final
 from crawlerproject.rules import near_duplicates as across
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.formats import FORMATS
-from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
     HASH_BYTES,

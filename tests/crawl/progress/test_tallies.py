@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import accumulate
 
 from crawlerproject.crawl.progress.tallies import Classes, Tallies, TotalsBook
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
+from tests.stores.memory_store import MemoryStore
 
 
 def test_a_value_is_in_the_first_class_that_holds_it() -> None:

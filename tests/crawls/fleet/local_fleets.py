@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from crawlerproject.stores.fleet_plan import alone, shared_out
+from crawlerproject.stores.crawl_folders import alone, shared_out
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.web.running import RunningWeb, crawl_command, small_settings, start
 from tests.web.waiting import wait_until

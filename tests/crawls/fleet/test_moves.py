@@ -7,7 +7,7 @@ from pathlib import Path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.moves.move import move
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.rocks.store import FrontierView
 from tests.crawls.operator.spoken_to import chain, crawling, log_of
 from tests.hostile.arena import arena

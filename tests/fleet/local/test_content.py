@@ -17,8 +17,8 @@ from crawlerproject.fleet.local.content import RUNNING, LocalContent, ask_shares
 from crawlerproject.fleet.local.share_table import ShareTable
 from crawlerproject.rules.fleet_shares import Claim
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import alone, shared_out, write_plan
 from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.fleet_plan import alone, shared_out, write_plan
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
 from crawlerproject.stores.rocks.store import RocksStore
 

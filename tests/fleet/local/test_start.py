@@ -13,7 +13,7 @@ from crawlerproject.fleet.local.start import WholeCrawl
 from crawlerproject.runtime.unix_sockets import listening
 from crawlerproject.stores import crawl_dir
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.fleet_plan import alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.crawl_folders import alone, read_plan, shared_out, write_plan
 
 # Longer than a worker may take to start.
 LOOKS = 40

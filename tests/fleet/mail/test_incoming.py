@@ -7,8 +7,8 @@ import pytest
 from crawlerproject.fleet.mail import incoming
 from crawlerproject.fleet.mail.frames import BrokenConnection, Post
 from crawlerproject.fleet.mail.incoming import Connection, Incoming
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
+from tests.stores.memory_store import MemoryStore
 
 BOX, OTHER = Box(1, b"one's outbox...."), Box(1, b"another outbox..")
 

@@ -14,10 +14,10 @@ from crawlerproject.fleet.mail.incoming import Incoming
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
 from crawlerproject.fleet.mail.outgoing import Outgoing
 from crawlerproject.frontier.other_workers import Links, Message, RobotsGiven, pack_message
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
 from tests.fleet.mail.workers import hosts_of, links, plan_of
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 PLAN = plan_of("worker-1", "worker-2")
 OURS, THEIRS = hosts_of(PLAN, "worker-1", 1)[0], hosts_of(PLAN, "worker-2", 1)[0]

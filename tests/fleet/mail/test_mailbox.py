@@ -15,10 +15,10 @@ from crawlerproject.fleet.mail import frames, incoming, outgoing
 from crawlerproject.frontier.other_workers import Links, RobotsGiven, RobotsWanted, unpack_message
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import shared_out
-from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.crawl_folders import shared_out
 from crawlerproject.stores.protocols import Changes
 from tests.fleet.mail.workers import Worker, hosts_of, idle, plan_of, until
+from tests.stores.memory_store import MemoryStore
 
 PLAN = plan_of("worker-1", "worker-2", "worker-3")
 

@@ -7,8 +7,8 @@ import pytest
 from crawlerproject.fleet.mail import outgoing
 from crawlerproject.fleet.mail.frames import Post
 from crawlerproject.fleet.mail.outgoing import Outgoing
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes
+from tests.stores.memory_store import MemoryStore
 
 
 class Sender:

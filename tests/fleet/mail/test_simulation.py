@@ -24,9 +24,9 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Links, Message, RobotsWanted
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Applied, Changes
 from tests.fleet.mail.workers import hosts_by_partition, plan_of
+from tests.stores.memory_store import MemoryStore
 
 PLAN = plan_of(*(f"worker-{number}" for number in range(1, 17)))
 HOSTS = hosts_by_partition(PLAN)

@@ -11,10 +11,10 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out
-from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
 from crawlerproject.stores.protocols import MessageStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 PARTITIONS = 64
 

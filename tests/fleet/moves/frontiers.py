@@ -18,9 +18,19 @@ from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan
-from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, Fingerprint, PageRecord, QueuedPage
+from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.protocols import (
+    DUE_FACT,
+    IN_MEMORY,
+    OF_DOMAINS,
+    OF_NAMES,
+    Changes,
+    Due,
+    Fingerprint,
+    HostFact,
+    PageRecord,
+    QueuedPage,
+)
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 from crawlerproject.stores.rocks.schema import FACTS, TABLES

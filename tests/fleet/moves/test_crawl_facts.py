@@ -21,8 +21,8 @@ from crawlerproject.frontier.other_workers import (
 )
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out
-from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
+from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.rocks.schema import TABLES
 
 PACKAGE = Path(__file__).parents[3] / "crawlerproject"

@@ -19,7 +19,7 @@ from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.operator_files.control import Control, hand_on, spool_seeds
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
 from crawlerproject.stores.rocks import tables

@@ -15,8 +15,8 @@ from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Changed, Links, pack_message, unpack_message
 from crawlerproject.rules.url.urls import Address, parse
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 OURS, THEIRS = 1, 2
 

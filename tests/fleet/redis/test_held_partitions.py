@@ -11,8 +11,8 @@ import pytest
 from crawlerproject.fleet.redis import held_partitions
 from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.other_workers import Links, unpack_message
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 ANSWER_SECONDS = 10.0
 LEASE_SECONDS = 60.0

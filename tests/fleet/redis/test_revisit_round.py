@@ -15,7 +15,7 @@ from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import Changes, PageRecord, Wanted
+from crawlerproject.stores.protocols import Changes, PageRecord, RoundOptions
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.rounds import Rounds
@@ -62,7 +62,7 @@ class Worker:
         self.bench = Bench(self.store, now=NOW, ownership=self.held, recrawl=True)  # type: ignore[arg-type]
         self.frontier = self.bench.frontier
         rounds = Rounds(RedisLink(server.url), crawl, LEASE_MS)
-        self.round = rounds.begin(Wanted(recrawl=True, budget=budget, run="one"), NOW, 0)
+        self.round = rounds.begin(RoundOptions(recrawl=True, budget=budget, run="one"), NOW, 0)
         self.part = RevisitRound(rounds, self.round, self.store, self.held, RevisitPolicy(None, 2 * DAY_SECONDS))
         self.exchange = MessageExchange(self.store, self.held)
         self.announcements = self.frontier.announcements

@@ -6,10 +6,9 @@ from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.traps.invented_hosts import PAGES_A_HOST
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.protocols import Changes, HostFact
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 
 def bench_of(store: MemoryStore, max_hosts: int = 20) -> Bench:

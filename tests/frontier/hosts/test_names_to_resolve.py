@@ -12,8 +12,8 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.traps import invented_hosts
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 AT_ONCE = 100
 BUDGET = 400

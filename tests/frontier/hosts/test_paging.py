@@ -10,13 +10,13 @@ from rocksdict import Rdict
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from tests.frontier.conftest import Bench, drain
 from tests.stores.conformance import row
+from tests.stores.memory_store import MemoryStore
 
 HOSTS = 12
 

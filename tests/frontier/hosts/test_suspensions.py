@@ -14,9 +14,9 @@ from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import Limits
-from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench, drain
 from tests.frontier.test_subrequests import Heard, known
+from tests.stores.memory_store import MemoryStore
 
 A, B = "http://a.test/", "http://b.test/"
 

@@ -10,8 +10,8 @@ from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from tests.stores.memory_store import MemoryStore
 
 ORIGINAL = Original("<urn:uuid:12345678-1234-4234-8234-123456789abc>", "http://a/1", "2026-11-21T10:11:12.123456Z")
 KEY, OTHER = b"1" * 24, b"2" * 24

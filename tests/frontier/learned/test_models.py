@@ -21,10 +21,9 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import NEW_HOST
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_RENDER, FLAG_ROBOTS
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.host_facts import HostFact, host_of_fact
-from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, HostFact, PageRecord, QueuedPage, host_of_fact
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 HOST = "a.example"
 HOSTS = 20  # of a domain: enough for its counts to be kept

@@ -13,9 +13,9 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.rules.row_kinds import FLAG_RENDER
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench, next_of
+from tests.stores.memory_store import MemoryStore
 
 PLACE = "a.warc.gz 0 1 0 0"
 

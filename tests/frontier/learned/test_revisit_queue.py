@@ -17,9 +17,9 @@ from crawlerproject.rules.revisits.history import FEED, REQUISITE, History, Host
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE
 from crawlerproject.rules.url.priority import REQUISITE_PLACES, priority
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import PageRecord
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 NOW = 1_800_000_000.0
 RECENT = 2 * DAY_SECONDS

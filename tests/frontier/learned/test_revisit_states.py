@@ -19,9 +19,9 @@ from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.row_kinds import FLAG_RECRAWL, FLAG_REQUISITE
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from tests.frontier.conftest import Bench, drain
+from tests.stores.memory_store import MemoryStore
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "recrawl.md"
 HOST, URL = "a.test", "http://a.test/page"

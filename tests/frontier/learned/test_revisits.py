@@ -23,8 +23,8 @@ from crawlerproject.rules.row_kinds import (
 )
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from tests.stores.memory_store import MemoryStore
 
 URL = "http://a.example/page"
 OLD = PageRecord(URL, "fetched", 200, 100.0, b"d" * 20, '"v1"', "", History(visits=1, seen_at=100.0).pack())

@@ -22,9 +22,9 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.row_kinds import FLAG_HUB
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 DAY = 86_400.0
 BEGIN = 20_000 * DAY

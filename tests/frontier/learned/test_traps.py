@@ -21,9 +21,9 @@ from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.protocols import Changes, QueuedPage
+from tests.stores.memory_store import MemoryStore
 
 HOST = "a.example"
 URL = "http://a.example/c/7"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.protocols import A_CRAWL, Wanted
+from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report
@@ -15,7 +15,7 @@ from crawlerproject.stores.redis.rounds import Round, Rounds
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
 
-RECRAWL = Wanted(recrawl=True, budget=7)
+RECRAWL = RoundOptions(recrawl=True, budget=7)
 
 
 class Worker:
@@ -26,7 +26,7 @@ class Worker:
         self.life = f"life-{next(numbers)}"
         self._rounds = Rounds(link, crawl, LEASE_MS)
 
-    def start(self, wanted: Wanted, now: float = 1000.0, before: int = 0) -> Round:
+    def start(self, wanted: RoundOptions, now: float = 1000.0, before: int = 0) -> Round:
         """As a process does."""
         self.fleet.begin(self.life, [], PARTITIONS)
         return self._rounds.begin(wanted, now, before)
@@ -65,7 +65,7 @@ def test_the_first_says_what_is_done_and_the_others_take_part(crawl: Crawl) -> N
     first = crawl.worker("one").start(RECRAWL)
 
     assert first == Round(1, 1000.0, 7)
-    assert crawl.worker("two").start(Wanted(recrawl=True), now=2000.0) == first
+    assert crawl.worker("two").start(RoundOptions(recrawl=True), now=2000.0) == first
 
 
 def test_after_the_end_a_start_chooses_anew(crawl: Crawl) -> None:
@@ -74,7 +74,7 @@ def test_after_the_end_a_start_chooses_anew(crawl: Crawl) -> None:
     one.start(RECRAWL)
     two.start(RECRAWL)
     one.fleet.finish()
-    assert crawl.worker("three").start(Wanted(recrawl=True), now=3000.0) == Round(2, 3000.0, None)
+    assert crawl.worker("three").start(RoundOptions(recrawl=True), now=3000.0) == Round(2, 3000.0, None)
     for worker in (one, two, crawl.worker("three")):
         worker.fleet.leave()
     assert crawl.worker("four").start(RECRAWL).number == 3

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer import host_fields, queue_heads
 from crawlerproject.stores.redis.buffer import store as buffered_store
@@ -19,6 +18,7 @@ from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
+from tests.stores.memory_store import MemoryStore
 from tests.stores.redis_crawls import PARTITIONS, opened
 from tests.stores.redis_servers import RedisServer
 

@@ -13,9 +13,8 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out
-from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
+from crawlerproject.stores.protocols import Changes, HostFact, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import fleet_view
 from crawlerproject.stores.rocks.fleet_view import KEPT_OPEN, FleetView
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore

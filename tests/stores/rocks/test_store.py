@@ -21,13 +21,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from rocksdict import DBCompactionStyle, Options
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
 from crawlerproject.stores.rocks import fingerprints, options, tables
 from crawlerproject.stores.rocks.queues import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract, key_of, record, row
+from tests.stores.memory_store import MemoryStore
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.host_facts import HostFact, host_of_fact
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.protocols import Changes, HostFact, host_of_fact
 from crawlerproject.stores.redis.batch import fields_of, host_of_field
 from crawlerproject.stores.redis.pending import Pending
 

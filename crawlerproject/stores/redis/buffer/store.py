@@ -13,8 +13,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.host_facts import host_of_fact
-from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis.buffer.fingerprints import RedisFingerprints
 from crawlerproject.stores.redis.buffer.host_fields import HostFields
 from crawlerproject.stores.redis.buffer.known_urls import KnownLinks

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import ALONE, alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.crawl_folders import ALONE, alone, read_plan, shared_out, write_plan
 
 
 def names(count: int) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.stores.memory import MemoryStore
 from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract
+from tests.stores.memory_store import MemoryStore
 
 
 class TestMemoryStore(StoreContract, ContentContract, DueContract, MessageContract):
