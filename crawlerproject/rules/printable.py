@@ -69,11 +69,7 @@ def without_passwords(text: str) -> str:
     """
     if "@" in text:
         text = _PASSWORD.sub(r"\1:***@", text)
-    return _REDIS.sub(_without_query_passwords, text) if "password=" in text else text
-
-
-def _without_query_passwords(match: re.Match[str]) -> str:
-    return _IN_QUERY.sub(r"\1***", match[0])
+    return _REDIS.sub(lambda found: _IN_QUERY.sub(r"\1***", found[0]), text) if "password=" in text else text
 
 
 def _escape(match: re.Match[str]) -> str:

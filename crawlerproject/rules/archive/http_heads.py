@@ -10,7 +10,7 @@ EDITED_PREFIX = b"X-Crawler-"
 """Common Crawl's prefix for header lines that no longer hold for the stored body."""
 MAX_LENGTH_DIGITS = 19
 """More digits than any 64-bit length has: such a Content-Length is not a number to believe."""
-_BODILESS = (b"204", b"304")  # RFC 9110 6.4.1: their Content-Length speaks of another message
+_BODILESS = ([b"204"], [b"304"])  # RFC 9110 6.4.1: their Content-Length speaks of another message
 _CONTENT_ENCODING = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*(?!identity)[^\s]", re.IGNORECASE)
 _CODINGS = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _CONTENT_TYPE = re.compile(rb"\ncontent-type[ \t]*:[ \t]*([^\r\n;]*)", re.IGNORECASE)
@@ -27,7 +27,14 @@ def stored_head(head: bytes, *, chunked: bool, body_bytes: int) -> bytes:
     A taken-off Transfer-Encoding and a Content-Length that does not hold get the prefix X-Crawler-, a true
     Content-Length then ends the head; bare LF becomes CRLF (a reader would swallow the body otherwise).
     """
-    if not chunked and _is_stored_form(head) and _lengths_hold(head, body_bytes):
+    if (
+        not chunked
+        and head.endswith(_HEAD_END)
+        and not head.endswith(_TWO_EMPTY)
+        and len(head) > len(_HEAD_END)
+        and head.count(b"\n") == head.count(b"\r\n")
+        and _lengths_hold(head, body_bytes)
+    ):
         return head  # as most come
     return _edited(head, chunked=chunked, body_bytes=body_bytes)
 
@@ -77,16 +84,6 @@ def header_pairs(head: bytes) -> list[tuple[str, str]]:
     return [(name, " ".join(parts)) for name, parts in pairs]
 
 
-def _is_stored_form(head: bytes) -> bool:
-    """Whether every line of a head ends with CRLF, and the head with one empty line."""
-    return (
-        head.endswith(_HEAD_END)
-        and not head.endswith(_TWO_EMPTY)
-        and len(head) > len(_HEAD_END)
-        and head.count(b"\n") == head.count(b"\r\n")
-    )
-
-
 def _lengths_hold(head: bytes, body_bytes: int) -> bool:
     """Whether each Content-Length is plainly this number; where it is folded or odd, the long way decides."""
     for value, folded in _LENGTHS.findall(head):
@@ -101,17 +98,12 @@ def _edited(head: bytes, *, chunked: bool, body_bytes: int) -> bytes:
     lines = [line[:-1] if line.endswith(b"\r") else line for line in head.split(b"\n")]
     while lines and not lines[-1]:
         lines.pop()
-    if lines and _code(lines[0]) not in _BODILESS:
+    if lines and lines[0].split(None, 2)[1:2] not in _BODILESS:
         true_length, edited = _mark_untrue_lines(lines, chunked=chunked, body_bytes=body_bytes)
         if edited and not true_length:
             lines.append(b"Content-Length: %d" % body_bytes)
     lines.append(b"\r\n")
     return b"\r\n".join(lines)
-
-
-def _code(status_line: bytes) -> bytes:
-    parts = status_line.split(None, 2)
-    return parts[1] if len(parts) > 1 else b""
 
 
 def _mark_untrue_lines(lines: list[bytes], *, chunked: bool, body_bytes: int) -> tuple[bool, bool]:

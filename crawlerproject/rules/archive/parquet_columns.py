@@ -6,6 +6,7 @@ Source: https://github.com/commoncrawl/cc-index-table, cc-index-schema-flat.json
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import IPv4Address
@@ -138,8 +139,9 @@ def _parts(url: str) -> Url:
 @lru_cache(maxsize=65536)
 def _host_columns(name: str) -> _Parts:
     """Host name, its last five parts, registry suffix and domain, private suffix and domain, the name reversed."""
-    if "[" in name or _is_ipv4(name):
-        return (name, *[None] * 10)
+    with suppress(ValueError):
+        if "[" in name or IPv4Address(name):
+            return (name, *[None] * 10)
     name = unquote(name).removesuffix(".")
     reverse = name.split(".")[::-1]
     last_five = (*reverse, None, None, None, None, None)[:5]
@@ -153,11 +155,3 @@ def _host_columns(name: str) -> _Parts:
         private.registered or None,
         ".".join(reverse),
     )
-
-
-def _is_ipv4(name: str) -> bool:
-    try:
-        IPv4Address(name)
-    except ValueError:
-        return False
-    return True

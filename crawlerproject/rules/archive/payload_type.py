@@ -78,18 +78,10 @@ def payload_type(sample: bytes) -> str | None:
         for magic, name in _MAGIC:
             if sample.startswith(magic):
                 return name
-    return _container(sample) or _text(sample)
-
-
-def _container(sample: bytes) -> str | None:
-    if sample.startswith(b"RIFF"):
-        return _RIFF.get(sample[8:12])
+    if sample.startswith(b"RIFF") and (container := _RIFF.get(sample[8:12])):
+        return container
     if sample[4:8] == b"ftyp":
         return "image/avif" if sample[8:12] in (b"avif", b"avis") else "video/mp4"
-    return None
-
-
-def _text(sample: bytes) -> str | None:
     if sample.startswith(_UTF16):
         return "text/plain"
     if sample.startswith(b"\xef\xbb\xbf"):

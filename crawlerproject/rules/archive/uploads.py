@@ -90,7 +90,10 @@ def next_step(known: Upload | None, here: Here | None, *, removable: bool) -> St
     ``removable``: every file of its group is confirmed, and local ones need not stay.
     """
     if here is None:
-        return _without_file(known)
+        # Removed by hand: what is there may still be confirmed, and nothing can be sent.
+        if known is None or known.stage in (Stage.CONFIRMED, Stage.REMOVED):
+            return Step.NOTHING
+        return Step.CONFIRM if known.stage is Stage.UPLOADED else Step.FORGET
     if known is None or known.here != here or known.stage in (Stage.LOCAL, Stage.UPLOADING):
         return Step.SEND
     if known.stage is Stage.UPLOADED:
@@ -98,13 +101,6 @@ def next_step(known: Upload | None, here: Here | None, *, removable: bool) -> St
     if known.stage is Stage.REMOVED or removable:
         return Step.REMOVE
     return Step.NOTHING
-
-
-def _without_file(known: Upload | None) -> Step:
-    """It was removed by hand: what is there may still be confirmed, and nothing can be sent."""
-    if known is None or known.stage in (Stage.CONFIRMED, Stage.REMOVED):
-        return Step.NOTHING
-    return Step.CONFIRM if known.stage is Stage.UPLOADED else Step.FORGET
 
 
 def agrees(measured: Measured, seen: Seen | None) -> bool | None:

@@ -227,7 +227,8 @@ def _member(record: bytes, offset: int, length: int) -> Member | Flaw:
     head, end, rest = record.partition(_END)
     if not end or not head.startswith(_PLAIN):
         return Flaw(offset, "no WARC header")
-    fields = tuple(_field(line) for line in head.decode("utf-8", "replace").split("\r\n")[1:])
+    lines = [line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:]]
+    fields = tuple([(name.strip().lower(), value.strip()) for name, _, value in lines])
     stated = next((value for name, value in fields if name == "content-length"), "")
     if not (stated.isascii() and stated.isdigit()):
         return Flaw(offset, "no Content-Length")
@@ -236,11 +237,6 @@ def _member(record: bytes, offset: int, length: int) -> Member | Flaw:
     if len(rest) != int(stated) + len(_END) or not rest.endswith(_END):
         return Flaw(offset, f"record of {len(rest)} bytes where {stated} and two line breaks were due")
     return Member(offset, length, fields, rest[: -len(_END)])
-
-
-def _field(line: str) -> tuple[str, str]:
-    name, _, value = line.partition(":")
-    return name.strip().lower(), value.strip()
 
 
 def _holds(stated: str, data: bytes) -> bool:
@@ -293,7 +289,12 @@ def _foreign_member(source: ArchiveIterator, record: Any) -> Member | Flaw:
     offset = source.offset
     if record.length is None or record.length > MAX_RECORD_BYTES:
         return Flaw(offset, "no Content-Length" if record.length is None else f"record of {record.length} bytes")
-    fields = _of_arc(record, offset) if record.format == "arc" else _of_warc(record)
+    if record.format == "arc":
+        fields = _of_arc(record, offset)
+    elif record.rec_type and record.rec_headers.get_header("Content-Length", "").strip().isdigit():
+        fields = tuple((name.lower(), value) for name, value in record.rec_headers.headers)
+    else:
+        fields = None
     if fields is None:
         return Flaw(offset, _NO_RECORD)
     parts = []
@@ -303,11 +304,6 @@ def _foreign_member(source: ArchiveIterator, record: Any) -> Member | Flaw:
     if len(block) != record.length:
         return Flaw(offset, f"torn record: {len(block)} bytes of {record.length}")
     return Member(offset, source.get_record_length(), fields, block)
-
-
-def _of_warc(record: Any) -> Fields | None:
-    fields = tuple((name.lower(), value) for name, value in record.rec_headers.headers)
-    return fields if record.rec_type and record.rec_headers.get_header("Content-Length", "").strip().isdigit() else None
 
 
 def _of_arc(record: Any, offset: int) -> Fields | None:

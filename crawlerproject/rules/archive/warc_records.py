@@ -41,6 +41,7 @@ FORMAT = "WARC File Format 1.1"
 CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """For the warcinfo's field conformsTo."""
 
+_BEGIN = "WARC/1.1\r\nWARC-Type: "
 _MICROS = 1_000_000  # in a second
 _SPREAD_BYTES = 24  # a sha1 has 32 groups of five bits; of six bits each
 _BASE32_OF_64 = bytes.maketrans(b"abcdef", b"234567")  # of the values 26 to 31; those before are written alike
@@ -145,12 +146,6 @@ class Payload(NamedTuple):
     original: Original | None = None
 
 
-class _Ids(NamedTuple):
-    request: str
-    response: str
-    metadata: str
-
-
 def capture(
     exchange: Exchange,
     context: Context,
@@ -164,65 +159,50 @@ def capture(
     ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to; without
     ``payload`` the body is new.
     """
-    payload = payload or Payload(payload_digest(exchange.body))
+    digest, original = payload or Payload(payload_digest(exchange.body))
     head = stored_head(exchange.head_bytes, chunked=exchange.chunked, body_bytes=len(exchange.body))
     date, url = warc_date(exchange.started_at), one_line(context.url)
-    ids = _Ids(new_id(), new_id(), new_id())
+    request_id, response_id, metadata_id = new_id(), new_id(), new_id()
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
-    peer = f"{common}WARC-IP-Address: {_plain_ip(exchange.ip)}\r\n" if exchange.ip else common
+    with_response = f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/"
+    peer = common
+    if ip := exchange.ip:  # IPv6 as RFC 5952 writes it, without a zone
+        peer = f"{common}WARC-IP-Address: {ip_address(ip.partition('%')[0]) if ':' in ip else ip}\r\n"
     identified = payload_type(context.sample) if exchange.body else None
-    request = _request(ids, peer, exchange.request_bytes)
-    more = _transport_fields(exchange) + _payload_fields(exchange, payload.digest, identified, payload.original)
-    response = _response(ids, peer + _concurrent(ids) + more, head, exchange.body, revisit=payload.original is not None)
-    metadata = _metadata(ids, common, _metadata_block(exchange, context))
-    info = CaptureInfo(
-        url,
-        ids.response,
-        date,
-        exchange.status,
-        payload.digest,
-        len(request),
-        len(response),
-        len(request) + len(response) + len(metadata),
-        payload.original is not None,
-        media_type(head),
-        identified,
-        redirect_target(head, exchange.status, url),
-        None if payload.original else exchange.truncated,
+    request = make_member(
+        f"{_BEGIN}request\r\nWARC-Record-ID: {request_id}\r\n{peer}{with_response}http; msgtype=request\r\n",
+        exchange.request_bytes,
     )
-    return Capture(request + response + metadata, info)
-
-
-def _request(ids: _Ids, fields: str, block: bytes) -> bytes:
-    return make_member(
-        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {ids.request}\r\n{fields}"
-        f"WARC-Concurrent-To: {ids.response}\r\nContent-Type: application/http; msgtype=request\r\n",
-        block,
-    )
-
-
-def _concurrent(ids: _Ids) -> str:
-    return f"WARC-Concurrent-To: {ids.request}\r\nWARC-Concurrent-To: {ids.metadata}\r\n"
-
-
-def _response(ids: _Ids, fields: str, head: bytes, body: bytes, *, revisit: bool) -> bytes:
-    """The member of an answer; a revisit has its head alone."""
-    kept = b"" if revisit else body
-    return make_member(
-        f"WARC/1.1\r\nWARC-Type: {'revisit' if revisit else 'response'}\r\nWARC-Record-ID: {ids.response}\r\n"
-        f"{fields}Content-Type: application/http; msgtype=response\r\n",
+    kind, kept = ("response", exchange.body) if original is None else ("revisit", b"")  # which has its head alone
+    response = make_member(
+        f"{_BEGIN}{kind}\r\nWARC-Record-ID: {response_id}\r\n{peer}"
+        f"WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
+        f"{_response_fields(exchange, digest, identified, original)}"
+        "Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
         ENCODED_COMPRESSION_LEVEL if kept and content_encoded(head) else COMPRESSION_LEVEL,
     )
-
-
-def _metadata(ids: _Ids, fields: str, block: bytes) -> bytes:
-    return make_member(
-        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {ids.metadata}\r\n{fields}"
-        f"WARC-Concurrent-To: {ids.response}\r\nContent-Type: application/warc-fields\r\n",
-        block,
+    metadata = make_member(
+        f"{_BEGIN}metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}{with_response}warc-fields\r\n",
+        _metadata_block(exchange, context),
     )
+    info = CaptureInfo(
+        url,
+        response_id,
+        date,
+        exchange.status,
+        digest,
+        len(request),
+        len(response),
+        len(request) + len(response) + len(metadata),
+        original is not None,
+        media_type(head),
+        identified,
+        redirect_target(head, exchange.status, url),
+        None if original else exchange.truncated,
+    )
+    return Capture(request + response + metadata, info)
 
 
 def is_render(member: Member) -> bool:
@@ -236,14 +216,14 @@ def render_members(render: Render, *, warcinfo_id: str, new_id: Callable[[], str
     url = one_line(render.url)
     common = f"WARC-Date: {warc_date(render.ended_at)}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     conversion = make_member(
-        f"WARC/1.1\r\nWARC-Type: conversion\r\nWARC-Record-ID: {conversion_id}\r\n{common}"
+        f"{_BEGIN}conversion\r\nWARC-Record-ID: {conversion_id}\r\n{common}"
         f"WARC-Refers-To: {render.plain_id}\r\nContent-Type: text/html; charset=utf-8\r\n",
         render.html,
     )
     screenshot = b""
     if render.screenshot:
         screenshot = make_member(
-            f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: {screenshot_id}\r\n{common}"
+            f"{_BEGIN}resource\r\nWARC-Record-ID: {screenshot_id}\r\n{common}"
             f"WARC-Concurrent-To: {conversion_id}\r\nContent-Type: image/png\r\n",
             render.screenshot,
         )
@@ -253,7 +233,7 @@ def render_members(render: Render, *, warcinfo_id: str, new_id: Callable[[], str
         "",
     ]
     metadata = make_member(
-        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {new_id()}\r\n{common}"
+        f"{_BEGIN}metadata\r\nWARC-Record-ID: {new_id()}\r\n{common}"
         f"WARC-Refers-To: {conversion_id}\r\nContent-Type: application/warc-fields\r\n",
         "\r\n".join(lines).encode(),
     )
@@ -265,7 +245,7 @@ def warcinfo(fields: Sequence[tuple[str, str]], *, filename: str, record_id: str
     lines = [*fields, ("format", FORMAT), ("conformsTo", CONFORMS_TO)]
     block = "".join([f"{name}: {one_line(value)}\r\n" for name, value in lines if value]).encode()
     return make_member(
-        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(now)}\r\n"
+        f"{_BEGIN}warcinfo\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(now)}\r\n"
         f"WARC-Filename: {filename}\r\nContent-Type: application/warc-fields\r\n",
         block,
     )
@@ -309,7 +289,7 @@ def one_line(value: str) -> str:
 
 
 def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPRESSION_LEVEL) -> bytes:
-    """One record as one gzip member; its block is ``block`` + ``body``."""
+    """One record as one gzip member: ``fields`` with their first line, and the block, which is ``block`` + ``body``."""
     digest = sha1(block, usedforsecurity=False)
     digest.update(body)
     last = f"WARC-Block-Digest: sha1:{digest_text(digest.digest())}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
@@ -318,24 +298,22 @@ def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPR
     return member
 
 
-def _transport_fields(exchange: Exchange) -> str:
+def _response_fields(exchange: Exchange, digest: bytes, identified: str | None, original: Original | None) -> str:
+    """Of a response or revisit: the transport, and what is known of its payload."""
     fields = "".join([f"WARC-Protocol: {protocol}\r\n" for protocol in exchange.protocols])
-    return f"{fields}WARC-Cipher-Suite: {exchange.cipher}\r\n" if exchange.cipher else fields
-
-
-def _payload_fields(exchange: Exchange, digest: bytes, identified: str | None, original: Original | None) -> str:
+    if exchange.cipher:
+        fields += f"WARC-Cipher-Suite: {exchange.cipher}\r\n"
     named = f"WARC-Identified-Payload-Type: {identified}\r\n" if identified else ""
-    payload = f"WARC-Payload-Digest: sha1:{digest_text(digest)}\r\n"
+    payload = f"WARC-Payload-Digest: sha1:{digest_text(digest)}\r\n{named}"
     if original is None:
-        cut = f"WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else ""
-        return f"{payload}{named}{cut}"
-    refers = (
+        return f"{fields}{payload}WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else fields + payload
+    fields += (
         f"WARC-Profile: {original.profile}\r\nWARC-Refers-To: {original.record_id}\r\n"
         f"WARC-Refers-To-Target-URI: {one_line(original.url)}\r\nWARC-Refers-To-Date: {original.date}\r\n"
     )
     if original.profile == NOT_MODIFIED:
-        return refers  # a 304 has no payload of its own
-    return f"{refers}{payload}{named}WARC-Truncated: length\r\n"  # WARC 1.1, 6.7.2: the block is the head alone
+        return fields  # a 304 has no payload of its own
+    return f"{fields}{payload}WARC-Truncated: length\r\n"  # WARC 1.1, 6.7.2: the block is the head alone
 
 
 def _metadata_block(exchange: Exchange, context: Context) -> bytes:
@@ -349,8 +327,3 @@ def _metadata_block(exchange: Exchange, context: Context) -> bytes:
     lines.extend([f"{name}: {one_line(value)}" for name, value in context.extra])
     lines.append("")
     return "\r\n".join(lines).encode()
-
-
-def _plain_ip(ip: str) -> str:
-    """IPv6 as RFC 5952 writes it, without a zone; IPv4 as it is."""
-    return str(ip_address(ip.partition("%")[0])) if ":" in ip else ip

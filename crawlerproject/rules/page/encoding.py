@@ -58,8 +58,15 @@ def in_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     What is UTF-8 already is given back as it is: no copy, which costs an eighth of reading a page.
     """
     body, name = _encoding(body, content_type)
-    if name == UTF_8 and _is_utf8(body):
-        return body, name
+    if name == UTF_8:
+        if body.isascii():
+            return body, name
+        page = native.reader()
+        try:
+            if page.is_utf8(body) if page is not None else body.decode("utf-8"):
+                return body, name
+        except UnicodeDecodeError:
+            pass
     return web_encodings.decode(body, name).encode(), name
 
 
@@ -77,18 +84,6 @@ def _encoding(body: bytes, content_type: str | None) -> tuple[bytes, str]:
         if error.reason != "unexpected end of data" or error.start < len(body) - 3:
             return body, _declared(body) or FALLBACK  # browsers act on a late meta element as they parse it
     return body, UTF_8
-
-
-def _is_utf8(body: bytes) -> bool:
-    if body.isascii():
-        return True
-    if (page := native.reader()) is not None:
-        return page.is_utf8(body)
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _declared(body: bytes) -> str | None:

@@ -84,19 +84,18 @@ def read_page(body: bytes, *, url: str, content_type: str | None, structured: bo
     if is_bomb(source):
         return _NOTHING
     tree = LexborHTMLParser(source)
-    title = _title(tree)
+    head = tree.head.css_first("title") if tree.head is not None else None
+    title = "" if head is None else " ".join(head.text().split())
     links, canonical = _links(tree, url, encoding)
     data = structured_data(tree) if structured else ""
     return PageText(title, _text(tree), links, canonical, data)
 
 
-def _title(tree: LexborHTMLParser) -> str:
-    node = tree.head.css_first("title") if tree.head is not None else None
-    return "" if node is None else " ".join(node.text().split())
-
-
 def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkText], str]:
-    base = _base(tree, url, encoding)
+    base = Base(url, encoding)
+    node = tree.css_first("base[href]")
+    if node is not None and (address := base.join(node.attributes.get("href") or "")) is not None:
+        base = Base(address.url, encoding)
     links: list[LinkText] = []
     canonical = ""
     left = _MOST_READ_CHARACTERS
@@ -114,13 +113,6 @@ def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkTe
         words = " ".join(read.split())[:MAX_ANCHOR]
         links.append(LinkText(address.url, words, rel, len(links)))
     return links, canonical
-
-
-def _base(tree: LexborHTMLParser, url: str, encoding: str) -> Base:
-    document = Base(url, encoding)
-    node = tree.css_first("base[href]")
-    address = document.join(node.attributes.get("href") or "") if node is not None else None
-    return document if address is None else Base(address.url, encoding)
 
 
 def _text(tree: LexborHTMLParser) -> str:

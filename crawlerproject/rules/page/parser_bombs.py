@@ -81,15 +81,13 @@ def _tables() -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.uint8]]:
                 may_format[int.from_bytes(pair, "big")] = True
     for pair in (b"op", b"OP", b"Op", b"oP"):  # optgroup too
         may_be_option[int.from_bytes(pair, "big")] = True
-    letters = [_letter(chr(byte)) for byte in range(256)]
+    # A letter's code in lower case; what ends a name, and what does not, but is no letter.
+    letters = [
+        ord(char.lower()) if char.isascii() and char.isalpha() else _ENDS_NO_NAME for char in map(chr, range(256))
+    ]
+    for end in b" \t\n\v\f\r/>":
+        letters[end] = _ENDS_NAME
     return may_format, may_be_option, np.array(letters, np.uint8)
-
-
-def _letter(byte: str) -> int:
-    """A letter's code in lower case; what ends a name, and what does not, but is no letter."""
-    if byte.isascii() and byte.isalpha():
-        return ord(byte.lower())
-    return _ENDS_NAME if byte in " \t\n\v\f\r/>" else _ENDS_NO_NAME
 
 
 def is_bomb(body: bytes) -> bool:

@@ -52,16 +52,12 @@ def spaced(text: bytes) -> bytes:
     if text.isascii():
         return text
     text = text.replace(_NO_BREAK_SPACE, b" ")
-    if _has_cjk(text):
+    octets = np.frombuffer(text, np.uint8)
+    places = np.flatnonzero(octets >= _CJK_FIRST)
+    if _CJK_STARTS[octets[places] * np.uint16(256) + octets[places + 1]].any():
         words = _WORDS.findall(text.decode("utf-8", "surrogatepass"))  # a third of the cost of putting blanks in
         text = " ".join(words).encode("utf-8", "surrogatepass")
     return text
-
-
-def _has_cjk(text: bytes) -> bool:
-    octets = np.frombuffer(text, np.uint8)
-    places = np.flatnonzero(octets >= _CJK_FIRST)
-    return bool(_CJK_STARTS[octets[places] * np.uint16(256) + octets[places + 1]].any())
 
 
 def count_words(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -57,7 +58,8 @@ def read_tree(source: bytes) -> Document:
     """Read a page in UTF-8."""
     tree = LexborHTMLParser(source)
     found = _collect(tree)
-    title = _title(tree)
+    head = tree.head.css_first("title") if tree.head is not None else None  # in the head: an svg has titles of its own
+    title = "" if head is None else " ".join(head.text().split())
     words, text = words_and_text(tree)
     whole = looks_whole(words, _count(found.anchors)) or b"<script" not in source.lower()
     return Document(
@@ -77,7 +79,11 @@ def read_tree(source: bytes) -> Document:
 def read_shell(source: bytes) -> Shell | None:
     """``Document.shell`` by a parse of its own: few pages need it, and reading them is not dearer for it."""
     tree = LexborHTMLParser(source)
-    scripts = [node for node in tree.css("script") if _executed(node.attributes.get("type"))]
+    scripts = [
+        node
+        for node in tree.css("script")
+        if (node.attributes.get("type") or "").partition(";")[0].strip().lower() in _EXECUTED
+    ]
     if not scripts:
         return None
     links = _count(node.attributes.get("href") for node in tree.css("a[href],area[href]"))
@@ -96,7 +102,7 @@ def read_shell(source: bytes) -> Shell | None:
         len(shown),
         shown[:MOST_NOTICE] if words < ENOUGH_WORDS else "",
         notice[:MOST_NOTICE],
-        _empty_root(tree),
+        any(count_words(node.text(separator=" ")) < EMPTY_ROOT_WORDS for node in tree.css(_ROOTS)[:MOST_ELEMENTS]),
     )
 
 
@@ -105,7 +111,13 @@ def _collect(tree: LexborHTMLParser) -> _Elements:
     for node in tree.css(_SELECTOR):
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
-            _read_meta(attributes, found)
+            content = attributes.get("content") or ""
+            if name := attributes.get("name"):
+                found.metas.append((name, content))
+            elif (attributes.get("http-equiv") or "").strip().lower() == "refresh" and (
+                target := refresh_target(content)
+            ):
+                found.targets.append(target)
             continue
         if tag == "base":
             if found.base is None:  # the first one wins, also for links before it
@@ -125,22 +137,6 @@ def _collect(tree: LexborHTMLParser) -> _Elements:
     return found
 
 
-def _read_meta(attributes: dict[str, str | None], found: _Elements) -> None:
-    content = attributes.get("content") or ""
-    if name := attributes.get("name"):
-        found.metas.append((name, content))
-    elif (attributes.get("http-equiv") or "").strip().lower() == "refresh":
-        target = refresh_target(content)
-        if target is not None:
-            found.targets.append(target)
-
-
-def _title(tree: LexborHTMLParser) -> str:
-    # In the head: an svg has titles of its own.
-    node = tree.head.css_first("title") if tree.head is not None else None
-    return "" if node is None else " ".join(node.text().split())
-
-
 def words_and_text(tree: LexborHTMLParser) -> tuple[int, bytes]:
     """(visible words, text without links and frame in UTF-8); takes both out of the tree, so call it last."""
     tree.strip_tags(UNSEEN_TAGS, recursive=True)
@@ -153,29 +149,14 @@ def words_and_text(tree: LexborHTMLParser) -> tuple[int, bytes]:
     return words, b"" if body is None else body.text(separator=" ", skip_empty=True).encode()
 
 
-def _executed(kind: str | None) -> bool:
-    return (kind or "").partition(";")[0].strip().lower() in _EXECUTED
-
-
 def _count(hrefs: Iterable[str | None]) -> int:
     """Different addresses that can be crawled, up to ENOUGH_LINKS."""
     found: set[str] = set()
     for href in hrefs:
-        if target := _crawlable(href):
-            found.add(target)
-            if len(found) == ENOUGH_LINKS:
-                break
+        target = (href or "").strip().partition("#")[0]
+        with suppress(ValueError):
+            if target and urlsplit(target).scheme in ("", "http", "https"):
+                found.add(target)
+        if len(found) == ENOUGH_LINKS:
+            break
     return len(found)
-
-
-def _crawlable(href: str | None) -> str:
-    target = (href or "").strip().partition("#")[0]
-    try:
-        return target if urlsplit(target).scheme in ("", "http", "https") else ""
-    except ValueError:
-        return ""
-
-
-def _empty_root(tree: LexborHTMLParser) -> bool:
-    roots = tree.css(_ROOTS)[:MOST_ELEMENTS]
-    return any(count_words(node.text(separator=" ")) < EMPTY_ROOT_WORDS for node in roots)

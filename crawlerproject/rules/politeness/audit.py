@@ -147,7 +147,11 @@ class Audit:
                 self.tightest = pause
         self._paused("ip", asked.ip, asked, 0.0 if within and self.ip_seconds is not None else self.ip_seconds)
         for kind, of in (("host", name), ("ip", asked.ip), ("all", "")):
-            self._count_in_flight(kind, of, asked)
+            ends = self._in_flight.setdefault((kind, of), [])
+            while ends and ends[0] <= asked.start:
+                heappop(ends)
+            heappush(ends, asked.end)
+            self.most[kind] = max(self.most[kind], len(ends))
 
     def _paused(self, kind: str, name: str, asked: Asked, promised: float | None) -> Pause | None:
         before = self._answers[kind].ask(name, asked.end)
@@ -157,10 +161,3 @@ class Audit:
         if pause.too_short:
             self.violations.append(Violation(kind, pause, asked.url))
         return pause
-
-    def _count_in_flight(self, kind: str, name: str, asked: Asked) -> None:
-        ends = self._in_flight.setdefault((kind, name), [])
-        while ends and ends[0] <= asked.start:
-            heappop(ends)
-        heappush(ends, asked.end)
-        self.most[kind] = max(self.most[kind], len(ends))

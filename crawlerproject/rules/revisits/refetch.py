@@ -146,7 +146,9 @@ def learned(trust: Trust, known: Known, answer: Answer) -> Trust:
         trust = replace(trust, lies=trust.lies + 1)
     else:
         trust = replace(trust, honest=trust.honest + 1)
-    return _faded(trust)
+    if max(trust.etag_calm + trust.etag_restless, trust.honest + trust.lies) <= _MAX_NOTES:
+        return trust
+    return Trust(trust.etag_calm / 2, trust.etag_restless / 2, trust.honest / 2, trust.lies / 2)
 
 
 def fresh_until(headers: Mapping[str, str], visited_at: float) -> float:
@@ -154,12 +156,16 @@ def fresh_until(headers: Mapping[str, str], visited_at: float) -> float:
 
     ``headers`` has lower-case names. no-store and no-cache mean never; heuristics (4.2.2) are not used.
     """
-    directives = _directives(headers.get("cache-control", ""))
+    directives: dict[str, str] = {}
+    for name, _, argument in [part.partition("=") for part in headers.get("cache-control", "").split(",")]:
+        directives.setdefault(name.strip().lower(), argument.strip().strip('"'))
     if "no-store" in directives or "no-cache" in directives:
         return visited_at
     lifetime = _seconds(directives.get("max-age"))
     if lifetime is None:
-        lifetime = _until_expires(headers, visited_at)
+        # By the server's clock: its distance to Date counts, not to ours.
+        expires, date = http_date(headers.get("expires", "")), http_date(headers.get("date", ""))
+        lifetime = 0.0 if expires is None else expires - (visited_at if date is None else date)
     age = _seconds(headers.get("age")) or 0.0
     return visited_at + min(max(0.0, lifetime - age), MAX_FRESH_SECONDS)
 
@@ -180,14 +186,6 @@ def http_date_text(epoch_seconds: float) -> str:
     return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
-def _directives(value: str) -> dict[str, str]:
-    pairs = (part.partition("=") for part in value.split(","))
-    found: dict[str, str] = {}
-    for name, _, argument in pairs:
-        found.setdefault(name.strip().lower(), argument.strip().strip('"'))
-    return found
-
-
 def _seconds(text: str | None) -> float | None:
     """delta-seconds; None when it is no such number, which RFC 9111 4.2.1 lets count as stale."""
     if text is None:
@@ -196,20 +194,5 @@ def _seconds(text: str | None) -> float | None:
     return float(text[:_DIGITS]) if text.isascii() and text.isdigit() else 0.0
 
 
-def _until_expires(headers: Mapping[str, str], visited_at: float) -> float:
-    """Expires is by the server's clock: its distance to Date counts, not to ours."""
-    expires = http_date(headers.get("expires", ""))
-    if expires is None:
-        return 0.0
-    date = http_date(headers.get("date", ""))
-    return expires - (visited_at if date is None else date)
-
-
 def _share(kept: float, broken: float) -> float:
     return (kept + _CREDIT) / (kept + broken + _CREDIT)
-
-
-def _faded(trust: Trust) -> Trust:
-    if max(trust.etag_calm + trust.etag_restless, trust.honest + trust.lies) <= _MAX_NOTES:
-        return trust
-    return Trust(trust.etag_calm / 2, trust.etag_restless / 2, trust.honest / 2, trust.lies / 2)

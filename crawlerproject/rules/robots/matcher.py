@@ -219,12 +219,11 @@ def _choices(texts: Sequence[str]) -> list[int]:
         text = max(texts, key=len, default="")
         return [_number(text)] if text else []
     each = _CHOICES // len(long)
-    return [_number(text[start : start + LENGTH]) for text in long for start in _starts(len(text) - LENGTH, each)]
-
-
-def _starts(last: int, count: int) -> Iterable[int]:
-    """About ``count`` places from ``last`` down: the ends of addresses tell them apart better than their starts."""
-    return islice(range(last, -1, -max(1, last // count)), count)
+    return [
+        _number(text[start : start + LENGTH])
+        for text in long
+        for start in islice(range(len(text) - LENGTH, -1, -max(1, (len(text) - LENGTH) // each)), each)
+    ]
 
 
 def _number(piece: str) -> int:
@@ -251,7 +250,10 @@ def spelled(text: str) -> str:
         return text
     first, *others = text.split("%")
     escapes = [escape + other[2:] if (escape := _ESCAPES.get(other[:2])) else "%25" + other for other in others]
-    return _NEVER_BARE.sub(_escaped, first + "".join(escapes))
+    return _NEVER_BARE.sub(
+        lambda match: "".join(f"%{octet:02X}" for octet in match[0].encode("utf-8", "replace")),
+        first + "".join(escapes),
+    )
 
 
 def literals_of(pattern: str) -> tuple[tuple[str, ...], bool]:
@@ -261,7 +263,7 @@ def literals_of(pattern: str) -> tuple[tuple[str, ...], bool]:
     """
     if pattern.startswith(_ADDRESSES):
         pattern = "/" + pattern  # written by mistake: paths that hold the address are denied, as Protego does
-    spell = _as_it_is if _IS_SPELLED(pattern) else spelled
+    spell = str if _IS_SPELLED(pattern) else spelled
     anchored = pattern.endswith("$")
     if anchored:
         pattern = pattern[:-1]
@@ -340,11 +342,3 @@ def _intervals(plain: dict[str, int]) -> tuple[list[str], list[int]]:
         edges.append(ended + _END)
         ranks.append(outside)
     return edges, ranks
-
-
-def _as_it_is(text: str) -> str:
-    return text
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return "".join(f"%{octet:02X}" for octet in match[0].encode("utf-8", "replace"))

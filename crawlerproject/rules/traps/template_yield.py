@@ -62,7 +62,8 @@ _EXTENSION = re.compile(r"\.[A-Za-z]{1,5}[0-9]?$")
 
 def template_of(url: str) -> str:
     """The template of an absolute http(s) URL: path and query with everything that varies folded."""
-    path, mark, query = _path_of(url).partition("?")
+    at = url.find("/", url.find("://") + 3)
+    path, mark, query = (url[at:] if at >= 0 else "/").partition("?")
     folded = "/".join([_segment(part) for part in path.split("/")])
     if mark:
         folded += "?" + "&".join(sorted([_pair(piece) for piece in query.split("&")]))
@@ -273,11 +274,6 @@ def _trapped(name: str, entry: Yield) -> Trapped:
     what = "the whole host" if name == "*" else "the template"
     why = f"{what} gave {entry.new} new texts in {entry.fetched} pages and its budget is spent"
     return Trapped(name, entry.fetched, entry.new, entry.refused, why)
-
-
-def _path_of(url: str) -> str:
-    at = url.find("/", url.find("://") + 3)
-    return url[at:] if at >= 0 else "/"
 
 
 def _segment(part: str) -> str:

@@ -77,14 +77,10 @@ class AddressRules:
                 return self._listed(hidden)  # never a public answer of DNS, so only by the operator's word
             if address in _NAT64:
                 return self._listed(address) and self._allowed(IPv4Address(int(address) & 0xFFFFFFFF))
-        return self._listed(address) or _public(address)
+            return self._listed(address) or (
+                address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)
+            )
+        return self._listed(address) or not any(address in network for network in _REFUSED_4)
 
     def _listed(self, address: _Address) -> bool:
         return any(address in network for network in self._allow)
-
-
-def _public(address: _Address) -> bool:
-    """Whether the address is given out for the public internet."""
-    if isinstance(address, IPv4Address):
-        return not any(address in network for network in _REFUSED_4)
-    return address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)

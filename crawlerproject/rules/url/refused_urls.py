@@ -86,21 +86,13 @@ def trap(path: str, host_name: str = "") -> bool:
     """Whether a URL's path (no query) looks endless. With ``host_name``, the host's own name as a folder counts
     too: the mark of links that lost their "http://" (browsertrix-crawler issue 931).
     """
+    if host_name and host_name in path and "." in host_name and host_name in path.split("/"):
+        return True
     slashes = path.count("/")
-    if host_name and host_name in path and _has_folder(path, host_name):
-        return True
-    if slashes < _MIN_SLASHES:
-        return False
-    if slashes > MAX_SEGMENTS:
-        return True
-    return _repeats(path)
-
-
-def _repeats(path: str) -> bool:
-    """Whether segments of the path repeat themselves beyond reason."""
+    if slashes < _MIN_SLASHES or slashes > MAX_SEGMENTS:
+        return slashes > MAX_SEGMENTS
     segments = [segment for segment in path.split("/") if segment]
-    distinct = len(set(segments))
-    extra = len(segments) - distinct
+    extra = len(segments) - len(set(segments))
     if extra < 1:
         return False
     counts: dict[str, int] = {}
@@ -113,8 +105,3 @@ def _repeats(path: str) -> bool:
     if any(count > 1 and segment.startswith("www.") for segment, count in counts.items()):
         return True  # a host name as a folder, twice: a link without its "http://" that found itself
     return extra > 1 and _IN_A_ROW.search(path) is not None
-
-
-def _has_folder(path: str, name: str) -> bool:
-    """Whether one whole segment of the path is the dotted name."""
-    return "." in name and name in path.split("/")

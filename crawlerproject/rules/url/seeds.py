@@ -112,7 +112,7 @@ class SeedRule(NamedTuple):
         if self.exclude and (found := first_match(self.exclude, url)) is not None:
             return f"exclude={found.text} of the seed {self.url}"
         if self.include and first_match(self.include, url) is None:
-            return f"no include= of the seed {self.url} matches: {_named(self.include)}"
+            return f"no include= of the seed {self.url} matches: {' '.join(pattern.text for pattern in self.include)}"
         return ""
 
     def moved(self, host: str, url: str) -> SeedRule:
@@ -203,10 +203,6 @@ def host_limits(rules: Iterable[SeedRule]) -> Mapping[str, Limits]:
     return {rule.host: rule.limits for rule in rules if any(rule.limits)}
 
 
-def _named(patterns: Iterable[Glob]) -> str:
-    return " ".join(pattern.text for pattern in patterns)
-
-
 class BadSeed(NamedTuple):
     """A line that names no address, or one that is never asked."""
 
@@ -245,17 +241,12 @@ def seeds_of(text_lines: Iterable[str]) -> Seeds:
             else:
                 address = seeds.setdefault(address.key, address)
                 if rest:
-                    options[address.url] = _checked(number, address, rest[0])
+                    try:  # a misspelt option would let in what was meant to stay out
+                        rule_of(address.url, address.host, rest[0])
+                    except BadOption as error:
+                        raise BadOption(f"line {number}: {error}") from None
+                    options[address.url] = " ".join(rest[0].split())
     return Seeds(list(seeds.values()), problems, options)
-
-
-def _checked(number: int, address: Address, options: str) -> str:
-    """The options with one blank between two: a misspelt one would let in what was meant to stay out."""
-    try:
-        rule_of(address.url, address.host, options)
-    except BadOption as error:
-        raise BadOption(f"line {number}: {error}") from None
-    return " ".join(options.split())
 
 
 def _without_comment(line: str) -> str:

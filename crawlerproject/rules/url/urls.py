@@ -100,6 +100,7 @@ class UrlRefused(ValueError):
         self.reason = reason
 
 
+_UNKNOWN = Address("", b"", "", "")
 _resolved: dict[tuple[str | None, str], Address | None] = {}
 """What links of pages lately read mean, by what of the page counts and the link as written: sites repeat theirs.
 
@@ -148,8 +149,9 @@ class Base:
         elif href.startswith(_ABSOLUTE):
             of = self._nothing
         key = of, href
-        if key in _resolved:
-            return _resolved[key]
+        address = _resolved.get(key, _UNKNOWN)
+        if address is not _UNKNOWN:
+            return address
         address = self._join(href)
         if len(_resolved) >= _MOST_RESOLVED:
             _resolved.clear()
@@ -205,12 +207,9 @@ def host_key(url: str) -> str:
     try:
         return parse(url).host
     except UrlRefused as refused:
-        return _other_scheme(url) if refused.reason is Reason.SCHEME else ""
-
-
-def _other_scheme(url: str) -> str:
-    """Of a URL that other spiders may ask for over something else than http: name and port as written."""
-    try:
+        if refused.reason is not Reason.SCHEME:
+            return ""
+    try:  # what other spiders may request over something else than http: name and port as written
         parts = urlsplit(url)
         name, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
@@ -279,7 +278,10 @@ def _address(href: str, host: str, written: str, own: str) -> Address:
     if "#" in href:
         href = href.partition("#")[0]
     if "@" in href:
-        href = _without_user_info(href, scheme)
+        # The serialisation escapes "@" within user info, so the last one before the path ends it.
+        start = len(scheme) + 3
+        end = href.index("/", start)
+        href = href[:start] + href[start:end].rpartition("@")[2] + href[end:]
     known_host, host_digest, doubt = _known_host(host) if len(host) <= _REMEMBERED else _known_host.__wrapped__(host)
     if doubt and not (written.isascii() and "%" not in written) and (host != own or _SHARP_S.search(written)):
         raise ValueError("a host that is not of plain ASCII")
@@ -288,13 +290,6 @@ def _address(href: str, host: str, written: str, own: str) -> Address:
         text = _key_text(text)
     # What Address(...) does, at a third of the cost: it is made for every link of every page.
     return _new(Address, (href, host_digest + xxh3_128_digest(text.encode()), known_host, scheme))
-
-
-def _without_user_info(href: str, scheme: str) -> str:
-    # The serialisation escapes "@" within user info, so the last one before the path ends it.
-    start = len(scheme) + 3
-    end = href.index("/", start)
-    return href[:start] + href[start:end].rpartition("@")[2] + href[end:]
 
 
 @lru_cache(maxsize=65_536)  # a crawl is in touch with some 10,000 hosts at once
@@ -322,12 +317,19 @@ def _key_text(text: str) -> str:
         return path
     pieces = []
     for piece in query.split("&"):
-        name = piece.partition("=")[0]
+        name, _, value = piece.partition("=")
         shape = _noise_shape(name) if len(name) <= _REMEMBERED else None
-        if shape is None or shape.fullmatch(piece.partition("=")[2]) is None:
+        if shape is None or shape.fullmatch(value) is None:
             pieces.append(piece)
     if "cftoken" in query.lower():
-        pieces = _without_coldfusion(pieces)
+        # CFID alone is a plain number and may name a page; with a CFTOKEN beside it, it is a session.
+        found = {}
+        for piece in pieces:
+            name, _, value = piece.partition("=")
+            if (shape := _COLDFUSION_NAMES.get(name.lower())) is not None and shape.fullmatch(value):
+                found[piece] = name.lower()
+        if len({*found.values()}) == len(_COLDFUSION_NAMES):
+            pieces = [piece for piece in pieces if piece not in found]
     if not pieces:
         return path
     pieces.sort()
@@ -348,16 +350,3 @@ def _noise_shape(name: str) -> re.Pattern[str] | None:
     if not name:
         return _NO_VALUE
     return _ASP_VALUE if name.startswith("aspsessionid") else SESSION_SHAPES.get(name)
-
-
-def _without_coldfusion(pieces: list[str]) -> list[str]:
-    # CFID alone is a plain number and may name a page; with a CFTOKEN beside it, it is a session.
-    kept, found = [], set()
-    for piece in pieces:
-        name, _, value = piece.partition("=")
-        shape = _COLDFUSION_NAMES.get(name.lower())
-        if shape is not None and shape.fullmatch(value):
-            found.add(name.lower())
-        else:
-            kept.append(piece)
-    return kept if len(found) == len(_COLDFUSION_NAMES) else pieces
