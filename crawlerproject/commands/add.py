@@ -82,8 +82,8 @@ def _seeds(lines: list[str]) -> Seeds:
 def _refused(crawl: CrawlView, seeds: Seeds) -> dict[str, str]:
     """The URLs that the crawl would not take, and why."""
     with crawl.store() as store:
-        gates = crawl.gates(store)
-        found = ((address.url, gates.refusal(seed_found(address), crawl.now)) for address in seeds.addresses)
+        filters = crawl.filters(store)
+        found = ((address.url, filters.refusal(seed_found(address), crawl.now)) for address in seeds.addresses)
         return {url: str(refusal) for url, refusal in found if refusal is not None}
 
 

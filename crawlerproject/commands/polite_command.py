@@ -32,7 +32,7 @@ else:
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
 _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
-# Below the gates of the chain: each hop is a request of its own and passes them all.
+# Below the filters of the chain: each hop is a request of its own and passes them all.
 _REDIRECTS_AT = 600
 _ONE_URL = "Give one URL, with http:// or https:// before it."
 

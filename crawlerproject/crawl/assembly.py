@@ -12,7 +12,7 @@ from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_kind import worker_name
 from crawlerproject.config.values import identity, preset_of, rest_limits_of
-from crawlerproject.frontier.assembly import gates_of, pause_stretch, politeness_of, scope_of
+from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.progress.tallies import TotalsBook
     from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.start.resume import Resumed
-    from crawlerproject.frontier.hosts.suspensions import Holds
+    from crawlerproject.frontier.hosts.suspensions import HostSuspensions
     from crawlerproject.frontier.learned.duplicates import OtherWorkers
     from crawlerproject.frontier.other_workers import HostOwnership
-    from crawlerproject.frontier.url_filters import Gates, NeverCrawl
+    from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
     from crawlerproject.stores.protocols import ContentStore, FrontierStore
 
 logger = logging.getLogger(__name__)
@@ -106,15 +106,15 @@ def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
     )
 
 
-def gates_in(
+def url_filters_in(
     settings: BaseSettings, store: FrontierStore, resumed: Resumed, never_crawl: NeverCrawl, traps: TrapModel
-) -> Gates:
-    """The crawl's gates, its scope widened by redirects of seeds."""
+) -> UrlFilters:
+    """The crawl's filters, its scope widened by redirects of seeds."""
     hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
     scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
     for seed, place in moves_of(store):
         scope.move(seed, place)
-    return gates_of(settings, scope, never_crawl, traps)
+    return url_filters_of(settings, scope, never_crawl, traps)
 
 
 class Began(NamedTuple):
@@ -129,7 +129,7 @@ def hosts_of(
     store: FrontierStore,
     began: Began,
     ownership: HostOwnership | None = None,
-    holds: Holds | None = None,
+    suspensions: HostSuspensions | None = None,
 ) -> HostTable:
     """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
     clean = began.clean != b"0"
@@ -148,17 +148,19 @@ def hosts_of(
         settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY", MAX_HOSTS_IN_MEMORY),
         settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
     )
-    return HostTable(store, workbench, names, Start(began.at, clean, _longest(settings)), bounds, holds=holds)
+    return HostTable(
+        store, workbench, names, Start(began.at, clean, _longest(settings)), bounds, suspensions=suspensions
+    )
 
 
 def frontier_of(
-    settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: Path, *, recrawl: bool = False
+    settings: BaseSettings, hosts: HostTable, filters: UrlFilters, ranks: Path, *, recrawl: bool = False
 ) -> Frontier:
     """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
     robots = RobotsCache(hosts.store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
     return Frontier(
         FrontierState(hosts, robots),
-        gates,
+        filters,
         politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
         _renders_of(settings, hosts.store, hosts.workbench),
         revisits_of(settings, hosts.store),

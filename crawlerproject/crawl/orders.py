@@ -78,7 +78,7 @@ async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> 
     for first in range(0, len(found), MOST_AT_ONCE):
         some = found[first : first + MOST_AT_ONCE]
         for one in some:
-            if (refusal := session.gates.refusal(one, clock())) is not None:
+            if (refusal := session.filters.refusal(one, clock())) is not None:
                 logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
         session.role.enqueue_links(some, session.frontier, clock())
         await asyncio.sleep(0)
@@ -89,13 +89,13 @@ def _remember(session: Session, seeds: Seeds) -> list[Address]:
     """Make added seeds the crawl's own, for its scope and for later starts; those that are new."""
     known = KnownSeeds(session.store)
     new = known.unknown(seeds.addresses)
-    scope = session.gates.scope
+    scope = session.filters.scope
     known.take(seeds.addresses, new, seeds.options, scope.mode)
     session.store.apply(Changes(facts=known.facts()))
     rules = known.rules()
     for rule in rules:
         scope.govern(rule)
-    session.frontier.hosts.holds.of_hosts = dict(host_limits(rules))
+    session.frontier.hosts.suspensions.of_hosts = dict(host_limits(rules))
     for address in new:
         if not scope.governs(address.host):
             scope.widen(address.host)

@@ -17,7 +17,7 @@ from crawlerproject.crawl.progress.failure_reports import Troubles
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.start.resume import Resumed, resume
-from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.rules.crawl_limits import limits_of
 from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
-    from crawlerproject.frontier.url_filters import Gates
+    from crawlerproject.frontier.url_filters import UrlFilters
     from crawlerproject.stores.archive.archive import Archive
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Session:
 
     role: SingleProcess
     archive: Archive
-    gates: Gates
+    filters: UrlFilters
     frontier: Frontier
     models: CrawlModels
     totals: TotalsBook
@@ -99,11 +99,11 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, r
         resumed = resume(crawl, store, spider, continued=clean is not None)
     limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))
     traps = parts.traps_of(settings, store)
-    gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
+    filters = parts.url_filters_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
-    holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
-    hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), role.ownership, holds)
-    frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked, recrawl=spider.recrawl)
+    suspensions = HostSuspensions(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
+    hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), role.ownership, suspensions)
+    frontier = parts.frontier_of(settings, hosts, filters, crawl.ranked_linked, recrawl=spider.recrawl)
     models = parts.models_of(settings, store, frontier, traps, totals, role.texts(run))
     _share_sums(role, run, limits, frontier)
     records = CrawlRecords(archive, frontier, models.duplicates)
@@ -113,7 +113,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, r
     session = Session(
         role,
         archive,
-        gates,
+        filters,
         frontier,
         models,
         totals,

@@ -115,7 +115,7 @@ class StatusFile:
         if scheduler is None:
             return
         # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.
-        scheduler.crawl.session.gates.never_crawl.current(scheduler.crawl.run.now())
+        scheduler.crawl.session.filters.never_crawl.current(scheduler.crawl.run.now())
         if began < self._not_before and self.last.get("nevercrawl_lists") == self._lists(scheduler):
             return
         self._write(scheduler, self.status(scheduler))
@@ -163,7 +163,7 @@ class StatusFile:
         return {"uploads": read_facts(folder.upload_state)} if self._crawler.settings["ARCHIVE_URL"] else {}
 
     def _lists(self, scheduler: FrontierScheduler) -> dict[str, int | None]:
-        lists: Any = scheduler.crawl.session.gates.never_crawl
+        lists: Any = scheduler.crawl.session.filters.never_crawl
         versions: dict[str, int | None] = lists.versions
         return versions
 

@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterable
 import orjson
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.known_seeds import MOVES_FACT, SCOPE_FACT, moves_of
-from crawlerproject.frontier.other_workers import SeedsMoved, SoleOwner
+from crawlerproject.frontier.other_workers import ScopeWidened, SoleOwner
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import Gates
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (
     OUTSIDE_BUDGET,
     Budget,
 )
-from crawlerproject.rules.url.priority import by_rank, of_later_list, of_stranger
+from crawlerproject.rules.url.priority import by_rank, of_external, of_later_list
 from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.protocols import (
@@ -40,22 +40,26 @@ class Admission:
     """Queues what is new and allowed."""
 
     def __init__(
-        self, state: FrontierState, gates: Gates, domains: DomainHostCounts, less_important: LessImportant | None = None
+        self,
+        state: FrontierState,
+        filters: UrlFilters,
+        domains: DomainHostCounts,
+        less_important: LessImportant | None = None,
     ) -> None:
         self._state = state
         self._hosts = state.hosts
         self._domains = domains
         self._less_important = less_important
-        self._gates = gates
+        self._filters = filters
         self._refused_adds: list[DiscoveredUrl] = []  # found while the store had no room
         self._recent = state.recent
         self._copies = state.hosts.copies
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float, *, elsewhere: bool = False) -> list[DiscoveredUrl]:
-        """The URLs that pass the gates, each once; ``elsewhere``: only gates that need no state of the host."""
+        """The URLs that pass the filters, each once; ``elsewhere``: only filters that need no state of the host."""
         kept: dict[bytes, DiscoveredUrl] = {}
         for item in found:
-            refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
+            refusal = self._filters.refusal(item, now, elsewhere=elsewhere)
             if refusal is None:
                 kept.setdefault(item.queue_key, item)
             else:
@@ -93,7 +97,7 @@ class Admission:
         allowed = [
             (item, record)
             for item, record in found
-            if self._gates.refusal_known(item, now) is None and self._within_rules(item, item.named_by, now)
+            if self._filters.refusal_known(item, now) is None and self._within_rules(item, item.named_by, now)
         ]
         for item, _ in allowed:
             self._count_for_domain(item.address.host)
@@ -119,7 +123,7 @@ class Admission:
                 self._hosts.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
                     self._state.workbench.add(host)
-                elif host.at_door and not host.on_disk and not caused_by_stranger(row):
+                elif host.at_door and not host.on_disk and not caused_externally(row):
                     self._state.go_on(host)
         return len(rows)
 
@@ -223,13 +227,13 @@ class Admission:
         budget = item.kind.budget
         if budget is Budget.NONE:
             return item
-        refusal = self._gates.room_refusal(item, now)
+        refusal = self._filters.room_refusal(item, now)
         if refusal is not None:
             self._state.refused.counts[refusal] += 1
             return None
         if budget is Budget.EXTERNAL:
-            return item._replace(priority=of_stranger(item.priority))
-        if budget is Budget.LISTS and self._gates.list_comes_later(item.address.host):
+            return item._replace(priority=of_external(item.priority))
+        if budget is Budget.LISTS and self._filters.list_comes_later(item.address.host):
             return item._replace(priority=of_later_list(item.priority))
         return item
 
@@ -241,7 +245,7 @@ class Admission:
     def _within_rules(self, item: DiscoveredUrl, named_by: str, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, kind = item.address, item.kind
-        if not kind.is_seed and self._gates.port_refusal(self._hosts.ports, address.host, named_by):
+        if not kind.is_seed and self._filters.port_refusal(self._hosts.ports, address.host, named_by):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
         if kind.counts_for_host and coming is None and self._one_host_too_many(address.host, now, named_by):
@@ -251,7 +255,7 @@ class Admission:
             return False
         host = self._host(address.host, named_by)
         known = host.known if (clock := self._clock(host)) is None else clock.known
-        if kind.counts_for_host and kind.in_page_budget and known + (coming or 0) >= self._gates.max_urls_per_host:
+        if kind.counts_for_host and kind.in_page_budget and known + (coming or 0) >= self._filters.max_urls_per_host:
             self._state.refused.counts[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and (
@@ -268,7 +272,7 @@ class Admission:
             return False
         if not domains.full(name, named_by) or self._hosts.ports.knows(name):
             return False
-        if self._gates.any_hosts(domains.domain_of(name), now):
+        if self._filters.any_hosts(domains.domain_of(name), now):
             return False
         domains.refused(name)
         return True
@@ -296,7 +300,7 @@ class Admission:
 
     def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
-        scope, seeds = self._gates.scope, [item for item in new if item.kind.is_seed]
+        scope, seeds = self._filters.scope, [item for item in new if item.kind.is_seed]
         seeds = [item for item in seeds if not (item.via and comes_back(item.via, item.address.url))]
         if not seeds:
             return []
@@ -305,12 +309,12 @@ class Admission:
         moved = {item.address.host for item in seeds if not scope.governs(item.address.host)}
         widened = [host for host in moved if scope.widen(host)]
         if (moves or widened) and not isinstance(self._state.ownership, SoleOwner):
-            self._state.moved.append(SeedsMoved(widened, moves))
+            self._state.moved.append(ScopeWidened(widened, moves))
         return self._facts_of(moves, widened)
 
-    def seeds_moved(self, said: SeedsMoved) -> None:
+    def scope_widened(self, said: ScopeWidened) -> None:
         """Another worker has widened the scope: here too, from now on and over restarts. StorageError."""
-        scope = self._gates.scope
+        scope = self._filters.scope
         moves = [(before, after) for before, after in said.moves if scope.move(before, after)]
         if facts := self._facts_of(moves, [host for host in said.hosts if scope.widen(host)]):
             self._state.store.apply(Changes(facts=facts))

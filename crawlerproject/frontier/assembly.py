@@ -10,7 +10,7 @@ from crawlerproject.config.values import list_of, preset_of, rest_limits_of
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.frontier.url_filters import Gates, GateSettings, NeverCrawl
+from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters, UrlFilterSettings
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.ip_addresses import AddressRules
@@ -40,13 +40,15 @@ def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patte
     )
 
 
-def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, traps: TrapModel | None = None) -> Gates:
-    """The gates of a crawl with these settings."""
-    return Gates(
+def url_filters_of(
+    settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, traps: TrapModel | None = None
+) -> UrlFilters:
+    """The filters of a crawl with these settings."""
+    return UrlFilters(
         scope,
         never_crawl,
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-        GateSettings(
+        UrlFilterSettings(
             settings.getint("SCOPE_MAX_URLS_PER_HOST"),
             list_of(settings, "SKIP_EXTENSIONS"),
             settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),

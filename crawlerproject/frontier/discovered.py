@@ -22,7 +22,7 @@ _KEPT = 4096
 
 
 class DiscoveredUrl(NamedTuple):
-    """A link, redirect target or seed before the gates."""
+    """A link, redirect target or seed before the filters."""
 
     address: Address
     depth: int  # links from a seed
@@ -49,8 +49,8 @@ class DiscoveredUrl(NamedTuple):
         if kind.is_seed:
             return ""
         if kind.is_external:
-            return inventor(address.host, via, self.flags, self.note)
-        return _domain_of(via) if via and address.is_front and strangers(host_key(via), address.host) else ""
+            return linking_domain(address.host, via, self.flags, self.note)
+        return _domain_of(via) if via and address.is_front and of_other_domain(host_key(via), address.host) else ""
 
     def owned(self) -> DiscoveredUrl:
         """The same; a host's front page is the host's own, whichever page names it."""
@@ -69,12 +69,12 @@ def seed_found(address: Address) -> DiscoveredUrl:
     return DiscoveredUrl(address, 0, "", "", SEED, FLAG_SEED)
 
 
-def strangers(host: str, other: str) -> bool:
+def of_other_domain(host: str, other: str) -> bool:
     """Whether two host keys are of different registered domains, so that neither speaks for the other."""
     return host != other and bounded_domain(host) != bounded_domain(other)
 
 
-def inventor(host: str, via: str, flags: int, note: str) -> str:
+def linking_domain(host: str, via: str, flags: int, note: str) -> str:
     """The registered domain that named a URL of ``host`` that is a stranger's; "" when it is not."""
     kind = ROW_KINDS[flags]
     if not kind.is_external:
@@ -90,12 +90,12 @@ def inventor(host: str, via: str, flags: int, note: str) -> str:
 def row_named_by(row: QueuedPage) -> str:
     """The registered domain that led to a queued page, where that is another than its host's; "" for a seed's too."""
     if row.kind.is_external:
-        return inventor(row.host, row.via, row.flags, row.note)
+        return linking_domain(row.host, row.via, row.flags, row.note)
     domain = "" if row.kind.is_seed or not row.via else _domain_of(row.via)
     return domain if domain != bounded_domain(row.host) else ""
 
 
-def caused_by_stranger(row: QueuedPage) -> bool:
+def caused_externally(row: QueuedPage) -> bool:
     """Whether only other registered domains led to this request, so that the trouble it meets is theirs.
 
     A host's front page and its own robots.txt are its own, whichever page or redirect named them: there is one of each.
@@ -104,15 +104,15 @@ def caused_by_stranger(row: QueuedPage) -> bool:
     if not kind.maybe_external:
         return False
     if kind.is_robots:
-        return robots_for_stranger(row.note, row.url, row.host)
+        return robots_for_other_domain(row.note, row.url, row.host)
     if kind.is_hub:
-        return strangers(host_key(row.via), row.host)  # the feed that names it
+        return of_other_domain(host_key(row.via), row.host)  # the feed that names it
     return kind.is_requisite or not is_front(row.url, row.host)
 
 
-def robots_for_stranger(origin: str, url: str, host: str) -> bool:
+def robots_for_other_domain(origin: str, url: str, host: str) -> bool:
     """Whether a robots.txt (of ``url``, on ``host``) is asked for on behalf of another domain's ``origin`` alone."""
-    return url.partition("://")[2] != f"{host}/robots.txt" and strangers(origin.partition("://")[2], host)
+    return url.partition("://")[2] != f"{host}/robots.txt" and of_other_domain(origin.partition("://")[2], host)
 
 
 def is_front(url: str, host: str) -> bool:

@@ -30,14 +30,14 @@ from crawlerproject.frontier.other_workers import (
     Links,
     Message,
     RobotsWanted,
-    SeedsMoved,
+    ScopeWidened,
     SoleOwner,
 )
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
-from crawlerproject.frontier.url_filters import Gates
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import NOT_THERE
@@ -57,7 +57,7 @@ class Frontier:
     def __init__(
         self,
         state: FrontierState,
-        gates: Gates,
+        filters: UrlFilters,
         politeness: HostPoliteness,
         renders: Renders,
         revisits: Revisits,
@@ -70,15 +70,15 @@ class Frontier:
         hosts = self.hosts = state.hosts
         self.state, self.workbench, self.renders, self.revisits = state, state.workbench, renders, revisits
         self._paging = HostPaging(hosts, hosts.on_disk) if hosts.on_disk is not None else None
-        self.embeds = Subrequests(state, gates)
+        self.embeds = Subrequests(state, filters)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
         self.names = hosts.names
-        self.domains = DomainHostCounts(state.store, gates.max_hosts_per_domain, domain_of)
-        self.admission = Admission(state, gates, self.domains, less_important)
+        self.domains = DomainHostCounts(state.store, filters.max_hosts_per_domain, domain_of)
+        self.admission = Admission(state, filters, self.domains, less_important)
         self.announcements = Announcements(state, self.admission, revisits, recrawl=recrawl)
-        self._robots_responses = RobotsResponses(state, gates, politeness, revisits, rng)
-        self.leasing = LeaseIssuer(state, gates, renders, self.embeds, self._robots_responses)
+        self._robots_responses = RobotsResponses(state, filters, politeness, revisits, rng)
+        self.leasing = LeaseIssuer(state, filters, renders, self.embeds, self._robots_responses)
         self.completion = LeaseCompletion(state, politeness, self._robots_responses, renders, rng)
         self.subscriptions: Subscriptions | RemoteSubscriptions | None = None
         """What the crawl has to do with hubs; None: they cannot reach it."""
@@ -100,7 +100,7 @@ class Frontier:
         return self.hosts.let_go(mine)
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
-        """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
+        """What of these passes the filters that need no state of the host: what is worth sending to its worker."""
         return self.admission.allowed(found, now, elsewhere=True)
 
     def read(self, message: Message, now: float) -> None:
@@ -112,8 +112,8 @@ class Frontier:
             self._robots_responses.wanted(message, now)
         elif isinstance(message, Changed):
             self.announcements.changed(message.pages, now)
-        elif isinstance(message, SeedsMoved):
-            self.admission.seeds_moved(message)
+        elif isinstance(message, ScopeWidened):
+            self.admission.scope_widened(message)
         elif isinstance(message, HubNamed | HubMoved | HubRequest):
             if self.subscriptions is not None:
                 self.subscriptions.heard(message, now)
@@ -190,16 +190,16 @@ class Frontier:
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """Host names and keys that are not asked from now on, each with its remark. Raises StorageError."""
         self.hosts.clock.now = now
-        holds = self.hosts.holds
-        before, holds.paused = holds.paused, dict(paused)
+        suspensions = self.hosts.suspensions
+        before, suspensions.paused = suspensions.paused, dict(paused)
         try:
             for name in before.keys() - paused.keys():
                 self.hosts.let_in(name)
         except StorageError:
-            holds.paused = before
+            suspensions.paused = before
             raise
         for host in list(self.workbench.hosts.values()):
-            if not host.given_up and host.stage == Stage.WAITING and holds.pause_of(host.name) is not None:
+            if not host.given_up and host.stage == Stage.WAITING and suspensions.pause_of(host.name) is not None:
                 self.hosts.hold(host, PAUSED)
                 self.workbench.wait(host, host.next_free, work=False)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
-from crawlerproject.frontier.other_workers import SeedsMoved
+from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.rules.url.seeds import SeedRule, rule_of
 from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import FactReader
@@ -99,10 +99,10 @@ class KnownSeeds:
         ]
 
 
-def widened_by(store: FactReader) -> SeedsMoved | None:
+def widened_by(store: FactReader) -> ScopeWidened | None:
     """All by which redirects of seeds have widened the scope so far; None when they have not."""
     hosts, moves = (store.fact(SCOPE_FACT) or b"").decode().split(), moves_of(store)
-    return SeedsMoved(hosts, moves) if hosts or moves else None
+    return ScopeWidened(hosts, moves) if hosts or moves else None
 
 
 def moves_of(store: FactReader) -> list[tuple[str, str]]:

@@ -7,17 +7,17 @@ from functools import partial
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import caused_by_stranger
+from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
-from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE, Holds
+from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE, HostSuspensions
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
-from crawlerproject.frontier.url_filters import Gates
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (
@@ -25,7 +25,7 @@ from crawlerproject.rules.row_kinds import (
     FLAG_SUBREQUEST,
     ROW_KINDS,
 )
-from crawlerproject.rules.url.priority import LAST_OF_STRANGERS, REQUISITE_PLACES
+from crawlerproject.rules.url.priority import LAST_EXTERNAL, REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import FrontierReader, QueuedPage
 
@@ -56,7 +56,7 @@ class LeaseIssuer:
     def __init__(
         self,
         state: FrontierState,
-        gates: Gates,
+        filters: UrlFilters,
         renders: Renders,
         embeds: Subrequests,
         robots_responses: RobotsResponses,
@@ -64,7 +64,7 @@ class LeaseIssuer:
         self._state = state
         self._hosts = state.hosts
         self._embeds = embeds
-        self._gates = gates
+        self._filters = filters
         self._renders = renders
         self._robots_responses = robots_responses
 
@@ -75,7 +75,7 @@ class LeaseIssuer:
         """
         while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
-                if self._hosts.holds and self._held(turn.host):
+                if self._hosts.suspensions and self._held(turn.host):
                     self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
                     self._state.workbench.turn_away(turn.host, now)
                     continue
@@ -109,7 +109,11 @@ class LeaseIssuer:
             raise
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if (self._hosts.holds and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.given_up:
+        if (
+            (self._hosts.suspensions and self._held(host))
+            or not self._state.ownership.may_ask(host.name)
+            or host.given_up
+        ):
             self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
@@ -129,8 +133,10 @@ class LeaseIssuer:
 
     def _held(self, host: Host) -> bool:
         """Whether the host is paused or has had its share, so that it is left with its queue."""
-        why = self._hosts.holds.why(host)
-        if not why or (self._gates.fetches_requisites and _is_spared(host, self._hosts.holds, self._state.store)):
+        why = self._hosts.suspensions.why(host)
+        if not why or (
+            self._filters.fetches_requisites and _is_spared(host, self._hosts.suspensions, self._state.store)
+        ):
             return False
         if not host.given_up:
             self._hosts.hold(host, why)
@@ -146,7 +152,7 @@ class LeaseIssuer:
         busy = kept = behind = False
         for row in self._rows(host, now):
             kind = ROW_KINDS[row.flags]
-            if (host.embeds or host.door.until > now) and caused_by_stranger(row):
+            if (host.embeds or host.door.until > now) and caused_externally(row):
                 behind = True
             elif kind.is_render and (renders.closed or renders.full or host.rendering):
                 kept = bool(renders.closed) and is_kept(row)
@@ -157,7 +163,7 @@ class LeaseIssuer:
                 busy = True
             elif kind.may_be_known and self._is_known(row):
                 down.leave_plain(row)
-            elif (refusal := self._gates.refusal_again(row, now)) is not None:
+            elif (refusal := self._filters.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)
             elif not (kind.is_robots and _judged_by_itself(row)) and (
                 act := self._by_robots(row, host, address, now, down)
@@ -224,7 +230,7 @@ class LeaseIssuer:
 
     def _rows(self, host: Host, now: float) -> Iterator[QueuedPage]:
         """Rows in order that are not leased: the first, which nearly every turn is about, then some that follow."""
-        if self._gates.fetches_requisites and self._hosts.holds and self._hosts.holds.why(host):
+        if self._filters.fetches_requisites and self._hosts.suspensions and self._hosts.suspensions.why(host):
             yield from _requisite_rows(host, self._state.store)  # it has had its pages
             return
         taken, store = host.taken, self._state.store
@@ -235,7 +241,7 @@ class LeaseIssuer:
         yield first
         rows = store.head(host.name, before + _ROWS_PER_TURN)
         if host.door.until > now and len(rows) == before + _ROWS_PER_TURN:  # the host's own may come after strangers'
-            last = max((rows[-1].priority, rows[-1].arrival), (LAST_OF_STRANGERS, _LAST_ARRIVAL))
+            last = max((rows[-1].priority, rows[-1].arrival), (LAST_EXTERNAL, _LAST_ARRIVAL))
             rows += store.head(host.name, before + _ROWS_PER_TURN, last)
         for row in rows:
             if row.arrival not in taken and row.arrival != first.arrival:
@@ -313,9 +319,9 @@ class LeaseIssuer:
         return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
-def _is_spared(host: Host, holds: Holds, store: FrontierReader) -> bool:
+def _is_spared(host: Host, suspensions: HostSuspensions, store: FrontierReader) -> bool:
     """Whether a host that has had its pages is asked for what they need."""
-    return holds.only_pages(host) and next(_requisite_rows(host, store), None) is not None
+    return suspensions.only_pages(host) and next(_requisite_rows(host, store), None) is not None
 
 
 def _requisite_rows(host: Host, store: FrontierReader) -> Iterator[QueuedPage]:

@@ -121,7 +121,7 @@ class Changed(NamedTuple):
     pages: Sequence[tuple[Address, float]]  # each with the moment, epoch seconds
 
 
-class SeedsMoved(NamedTuple):
+class ScopeWidened(NamedTuple):
     """Redirects of seeds have widened the crawl's scope: for every worker."""
 
     hosts: Sequence[str]  # they belong to the crawl as well
@@ -156,7 +156,7 @@ class HubRequest(NamedTuple):
 
 
 HubMessage = HubNamed | HubMoved | HubRequest
-Message = Links | RobotsWanted | RobotsGiven | Changed | SeedsMoved | HubMessage
+Message = Links | RobotsWanted | RobotsGiven | Changed | ScopeWidened | HubMessage
 
 
 _PLAIN: dict[str, type[RobotsWanted | HubMessage]] = {
@@ -178,7 +178,7 @@ def pack_message(message: Message) -> bytes:
         return orjson.dumps([_PLAIN_KINDS[type(message)], *message])
     if isinstance(message, Changed):
         return orjson.dumps(["changed", [(address.url, at) for address, at in message.pages]])
-    if isinstance(message, SeedsMoved):
+    if isinstance(message, ScopeWidened):
         return orjson.dumps(["seeds-moved", *message])
     body = b64encode(message.body[:KEPT_BYTES]).decode()
     return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
@@ -195,7 +195,7 @@ def unpack_message(packed: bytes) -> Message:
         known = [(_address(url), at) for url, at in fields[0]]
         return Changed([(address, at) for address, at in known if address is not None])
     if kind == "seeds-moved":
-        return SeedsMoved(fields[0], [(before, after) for before, after in fields[1]])
+        return ScopeWidened(fields[0], [(before, after) for before, after in fields[1]])
     origin, status, body, reason = fields
     return RobotsGiven(origin, status, b64decode(body), Reason(reason))
 

@@ -166,7 +166,7 @@ class HostPoliteness:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         self._now = now
         if outcome.stranger:
-            return self._after_stranger(host, outcome, now, rng)
+            return self._after_external(host, outcome, now, rng)
         if host.door.rested and outcome.status is not None:
             host.door = host.door._replace(rested=False)
         if outcome.ttfb_seconds is not None:
@@ -212,7 +212,7 @@ class HostPoliteness:
         self._walled[host.name] = walls
         return True
 
-    def _after_stranger(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
+    def _after_external(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
         """What only other sites led to leaves the host's own pace, escalation and breaker as they are.
 
         Its trouble closes the door for more of it; the host itself rests once, where it asked for that or was not there

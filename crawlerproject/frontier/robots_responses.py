@@ -7,7 +7,7 @@ import random
 
 import orjson
 
-from crawlerproject.frontier.discovered import robots_for_stranger, strangers
+from crawlerproject.frontier.discovered import of_other_domain, robots_for_other_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
@@ -15,12 +15,12 @@ from crawlerproject.frontier.other_workers import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import Gates
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS, MOST_ASKED, sent_on
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.rules.url.priority import ROBOTS, of_stranger
+from crawlerproject.rules.url.priority import ROBOTS, of_external
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import HostFact, QueuedPage
@@ -38,17 +38,17 @@ _REDIRECTING_KEPT = 1_000
 class RobotsRedirects:
     """Counts on both sides: where a host sends us, and what a domain has us ask of a host. ``now`` is epoch seconds."""
 
-    def __init__(self, state: FrontierState, gates: Gates) -> None:
+    def __init__(self, state: FrontierState, filters: UrlFilters) -> None:
         self._state = state
-        self._gates = gates
+        self._filters = filters
         self._sent: LruCache[str, dict[str, float]] = LruCache(_REDIRECTING_KEPT)  # by host
         # By host asked and domain that sends: until when is counted, and how many. Of this run.
         self._asked: LruCache[tuple[str, str], tuple[float, int]] = LruCache(_REDIRECTING_KEPT)
 
     def refusal(self, sender: str, target: Address, now: float) -> Reason | None:
         """Why a host (``sender``, a key) may not send us to ``target`` for a robots.txt; None counts it."""
-        refusal = self._gates.robots_target_refusal(target, now)
-        if refusal is not None or not strangers(sender, target.host):
+        refusal = self._filters.robots_target_refusal(target, now)
+        if refusal is not None or not of_other_domain(sender, target.host):
             return refusal
         sent = sent_on(self._sent_by(sender), target.url, now, self._state.robots.ttl_seconds)
         if sent is None:
@@ -82,9 +82,9 @@ class RobotsRedirects:
 
     def refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
         """Why a host of ours is not asked for a robots.txt that ``via`` (a URL) was redirected to; None counts it."""
-        refusal = self._gates.robots_target_refusal(target, now)
+        refusal = self._filters.robots_target_refusal(target, now)
         sender = host_key(via)
-        if refusal is not None or not strangers(sender, target.host):
+        if refusal is not None or not of_other_domain(sender, target.host):
             return refusal
         name = target.host, bounded_domain(sender)
         until, count = self._asked.get(name) or (0.0, 0)
@@ -100,12 +100,17 @@ class RobotsResponses:
     """Stores rules, follows redirects as pages of their own hosts, and puts off unreachable files."""
 
     def __init__(
-        self, state: FrontierState, gates: Gates, politeness: HostPoliteness, revisits: Revisits, rng: random.Random
+        self,
+        state: FrontierState,
+        filters: UrlFilters,
+        politeness: HostPoliteness,
+        revisits: Revisits,
+        rng: random.Random,
     ) -> None:
         self._state = state
         self._hosts = state.hosts
-        self._gates = gates
-        self._redirects = RobotsRedirects(state, gates)
+        self._filters = filters
+        self._redirects = RobotsRedirects(state, filters)
         self._politeness = politeness
         self._revisits = revisits
         self._rng = rng
@@ -140,7 +145,7 @@ class RobotsResponses:
         if target is None:
             return
         if (
-            self._gates.port_refusal(self._hosts.ports, target.host, _named_by(host_key(message.via), target.host))
+            self._filters.port_refusal(self._hosts.ports, target.host, _named_by(host_key(message.via), target.host))
             or self._hosts.of(target.host).given_up
             or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
         ):
@@ -166,7 +171,7 @@ class RobotsResponses:
     def _door_refusal(self, origin: str, target: Address, now: float) -> Reason | None:
         """STRANGER_DOOR when a host of ours takes no strangers now, and this is one's."""
         closed = self._hosts.of(target.host).door.until > now
-        return Reason.STRANGER_DOOR if closed and robots_for_stranger(origin, target.url, target.host) else None
+        return Reason.STRANGER_DOOR if closed and robots_for_other_domain(origin, target.url, target.host) else None
 
     def _refused(self, origin: str, target: Address, refusal: Reason | None) -> bool:
         if refusal is None:
@@ -215,7 +220,7 @@ class RobotsResponses:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
         mine = self._state.ownership.mine(target.host)
-        if mine and self._gates.port_refusal(self._hosts.ports, target.host, _named_by(waits.name, target.host)):
+        if mine and self._filters.port_refusal(self._hosts.ports, target.host, _named_by(waits.name, target.host)):
             return False
         host = self._hosts.of(target.host) if mine else None
         # No answer can come before that host may be asked.
@@ -262,7 +267,7 @@ class RobotsResponses:
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
         host = self._hosts.of(target.host)
         key, arrival = parse(origin + "/robots.txt").key, self._state.next_arrival(host, now)
-        place = of_stranger(ROBOTS) if robots_for_stranger(origin, target.url, host.name) else ROBOTS
+        place = of_external(ROBOTS) if robots_for_other_domain(origin, target.url, host.name) else ROBOTS
         row = QueuedPage(host.name, key, target.url, place, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
         # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
         self._state.changes.queued.append(row)
@@ -274,7 +279,7 @@ class RobotsResponses:
 
 def _named_by(sender: str, host: str) -> str:
     """The domain of a host (``sender``, a key) that sends us to another domain's ``host``; "" within one."""
-    return bounded_domain(sender) if strangers(sender, host) else ""
+    return bounded_domain(sender) if of_other_domain(sender, host) else ""
 
 
 def _target(location: str) -> Address | None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.hosts.table import HostTable
-from crawlerproject.frontier.other_workers import SeedsMoved
+from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
@@ -99,7 +99,7 @@ class FrontierState:
         self.refused = RefusedUrls()
         self.leased = 0
         self.announced = 0  # known pages that were believed to have changed, since it was last counted
-        self.moved: list[SeedsMoved] = []  # by what was queued here, since it was last sent to others
+        self.moved: list[ScopeWidened] = []  # by what was queued here, since it was last sent to others
         self.changes = Changes()
         self._arrival = 0
 

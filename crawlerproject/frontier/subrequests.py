@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crawlerproject.frontier.discovered import caused_by_stranger, strangers
+from crawlerproject.frontier.discovered import caused_externally, of_other_domain
 from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
@@ -21,7 +21,7 @@ from crawlerproject.rules.url.domains import bounded_domain
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.host import Host
     from crawlerproject.frontier.state import FrontierState
-    from crawlerproject.frontier.url_filters import Gates
+    from crawlerproject.frontier.url_filters import UrlFilters
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.protocols import QueuedPage
 
@@ -44,21 +44,21 @@ class Subrequest:
     @property
     def foreign(self) -> bool:
         """Whether the page is of another registered domain than the host that is asked."""
-        return not self.own and strangers(self.page.host, self.address.host)
+        return not self.own and of_other_domain(self.page.host, self.address.host)
 
     @property
     def strange(self) -> bool:
         """Whether only another site led to it: the page is that site's, or one that only that site named."""
-        return self.foreign or caused_by_stranger(self.page)
+        return self.foreign or caused_externally(self.page)
 
 
 class Subrequests:
     """Those that wait, by host."""
 
-    def __init__(self, state: FrontierState, gates: Gates) -> None:
+    def __init__(self, state: FrontierState, filters: UrlFilters) -> None:
         self._state = state
         self._hosts = state.hosts
-        self._gates = gates
+        self._filters = filters
         self._waiting: dict[str, deque[Subrequest]] = {}
 
     def ask(self, embed: Subrequest, now: float) -> Reason | None:
@@ -66,10 +66,10 @@ class Subrequests:
         address = embed.address
         if not self._state.ownership.may_ask(address.host):
             return Reason.RENDER_PACE  # another worker's host: its clock is there
-        if (refusal := self._gates.embed_refusal(address, now)) is not None:
+        if (refusal := self._filters.embed_refusal(address, now)) is not None:
             return refusal
         named_by = bounded_domain(embed.page.host) if embed.foreign else ""
-        if (refusal := self._gates.port_refusal(self._hosts.ports, address.host, named_by)) is not None:
+        if (refusal := self._filters.port_refusal(self._hosts.ports, address.host, named_by)) is not None:
             return refusal
         host = self._hosts.of(address.host)
         if host.given_up:
@@ -153,7 +153,7 @@ class Subrequests:
 
     def _spent(self, embed: Subrequest, host: Host, now: float) -> bool:
         """Whether the domain of the page has had as much of the host as a stranger may."""
-        return embed.foreign and self._gates.embeds_spent(host.name, embed.page.host, now)
+        return embed.foreign and self._filters.embeds_spent(host.name, embed.page.host, now)
 
     def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address

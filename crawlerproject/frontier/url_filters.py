@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (
@@ -47,7 +47,7 @@ class NeverCrawl(Protocol):
     def listing(self, host_name: str, now: float) -> Listing | None: ...
 
 
-class GateSettings(NamedTuple):
+class UrlFilterSettings(NamedTuple):
     """Bounds that the operator sets."""
 
     max_urls_per_host: int
@@ -59,7 +59,7 @@ class GateSettings(NamedTuple):
     max_requisites_per_host: int = DEFAULT_MAX_PER_HOST
 
 
-class Gates:
+class UrlFilters:
     """The schedule gate and the fetch gate; cheapest refusal first."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Gates:
         scope: Scope,
         never_crawl: NeverCrawl,
         addresses: AddressRules,
-        settings: GateSettings,
+        settings: UrlFilterSettings,
         traps: TrapModel | None = None,
     ) -> None:
         self._hubs = settings.hubs
@@ -107,7 +107,7 @@ class Gates:
             return Reason.EXTENSION
         if elsewhere:
             return None
-        if kind.is_external and self._stranger_spent(address.host, found, now):
+        if kind.is_external and self._external_spent(address.host, found, now):
             return Reason.STRANGER
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
@@ -141,7 +141,7 @@ class Gates:
         traps = self._traps
         if traps is None:
             return None
-        if kind.is_external and caused_by_stranger(row) and self._stranger_spent(row.host, row, now):
+        if kind.is_external and caused_externally(row) and self._external_spent(row.host, row, now):
             return Reason.STRANGER
         if kind.template_traps:
             return Reason.TRAP if traps.refuses(row.host, row.url, now) else None
@@ -160,11 +160,11 @@ class Gates:
             return None
         if budget is Budget.LISTS:
             return None if traps.admits_list(host, now) else Reason.SITEMAP_BUDGET
-        domain = inventor(host, found.via, found.flags, found.note)
+        domain = linking_domain(host, found.via, found.flags, found.note)
         if budget is Budget.REQUISITES:
             admitted = traps.requisites.admits(host, domain, self._max_requisites, now)
             return None if admitted else Reason.REQUISITE_BUDGET
-        return None if traps.admits_stranger(host, domain, self.max_urls_per_host, now) else Reason.STRANGER
+        return None if traps.admits_external(host, domain, self.max_urls_per_host, now) else Reason.STRANGER
 
     def _requisite_refusal(
         self, target: ScopedUrl, named: DiscoveredUrl | QueuedPage, now: float, *, elsewhere: bool = False
@@ -183,7 +183,7 @@ class Gates:
             return None
         if trap("/" + url_path(url), host_name(host)) and not self._traps.allows(host, now):
             return Reason.TRAP
-        domain = inventor(host, named.via, named.flags, named.note)
+        domain = linking_domain(host, named.via, named.flags, named.note)
         return Reason.REQUISITE_BUDGET if self._traps.requisites.refuses(host, url, domain, now) else None
 
     def list_comes_later(self, host: str) -> bool:
@@ -198,20 +198,20 @@ class Gates:
             return Reason.URL_LENGTH
         return Reason.EXTENSION if useless(url_path(target.url), self.skip_extensions) else None
 
-    def _stranger_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
+    def _external_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
         """Whether the domain that named the URL has spent its budget at this host."""
-        domain = inventor(host, named.via, named.flags, named.note)
-        return self._traps is not None and self._traps.refuses_stranger(host, domain, now)
+        domain = linking_domain(host, named.via, named.flags, named.note)
+        return self._traps is not None and self._traps.refuses_external(host, domain, now)
 
     def embeds_spent(self, host: str, page_host: str, now: float) -> bool:
         """Whether the pages of a host's domain may load nothing more from ``host`` in the browser: charged as links."""
-        return self._traps is not None and self._traps.refuses_stranger(host, bounded_domain(page_host), now)
+        return self._traps is not None and self._traps.refuses_external(host, bounded_domain(page_host), now)
 
     def port_refusal(self, ports: PortsOfNames, host: str, named_by: str = "") -> Reason | None:
         """TOO_MANY_PORTS for one port too many of a name; ``named_by`` is another domain, which else takes it up."""
         if not ports.is_new(host):
             return None
-        strangers = self._traps.strangers_of(host) if self._traps is not None else None
+        strangers = self._traps.external_of(host) if self._traps is not None else None
         left = ports.left(host, strangers.everyone.ports if strangers else 0, stranger=bool(named_by))
         if left <= 0 or (named_by and strangers and not strangers.may_take_port(named_by, left)):
             return Reason.TOO_MANY_PORTS

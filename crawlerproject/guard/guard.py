@@ -37,7 +37,7 @@ class Guard:
 
     @cached_property
     def never_crawl(self) -> NeverCrawlLists:
-        """The process's one reader of the lists: the crawl's gates ask it as well."""
+        """The process's one reader of the lists: the crawl's filters ask it as well."""
         return never_crawl_of(self._crawler.settings)
 
     @cached_property

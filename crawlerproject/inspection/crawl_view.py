@@ -13,11 +13,11 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
-from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.assembly import never_crawl_of, scope_of, url_filters_of
+from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.known_seeds import COMBINED, SCOPE_FACT, KnownSeeds, moves_of
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.url_filters import Gates
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.reasons import Reason
@@ -96,25 +96,25 @@ class CrawlView:
             names = [worker.name for worker in store.workers()] if isinstance(store, RedisView) else []
         return [name for name in names if name not in here]
 
-    def gates(self, store: View) -> Gates:
-        """The gates of the crawl as it was started."""
+    def filters(self, store: View) -> UrlFilters:
+        """The filters of the crawl as it was started."""
         traps = TrapModel(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
         include, exclude = (globs(self._arguments.get(name) or []) for name in ("include", "exclude"))
         known = KnownSeeds(store)
         hosts = {*self.run.get("seed_hosts", []), *known.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()}
         patterns = Patterns(include, exclude, known.rules())
         scope = self._file.scope if self._file is not None else self.run.get("scope", "any")
-        gates = gates_of(
+        filters = url_filters_of(
             self.settings, scope_of(self.settings, scope, hosts, patterns), never_crawl_of(self.settings), traps
         )
         for seed, place in moves_of(store):
-            gates.scope.move(seed, place)
-        return gates
+            filters.scope.move(seed, place)
+        return filters
 
-    def holds(self, store: View) -> Holds:
+    def holds(self, store: View) -> HostSuspensions:
         """The hosts that are not asked though they have work."""
         limits = limits_of(self._arguments.get("limits", {}), per_host=True)
-        return Holds(limits, host_limits(KnownSeeds(store).rules()), self.pauses.hosts)
+        return HostSuspensions(limits, host_limits(KnownSeeds(store).rules()), self.pauses.hosts)
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class CrawlView:
     def why(self, store: View) -> Why:
         """Who answers why a URL is where it is."""
         token = identity(self.settings).token
-        return Why(store, self.gates(store), token, self.now, self.leases(), Stops(self.holds(store), self.halted()))
+        return Why(store, self.filters(store), token, self.now, self.leases(), Stops(self.holds(store), self.halted()))
 
     def _changed_since(self) -> CrawlFile | None:
         """The crawl's file where the next start is the first that reads it as it is now."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from crawlerproject.frontier.discovered import caused_by_stranger
+from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.inspection.url_state import Said
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
@@ -76,7 +76,7 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
 
 def stand_at_door(host: Host, first: QueuedPage | None, now: float) -> None:
     """Show a copy of a stored host as what it is: at its door, when the ``first`` row of its queue waits for that."""
-    if first is not None and host.door.until > now and caused_by_stranger(first):
+    if first is not None and host.door.until > now and caused_externally(first):
         host.at_door = True
 
 

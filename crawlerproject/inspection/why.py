@@ -1,6 +1,6 @@
 """Why a URL or a host is in the state it is in: one word for the state, one for the reason, and the facts behind.
 
-Answers from what the store holds and from the gates a new link would meet, so the same words come out while a crawl
+Answers from what the store holds and from the filters a new link would meet, so the same words come out while a crawl
 runs and after it. Only the state ``leased`` needs the running process, which passes its open leases as ``leases``.
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain, of_other_domain
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
-from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.learned.certificates import BadCertificate
 from crawlerproject.frontier.learned.host_model import stored_fact
 from crawlerproject.frontier.learned.subscriptions import read_hubs
-from crawlerproject.frontier.url_filters import Gates
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
@@ -25,7 +25,7 @@ from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refus
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.traps.strangers import stranger_key
+from crawlerproject.rules.traps.strangers import external_key
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, host_name, key_of, parse, port_of
 from crawlerproject.stores.protocols import FrontierReader, HostFact, PageRecord, QueuedPage
@@ -80,7 +80,7 @@ class Via:
 class Stops(NamedTuple):
     """What the operator keeps from being asked: hosts, and, with the reason in words, the whole crawl."""
 
-    holds: Holds
+    holds: HostSuspensions
     halted: tuple[Reason, str] | None = None
 
 
@@ -90,18 +90,18 @@ class Why:
     def __init__(
         self,
         store: QueueStore,
-        gates: Gates,
+        filters: UrlFilters,
         token: str,
         now: float,
         leases: Mapping[str, Mapping[str, Any]] | None = None,
         stops: Stops | None = None,
     ) -> None:
         self._store = store
-        self._gates = gates
+        self._filters = filters
         self._token = token
         self._now = now
         self._leases = leases or {}
-        self._holds, self._halted = stops or Stops(Holds())
+        self._holds, self._halted = stops or Stops(HostSuspensions())
 
     def url(self, text: str, via: Via | None = None) -> UrlState:
         """The state of one absolute URL."""
@@ -164,8 +164,8 @@ class Why:
             "fetched": host.fetched,
             "known": host.known,
             "budget": Said(
-                f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._gates.max_urls_per_host:,} URLs",
-                max_urls=self._gates.max_urls_per_host,
+                f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._filters.max_urls_per_host:,} URLs",
+                max_urls=self._filters.max_urls_per_host,
             ),
             "failures": host.failures,
         }
@@ -194,7 +194,7 @@ class Why:
         host = self._host(address.host)
         lease = self._leases.get(address.host)
         facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
-        if named_by := inventor(row.host, row.via, row.flags, row.note):
+        if named_by := linking_domain(row.host, row.via, row.flags, row.note):
             later = "" if address.is_front else ": it comes after what that names"
             facts["named_by"] = Said(f"only {named_by}, not its own host{later}", named_by=named_by)
         if lease is not None and lease.get("url") == row.url:
@@ -221,7 +221,7 @@ class Why:
         if host.rest_until > self._now:
             facts["rule"] = "the host rests: it asked to be left alone or failed"
             return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
-        if host.door.until > self._now and caused_by_stranger(row):
+        if host.door.until > self._now and caused_externally(row):
             facts["rule"] = _RULES[Reason.STRANGER_DOOR]
             return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.STRANGER_DOOR, facts)
         return UrlState(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
@@ -251,7 +251,7 @@ class Why:
             rule = f"{via.url} asks that this link be not followed"
             return UrlState(address.url, State.REFUSED, Reason.NOFOLLOW, {"rule": rule, "via": via.url})
         depth = via.depth + 1 if via is not None else 1
-        refusal = self._gates.refusal(_found(address, depth, via), self._now)
+        refusal = self._filters.refusal(_found(address, depth, via), self._now)
         if refusal is None:
             host = self._host(address.host)
             ports = self._ports(address.host)
@@ -261,7 +261,7 @@ class Why:
                 refusal = Reason.TOO_MANY_HOSTS
             elif not sum(port.known for port in ports) and self._names(address, depth, via) is not None:
                 refusal = Reason.TOO_MANY_NAMES
-            elif sum(port.known for port in ports) >= self._gates.max_urls_per_host:
+            elif sum(port.known for port in ports) >= self._filters.max_urls_per_host:
                 refusal = Reason.BUDGET
             elif (robots := self._robots_refusal(address, host)) is not None:
                 return UrlState(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
@@ -278,7 +278,7 @@ class Why:
     # --- the rules' own words -------------------------------------------------------------------
 
     def _rule(self, reason: Reason, address: Address, depth: int = 0, via: Via | None = None) -> str:
-        gates = self._gates
+        filters = self._filters
         if reason is Reason.NEVERCRAWL:
             return self._excluded(address) or "the host was on the NeverCrawl list then; it is not now"
         if reason is Reason.ROBOTS:
@@ -289,37 +289,37 @@ class Why:
             return f".{ending} is one of SKIP_EXTENSIONS"
         if reason is Reason.DEPTH:
             return _bound(
-                f"{depth} links from a seed; SCOPE_MAX_DEPTH={gates.scope.max_depth}",
-                "SCOPE_MAX_DEPTH", gates.scope.max_depth, depth,
+                f"{depth} links from a seed; SCOPE_MAX_DEPTH={filters.scope.max_depth}",
+                "SCOPE_MAX_DEPTH", filters.scope.max_depth, depth,
             )  # fmt: skip
         if reason is Reason.URL_LENGTH:
             return _bound(
-                f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}",
-                "SCOPE_MAX_URL_LENGTH", gates.scope.max_url_length, len(address.url),
+                f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={filters.scope.max_url_length:,}",
+                "SCOPE_MAX_URL_LENGTH", filters.scope.max_url_length, len(address.url),
             )  # fmt: skip
         if reason is Reason.BUDGET:
             return _bound(
-                f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already",
-                "SCOPE_MAX_URLS_PER_HOST", gates.max_urls_per_host, self._host(address.host).known,
+                f"the host has SCOPE_MAX_URLS_PER_HOST={filters.max_urls_per_host:,} URLs already",
+                "SCOPE_MAX_URLS_PER_HOST", filters.max_urls_per_host, self._host(address.host).known,
             )  # fmt: skip
         if reason is Reason.TOO_MANY_PORTS:
             return _bound(
-                f"{host_name(address.host)} has {gates.max_ports_per_host:,} other ports already",
-                "SCOPE_MAX_PORTS_PER_HOST", gates.max_ports_per_host,
+                f"{host_name(address.host)} has {filters.max_ports_per_host:,} other ports already",
+                "SCOPE_MAX_PORTS_PER_HOST", filters.max_ports_per_host,
             )  # fmt: skip
         if reason is Reason.TOO_MANY_HOSTS:
             return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.TOO_MANY_NAMES:
             return self._names(address, depth, via) or "who names it had named too many hosts that have no address"
         if reason is Reason.SCOPE:
-            return gates.scope.why(address) or "outside the scope then; it would be inside now"
+            return filters.scope.why(address) or "outside the scope then; it would be inside now"
         return _RULES.get(reason, "")
 
     def _excluded(self, address: Address) -> str:
         return self._excluded_name(host_name(address.host))
 
     def _excluded_name(self, name: str) -> str:
-        listed = self._gates.never_crawl
+        listed = self._filters.never_crawl
         listing = listed.listing(name, self._now)
         if listing is None:
             return ""
@@ -372,7 +372,7 @@ class Why:
         """All ports of a host's name, itself included; None when it is one too many and was not taken up."""
         name, port = host_name(key), port_of(key)
         first = self._host(name)
-        if port and port not in first.other_ports and len(first.other_ports) >= self._gates.max_ports_per_host:
+        if port and port not in first.other_ports and len(first.other_ports) >= self._filters.max_ports_per_host:
             return None
         return [first, *(self._host(key_of(name, number)) for number in {*first.other_ports, port} - {0})]
 
@@ -380,8 +380,8 @@ class Why:
         """Why the domain of a host may have no host more; None when it may."""
         for domain in {bounded_domain(key), registered_domain(key)}:
             known = stored_fact(self._store, HostFact.DOMAIN, DomainHosts, domain)
-            most = self._gates.max_hosts_per_domain
-            if known.full(most) and not self._gates.any_hosts(domain, self._now):
+            most = self._filters.max_hosts_per_domain
+            if known.full(most) and not self._filters.any_hosts(domain, self._now):
                 earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""
                 text = f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
                 return _bound(text, "SCOPE_MAX_HOSTS_PER_DOMAIN", known.most(most), known.hosts)
@@ -444,7 +444,7 @@ class Why:
 
 def _keys(address: Address) -> list[bytes]:
     """Under which a URL may be known: as a page, as a stranger's, as a requisite."""
-    return [address.key, stranger_key(address.key), requisite_key(address.key)]
+    return [address.key, external_key(address.key), requisite_key(address.key)]
 
 
 def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Said:
@@ -456,7 +456,7 @@ def _found(address: Address, depth: int, via: Via | None) -> DiscoveredUrl:
     """The URL as it would be found on a page."""
     if via is None:
         return DiscoveredUrl(address, depth, "L", "", 0)
-    flags = FLAG_EXTERNAL if strangers(address.host, host_key(via.url)) else 0
+    flags = FLAG_EXTERNAL if of_other_domain(address.host, host_key(via.url)) else 0
     return DiscoveredUrl(address, depth, "L", via.url, 0, flags).owned()
 
 

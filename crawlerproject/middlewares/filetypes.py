@@ -1,4 +1,4 @@
-"""Refuses requests for files that are never worth fetching, by their extension, where the frontier's gates do not."""
+"""Refuses requests for files that are never worth fetching, by their extension, where the frontier's filters do not."""
 
 from __future__ import annotations
 

@@ -23,6 +23,6 @@ class NeverCrawlMiddleware:
         return cls(guard_of(crawler))
 
     def process_request(self, request: Request) -> None:
-        """Raise ``Refused`` for an excluded host or a bad port. The frontier's gates have judged what is leased."""
+        """Raise ``Refused`` for an excluded host or a bad port. The frontier's filters have judged what is leased."""
         if lease_in(request) is None:
             self._guard.check(request)

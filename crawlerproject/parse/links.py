@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, linking_domain, of_other_domain
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.page.requisites import Requisite
 from crawlerproject.rules.row_kinds import (
@@ -50,9 +50,9 @@ def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
 
 def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
     """The flags of the URL that replaces a page's, and the domain that invented it where ``via`` does not show it."""
-    if strangers(target.host, row.host):
+    if of_other_domain(target.host, row.host):
         return FLAG_EXTERNAL, ""
-    return row.flags & KEPT_WITHIN_DOMAIN, inventor(row.host, row.via, row.flags, row.note)
+    return row.flags & KEPT_WITHIN_DOMAIN, linking_domain(row.host, row.via, row.flags, row.note)
 
 
 def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
@@ -66,7 +66,7 @@ def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:
     hops, place = hops_to(row, HOP_LINK), priority(depth, HOP_LINK)
     found: list[DiscoveredUrl] = []
     for address in links:
-        flags = FLAG_EXTERNAL if address.host != host and strangers(address.host, host) else 0
+        flags = FLAG_EXTERNAL if address.host != host and of_other_domain(address.host, host) else 0
         found.append(DiscoveredUrl(address, depth, hops, url, place, flags))
     return found
 
@@ -92,9 +92,9 @@ def required(row: QueuedPage, requisites: Iterable[Requisite], wanted: Requisite
     depth, host, url, hops = row.depth, row.host, row.url, hops_to(row, HOP_EMBED)
     found: list[DiscoveredUrl] = []
     for address, frame in requisites:
-        stranger = strangers(address.host, host)
+        stranger = of_other_domain(address.host, host)
         flags = FLAG_REQUISITE | (FLAG_FRAME if frame else 0) | (FLAG_EXTERNAL if stranger else 0)
-        place = of_requisite(among=wanted.among, is_strangers=stranger)
+        place = of_requisite(among=wanted.among, is_external=stranger)
         found.append(DiscoveredUrl(address, depth, hops, url, place, flags))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain
 from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, Feed, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
 from crawlerproject.rules.robots.policy import RobotsRules
@@ -59,7 +59,7 @@ def entries_of_feed(row: QueuedPage, feed: Feed, hops: str) -> Listed:
     for entry in feed.entries:
         address = base.join(entry.url)
         if address is not None:
-            flags = FLAG_EXTERNAL if strangers(address.host, row.host) else FLAG_LISTED
+            flags = FLAG_EXTERNAL if of_other_domain(address.host, row.host) else FLAG_LISTED
             listed.found.append(DiscoveredUrl(address, depth, hops, row.url, priority(depth, "E"), flags))
             if entry.modified and flags == FLAG_LISTED:  # of others' pages it knows nothing
                 listed.changed.append((address, entry.modified))
@@ -70,7 +70,7 @@ def _sitemaps(addresses: list[Address], row: QueuedPage, origin: str, hops: str)
     listed = Listed(flaw=f"more than {MAX_FILES:,} sitemaps" if len(addresses) > MAX_FILES else "")
     speaks_for = origin.partition("://")[2] or row.host
     for address in addresses[:MAX_FILES]:
-        flags = FLAG_SITEMAP | (FLAG_EXTERNAL if strangers(address.host, speaks_for) else 0)
+        flags = FLAG_SITEMAP | (FLAG_EXTERNAL if of_other_domain(address.host, speaks_for) else 0)
         listed.found.append(DiscoveredUrl(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
     return listed
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request
 
-from crawlerproject.frontier.assembly import gates_of, scope_of
-from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
+from crawlerproject.frontier.assembly import scope_of, url_filters_of
+from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawlerproject.frontier.url_filters import Gates
+    from crawlerproject.frontier.url_filters import UrlFilters
     from crawlerproject.rules.robots.policy import RobotsRules
 
 
@@ -92,8 +92,8 @@ class PageView:
     def links(self) -> SeenLinks:
         """The links that a crawl would find here, each with the gate that would refuse it as a link of a seed."""
         settings = self._crawler.settings
-        gates = gates_of(settings, scope_of(settings, "any", []), self._guard.never_crawl)
-        return SeenLinks(SeenLink(link.url, HOP_LINK, self._refusal(gates, link.url)) for link in self.facts.links)
+        filters = url_filters_of(settings, scope_of(settings, "any", []), self._guard.never_crawl)
+        return SeenLinks(SeenLink(link.url, HOP_LINK, self._refusal(filters, link.url)) for link in self.facts.links)
 
     @property
     def triage(self) -> Triage | None:
@@ -141,10 +141,10 @@ class PageView:
         ]
         return "\n".join(f"{name:<10} {printable_line(value)}" for name, value in rows if value)
 
-    def _refusal(self, gates: Gates, url: str) -> str:
+    def _refusal(self, filters: UrlFilters, url: str) -> str:
         address = parse(url)
-        flags = FLAG_EXTERNAL if strangers(address.host, host_key(self.url)) else 0
-        refusal = gates.refusal(DiscoveredUrl(address, 1, "L", self.url, 0, flags), time.time())
+        flags = FLAG_EXTERNAL if of_other_domain(address.host, host_key(self.url)) else 0
+        refusal = filters.refusal(DiscoveredUrl(address, 1, "L", self.url, 0, flags), time.time())
         if refusal is not None:
             return str(refusal)
         rules = self._rules(url)

@@ -17,7 +17,7 @@ from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain, seed_found
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
@@ -132,9 +132,9 @@ class Replay:
     def _open(self) -> None:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
-        gates = parts.gates_in(settings, store, self._resumed, self._run.never_crawl, traps)
+        filters = parts.url_filters_in(settings, store, self._resumed, self._run.never_crawl, traps)
         hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
-        self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
+        self.frontier = parts.frontier_of(settings, hosts, filters, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
         models = self._models = parts.models_of(settings, store, self.frontier, traps, totals)
         self._records = _Archived(self.frontier, models.duplicates)
@@ -299,12 +299,12 @@ class Replay:
         hops, via, depth = attempt.hops, attempt.via, attempt.depth
         if not hops.strip("R"):
             return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
-        flags = FLAG_EXTERNAL if via and strangers(address.host, host_key(via)) else 0
+        flags = FLAG_EXTERNAL if via and of_other_domain(address.host, host_key(via)) else 0
         flags |= FLAG_REQUISITE if embedded else 0
         return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags).owned(), [])
 
     def _queued(self, found: DiscoveredUrl, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
-        """Queue a page past the gates, which admitted it the first time."""
+        """Queue a page past the filters, which admitted it the first time."""
         address, depth, hops, via, place, flags, note = found
         state, hosts = self.frontier.state, self.frontier.hosts
         if not hosts.ports.knows(address.host):

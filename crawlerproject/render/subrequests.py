@@ -1,4 +1,4 @@
-"""Fetches what a page in the browser requests, by our own path: gates, robots.txt, clocks, log and archive."""
+"""Fetches what a page in the browser requests, by our own path: filters, robots.txt, clocks, log and archive."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.traps.strangers import stranger_key
+from crawlerproject.rules.traps.strangers import external_key
 
 FLAG_SEED = 1
 FLAG_RENDER = 2  # fetched before; the browser has it next
@@ -137,7 +137,7 @@ def _kind(flags: int) -> RowKind:
         counts_for_host=not has(FLAG_SEED | FLAG_RECRAWL | FLAG_HUB),
         in_page_budget=not has(OUTSIDE_BUDGET),
         budget=budget,
-        swapped=requisite_key if requisite else stranger_key if external else _same,
+        swapped=requisite_key if requisite else external_key if external else _same,
         template_traps=not has(FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB),
         charges_front=external and not has(FLAG_REQUISITE | FLAG_SITEMAP),
         maybe_external=has(FLAG_EXTERNAL | FLAG_ROBOTS | FLAG_HUB),

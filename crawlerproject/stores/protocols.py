@@ -24,7 +24,7 @@ class QueuedPage(NamedTuple):
     """
 
     host: str  # host key: host name, with ":port" when it is not the scheme's default
-    # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of a stranger's URL: stranger_key, of a requisite:
+    # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of a stranger's URL: external_key, of a requisite:
     # requisite_key
     key: bytes
     url: str  # the form that is fetched

@@ -35,7 +35,7 @@ def test_added_seeds_are_the_crawls_own(bench: Bench, caplog: pytest.LogCaptureF
 
     assert not spooled.exists()
     assert bench.frontier.hosts.waiting_urls == 2
-    assert bench.session.gates.scope.governs("new.test") or bench.session.gates.scope.mode == "any"
+    assert bench.session.filters.scope.governs("new.test") or bench.session.filters.scope.mode == "any"
     assert any("2 of them new" in message for message in caplog.messages)
     take(bench, "http://new.test/\n")
     assert any("0 of them new" in message for message in caplog.messages)

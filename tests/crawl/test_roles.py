@@ -19,7 +19,7 @@ from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.redis import join as joining
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
-from crawlerproject.frontier.other_workers import SeedsMoved, pack_message, unpack_message
+from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -284,7 +284,7 @@ def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
     """Once as it happens, and once after a start, since a crash may have kept it from being sent."""
     bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
     worker, _, post = local(bench)
-    moved = SeedsMoved(["www.test"], [])
+    moved = ScopeWidened(["www.test"], [])
 
     async def read() -> None:
         await worker.read_messages(bench.frontier, lambda: bench.now)
@@ -293,18 +293,18 @@ def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
             await worker.read_messages(bench.frontier, lambda: bench.now)
 
     asyncio.run(read())
-    before = SeedsMoved(["before.test"], [])
+    before = ScopeWidened(["before.test"], [])
     assert post.sent == [(f"partition {each}", said) for said in (before, moved) for each in (7, 9)]
 
 
 def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> None:
     """They share one list, in which nothing stands twice; one that joins later reads it from its beginning."""
-    said = [pack_message(SeedsMoved(["others.test"], []))]
+    said = [pack_message(ScopeWidened(["others.test"], []))]
     fleet = Fleet()
     fleet.fleet.moved, fleet.fleet.say_moved = (lambda after: said[after:]), said.extend
     fleet.store = bench.store  # type: ignore[assignment]  # it is asked for facts
     bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
-    scope = bench.frontier.admission._gates.scope
+    scope = bench.frontier.admission._filters.scope
     scope.mode = "host"
 
     async def hear(worker: RedisWorker) -> None:
@@ -312,13 +312,13 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
 
     worker = member(fleet)
     asyncio.run(hear(worker))
-    bench.frontier.state.moved.append(SeedsMoved(["www.test"], [("http://a.test/", "http://www.test/")]))
+    bench.frontier.state.moved.append(ScopeWidened(["www.test"], [("http://a.test/", "http://www.test/")]))
     asyncio.run(hear(worker))
     asyncio.run(hear(worker))
     asyncio.run(hear(member(fleet)))
 
     wanted = [(["others.test"], []), (["before.test"], []), (["www.test"], [("http://a.test/", "http://www.test/")])]
-    assert [unpack_message(packed) for packed in said] == [SeedsMoved(*each) for each in wanted]
+    assert [unpack_message(packed) for packed in said] == [ScopeWidened(*each) for each in wanted]
     assert {*(bench.store.fact(SCOPE_FACT) or b"").split()} == {b"before.test", b"others.test", b"www.test"}
 
 

@@ -186,11 +186,11 @@ def test_what_was_paused_before_the_start_is_paused(tmp_path: Path, monkeypatch:
     Opened(folder, monkeypatch).close()
     change_pauses(folder, lambda pauses: pauses.hosts.update({"a.test": "since noon"}))
     opened = Opened(folder, monkeypatch)
-    assert opened.session.frontier.hosts.holds.pause_of("a.test") is not None
+    assert opened.session.frontier.hosts.suspensions.pause_of("a.test") is not None
     opened.begin_anew()
 
     assert opened.run.pauses.hosts == {"a.test": "since noon"}
-    assert opened.session.frontier.hosts.holds.pause_of("a.test") is not None
+    assert opened.session.frontier.hosts.suspensions.pause_of("a.test") is not None
 
 
 def test_how_it_stands(opened: Opened) -> None:

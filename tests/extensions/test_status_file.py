@@ -61,7 +61,7 @@ def test_a_list_that_was_taken_up_is_said_at_once(clock: list[float], monkeypatc
     versions: dict[str, Any] = {"/never.txt": 1}
     looks = [0]
     lists = SimpleNamespace(current=lambda now: looks.__setitem__(0, looks[0] + 1), versions=versions)
-    session = SimpleNamespace(gates=SimpleNamespace(never_crawl=lists))
+    session = SimpleNamespace(filters=SimpleNamespace(never_crawl=lists))
     crawl = SimpleNamespace(session=session, run=SimpleNamespace(now=lambda: 0.0))
     services = SimpleNamespace(get=lambda kind: SimpleNamespace(crawl=crawl))
     monkeypatch.setattr(status, "services_of", lambda _: services)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.admission import LessImportant
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
@@ -25,7 +25,7 @@ from crawlerproject.frontier.other_workers import HostOwnership, SoleOwner, unsu
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import Gates, GateSettings
+from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -97,7 +97,7 @@ class Bench:
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(store, "TestBed", 86400.0)),
-            Gates(scope or Scope("any"), self.never, AddressRules(), GateSettings(max_urls, ["zip"]), traps),
+            UrlFilters(scope or Scope("any"), self.never, AddressRules(), UrlFilterSettings(max_urls, ["zip"]), traps),
             self.politeness,
             Renders(store, workbench, rng),
             Revisits(store, rng, near_bits=3, check_share=0.0),
@@ -131,7 +131,7 @@ class Bench:
     def answer(self, lease: Lease, status: int | None = 200, body: bytes = b"", **more: Any) -> None:
         """End a lease as the web would."""
         reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
-        more.setdefault("stranger", lease.embed.strange if lease.embed else caused_by_stranger(lease.row))
+        more.setdefault("stranger", lease.embed.strange if lease.embed else caused_externally(lease.row))
         ttfb_seconds = more.pop("ttfb_seconds", 0.1) if status else None
         ending = FetchOutcome(reason, status, ttfb_seconds, tries=lease.row.tries, **more)
         record = PageRecord(lease.row.url, reason, status or 0, self.now)

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlerproject.fleet.mail.local_hosts import LocalHosts
-from crawlerproject.frontier.discovered import caused_by_stranger
+from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
@@ -213,7 +213,7 @@ class Schedule:
             and self.chance.random() < 0.7
         ):
             more["render"] = "a.warc.gz 0 1 0 0"
-        strange = lease.embed.strange if lease.embed else caused_by_stranger(lease.row)
+        strange = lease.embed.strange if lease.embed else caused_externally(lease.row)
         spared = strange and lease.host.door.rested  # it has rested for strangers, and rests for no more of them
         self.account.ends(name, self.bench.now, 0.0 if spared else rest)
         self.bench.answer(lease, outcome, body, retry_after_seconds=rest or None, **more)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.other_workers import SoleOwner
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import Limits
@@ -120,7 +120,7 @@ def test_hosts_that_are_held_for_something_else_stay_so(bench: Bench, how: str) 
         bench.frontier.pause_hosts({DEAD: "now"}, bench.now)
     elif how == "limited":
         host.pages = 2
-        bench.frontier.hosts.holds = Holds(Limits(pages=2))
+        bench.frontier.hosts.suspensions = HostSuspensions(Limits(pages=2))
         assert bench.next() is None
     else:
         fail(bench, 2, 403, reason=Reason.CHALLENGE)

@@ -119,10 +119,10 @@ def test_a_restart_begins_no_new_budget() -> None:
     later.crawl()
     assert later.maps == []
     assert later.bench.frontier.state.refused.counts == {Reason.SITEMAP_BUDGET: 50}
-    gates: Any = later.bench.frontier.leasing._gates
+    filters: Any = later.bench.frontier.leasing._filters
     known = QueuedPage("a.org", addresses[0].key, addresses[0].url, 2, 1, 0, "M", "", 0, FLAG_SITEMAP | FLAG_RECRAWL)
-    assert gates.refusal_again(known, later.bench.now) is None
-    assert gates.refusal_again(known._replace(flags=FLAG_SITEMAP), later.bench.now) is Reason.SITEMAP_BUDGET
+    assert filters.refusal_again(known, later.bench.now) is None
+    assert filters.refusal_again(known._replace(flags=FLAG_SITEMAP), later.bench.now) is Reason.SITEMAP_BUDGET
 
 
 def test_the_queue_holds_so_many() -> None:
@@ -145,10 +145,10 @@ def test_the_queue_holds_so_many() -> None:
 def test_a_sitemap_passes_the_gates(url: str, refusal: Reason | None) -> None:
     """Only packed ones are exempt from the useless extensions."""
     web = Web(lambda number: True)
-    gates: Any = web.bench.frontier.leasing._gates
-    gates.skip_extensions = frozenset({"gz", "mp4", "iso"})
-    gates._skip_of_sitemaps = frozenset({"mp4", "iso"})
-    assert gates.refusal(DiscoveredUrl(parse(url), 0, "M", SITE, 2, FLAG_SITEMAP, SITE), 0.0) is refusal
+    filters: Any = web.bench.frontier.leasing._filters
+    filters.skip_extensions = frozenset({"gz", "mp4", "iso"})
+    filters._skip_of_sitemaps = frozenset({"mp4", "iso"})
+    assert filters.refusal(DiscoveredUrl(parse(url), 0, "M", SITE, 2, FLAG_SITEMAP, SITE), 0.0) is refusal
 
 
 def test_endless_feeds_end() -> None:

@@ -110,7 +110,7 @@ def disallow_uncommitted(bench: Bench) -> Reason:
 def trap(bench: Bench) -> Reason:
     """The budget of the rows' template is spent."""
     first_robots(bench)
-    traps = bench.frontier.leasing._gates._traps = TrapModel(bench.store)
+    traps = bench.frontier.leasing._filters._traps = TrapModel(bench.store)
     for number in range(60):
         row = QueuedPage(HOST, parse(url(number)).key, url(number), 10, number + 1, 1, "L", "", 0)
         traps.learn(Visit(row, Reason.HTTP_ERROR, 404), bench.now)
@@ -165,7 +165,7 @@ def test_every_row_is_refused_with_its_reason_and_read_but_twice(cause: Cause) -
     assert packed is not None
     assert Host.unpack(HOST, packed).rows == 0
     store.queue = lambda host: iter(store.head(host, ROWS))  # type: ignore[attr-defined]  # as a view has it
-    why = Why(store, bench.frontier.leasing._gates, "TestBed", bench.now)  # type: ignore[arg-type]
+    why = Why(store, bench.frontier.leasing._filters, "TestBed", bench.now)  # type: ignore[arg-type]
     assert {why.url(url(number)).reason for number in range(0, ROWS, 99)} == {reason}
 
 
@@ -470,6 +470,6 @@ def test_whatever_is_refused_when_nothing_is_lost_or_decided_twice(seed: int) ->
 
 
 def _queued(store: MemoryStore, urls: list[str]) -> set[str]:
-    """Those that the gates let in."""
+    """Those that the filters let in."""
     known = store.known([parse(page).key for page in urls])
     return {page for page, there in zip(urls, known, strict=True) if there}

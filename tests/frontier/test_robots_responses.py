@@ -244,7 +244,7 @@ def test_a_third_sites_rules_judge_what_it_is_asked_for(bench: Bench) -> None:
     ],
 )
 def test_where_nothing_may_be_asked_no_robots_is_asked(bench: Bench, location: str, refusal: Reason) -> None:
-    """By the gates that need no rules; counted, and the origin waits."""
+    """By the filters that need no rules; counted, and the origin waits."""
     bench.never.list = bench.never.list.parse(["never.example"])[0]
     bench.add(A)
     redirect(bench, location)
@@ -345,7 +345,7 @@ def test_two_hosts_that_send_us_to_each_other_both_wait(bench: Bench) -> None:
 
 
 def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
-    """By the gates, and by a count for each domain that sends; the origin is answered."""
+    """By the filters, and by a count for each domain that sends; the origin is answered."""
     for number in range(MOST_ASKED + 3):
         origin = f"http://h{number}.evil.org"
         bench.frontier.read(RobotsWanted(origin, f"{B}{number}", "PR", f"{origin}/robots.txt"), bench.now)

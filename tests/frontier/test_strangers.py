@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_by_stranger, inventor
+from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
@@ -32,7 +32,7 @@ from crawlerproject.rules.row_kinds import (
     FLAG_SEED,
     FLAG_SITEMAP,
 )
-from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
+from crawlerproject.rules.traps.strangers import FIRST_NAMED, external_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
@@ -139,7 +139,7 @@ def test_strangers_do_not_use_up_a_hosts_budget(bench: Bench) -> None:
 
 def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     """The stranger's budget is spent when its turn comes: that is no word about the page."""
-    model: Any = bench.frontier.leasing._gates._traps
+    model: Any = bench.frontier.leasing._filters._traps
     strange(bench, "/1")
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
@@ -151,7 +151,7 @@ def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
 
 
 def test_a_failed_page_of_a_strangers_is_tried_again_as_such(bench: Bench) -> None:
-    """With its inventor, and after what the host names."""
+    """With its linking_domain, and after what the host names."""
     strange(bench, "/1")
     bench.through_robots()
     lease = bench.next()
@@ -165,7 +165,7 @@ def test_a_failed_page_of_a_strangers_is_tried_again_as_such(bench: Bench) -> No
 def visit(path: str, reason: Reason, status: int | None, flags: int = FLAG_EXTERNAL, **more: Any) -> Visit:
     """A visit to a page that a stranger named."""
     address = parse(SITE + path)
-    row = QueuedPage(address.host, stranger_key(address.key), address.url, 0, 1, 1, "L", EVIL, 0, flags)
+    row = QueuedPage(address.host, external_key(address.key), address.url, 0, 1, 1, "L", EVIL, 0, flags)
     return Visit(row, reason, status)._replace(**more)
 
 
@@ -177,7 +177,7 @@ def test_errors_teach_nothing_about_the_host() -> None:
         model.learn(visit(f"/article/{number}", Reason.FIRST_BYTE_TIMEOUT, None), 0.0)
         model.learn(visit(f"/article/{number}", Reason.FETCHED, 200, marks=(5,)), 0.0)
     assert not model.refuses("a.org", SITE + "/article/7", 0.0)
-    assert model.refuses_stranger("a.org", "evil.org", 0.0)
+    assert model.refuses_external("a.org", "evil.org", 0.0)
 
 
 def test_a_hanging_page_costs_who_named_it() -> None:
@@ -185,10 +185,10 @@ def test_a_hanging_page_costs_who_named_it() -> None:
     model = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.CONNECT_REFUSED, None), 0.0)
-    assert not model.refuses_stranger("a.org", "evil.org", 0.0)
+    assert not model.refuses_external("a.org", "evil.org", 0.0)
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.DISCONNECTED, None), 0.0)
-    assert model.refuses_stranger("a.org", "evil.org", 0.0)
+    assert model.refuses_external("a.org", "evil.org", 0.0)
 
 
 def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> None:
@@ -200,7 +200,7 @@ def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> Non
         variant = Duplicate("exact", f"{SITE}/article/{number}?x=1")
         model.learn(visit(f"/article/{number}", Reason.FETCHED, 200, 0, marks=(number,), repeats=variant), 0.0)
     assert not model.refuses("a.org", SITE + "/article/7", 0.0)
-    assert not model.refuses_stranger("a.org", "evil.org", 0.0)
+    assert not model.refuses_external("a.org", "evil.org", 0.0)
 
 
 # --- the door -------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_an_own_row_calls_a_host_from_disk(again: Callable[..., Bench]) -> None:
 )
 def test_who_led_to_a_request(flags: int, url: str, note: str, via: str, whose: bool) -> None:
     """Front page and robots.txt are the host's own; a hub is the feed's, a redirected robots.txt its origin's."""
-    assert caused_by_stranger(row(url, flags, note, via)) is whose
+    assert caused_externally(row(url, flags, note, via)) is whose
 
 
 # --- who named it ---------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def row(url: str, flags: int = 0, note: str = "", via: str = EVIL) -> QueuedPage
 
 def named_by(found: DiscoveredUrl) -> str:
     """The domain that is charged."""
-    return inventor(found.address.host, found.via, found.flags, found.note)
+    return linking_domain(found.address.host, found.via, found.flags, found.note)
 
 
 def test_links_to_other_domains_are_strangers() -> None:
@@ -476,7 +476,7 @@ def test_strangers_share_half_of_a_domains_hosts(bench: Bench) -> None:
 
 def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:
     """Though a stranger alone named it, and has spent all that it may have asked for here: it goes first."""
-    model: Any = bench.frontier.leasing._gates._traps
+    model: Any = bench.frontier.leasing._filters._traps
     strange(bench, *(f"/dead/{number}" for number in range(30)))
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
@@ -488,12 +488,12 @@ def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:
 
 def test_sub_requests_are_charged_as_links_are(bench: Bench) -> None:
     """Each answer is one of the page's domain's; a file that is new earns more."""
-    model: Any = bench.frontier.leasing._gates._traps
+    model: Any = bench.frontier.leasing._filters._traps
     for number in range(FIRST_PAGES + 10):
         model.learn_embed(visit(f"/{number}.json", Reason.RATE_LIMITED, 429), "www.evil.org")
-        assert model.refuses_stranger("a.org", "evil.org", 0.0) == (number >= FIRST_PAGES - 1)
+        assert model.refuses_external("a.org", "evil.org", 0.0) == (number >= FIRST_PAGES - 1)
     for number in range(100):
         file = visit(f"/{number}.js", Reason.FETCHED, 200)._replace(digest=number.to_bytes(4, "big"))
         model.learn_embed(file, "app.good.org")
-    assert not model.refuses_stranger("a.org", "good.org", 0.0)
+    assert not model.refuses_external("a.org", "good.org", 0.0)
     assert not model.refuses("a.org", SITE + "/7.json", 0.0)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.url_filters import Gates, GateSettings
+from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -20,18 +20,18 @@ from crawlerproject.stores.protocols import QueuedPage
 PAGE = Base("http://page.example/dir/")
 
 
-def gates(skip: list[str] | None = None, allow: tuple[str, ...] = ()) -> Gates:
-    """The gates of a crawl; never.example is excluded."""
+def filters(skip: list[str] | None = None, allow: tuple[str, ...] = ()) -> UrlFilters:
+    """The filters of a crawl; never.example is excluded."""
     never = SimpleNamespace(current=lambda now: Exclusion.parse(["never.example", "192.0.3.7"])[0])
     extensions = sorted(SKIP_EXTENSIONS) if skip is None else skip
-    return Gates(Scope("any"), never, AddressRules(allow), GateSettings(10, extensions))
+    return UrlFilters(Scope("any"), never, AddressRules(allow), UrlFilterSettings(10, extensions))
 
 
-def refusal(link: str, gate: Gates | None = None, *, flags: int = 0) -> Reason | None:
+def refusal(link: str, gate: UrlFilters | None = None, *, flags: int = 0) -> Reason | None:
     """What becomes of a link on our page."""
     address = PAGE.join(link)
     assert address is not None
-    return (gate or gates()).refusal(DiscoveredUrl(address, 1, "L", PAGE.url, 1, flags), 0.0)
+    return (gate or filters()).refusal(DiscoveredUrl(address, 1, "L", PAGE.url, 1, flags), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_pages_that_only_look_like_files(link: str) -> None:
 
 def test_the_list_is_the_operators_and_off_for_seeds() -> None:
     """Another list replaces the default; a seed is asked for whatever it is."""
-    assert refusal("a.foo", gates([".FOO"])) is Reason.EXTENSION
-    assert refusal("a.jpg", gates([".FOO"])) is None
+    assert refusal("a.foo", filters([".FOO"])) is Reason.EXTENSION
+    assert refusal("a.jpg", filters([".FOO"])) is None
     assert refusal("a.jpg", flags=FLAG_SEED) is None
 
 
@@ -118,8 +118,8 @@ def test_addresses_inside_however_they_are_written(link: str) -> None:
 
 def test_what_the_operator_allows_and_names_pass() -> None:
     """Listed networks only; a name is judged by what it resolves to."""
-    assert refusal("http://10.1.2.3/", gates(allow=("10.0.0.0/8",))) is None
-    assert refusal("http://192.168.0.1/", gates(allow=("10.0.0.0/8",))) is Reason.PRIVATE_ADDRESS
+    assert refusal("http://10.1.2.3/", filters(allow=("10.0.0.0/8",))) is None
+    assert refusal("http://192.168.0.1/", filters(allow=("10.0.0.0/8",))) is Reason.PRIVATE_ADDRESS
     assert refusal("http://93.184.216.34/") is None
     assert refusal("http://localhost.example/") is None
 
@@ -132,7 +132,7 @@ def test_the_exclusion_list_holds_for_links_redirects_and_seeds(link: str) -> No
     address = PAGE.join(link)
     assert address is not None
     row = QueuedPage(address.host, address.key, address.url, 0, 1, 0, "R", "", 0, FLAG_SEED)
-    assert gates().refusal_again(row, 0.0) is Reason.NEVERCRAWL
+    assert filters().refusal_again(row, 0.0) is Reason.NEVERCRAWL
 
 
 def test_an_almost_excluded_name_passes() -> None:
@@ -147,4 +147,4 @@ def test_an_almost_excluded_name_passes() -> None:
 def test_an_extension_that_is_skipped_since_an_earlier_run(flags: int, reason: Reason | None) -> None:
     """A queued URL is judged again at its turn; a packed sitemap and what was asked for are wanted all the same."""
     row = QueuedPage("a.example", b"", "http://a.example/x/map.GZ?page=1.html", 0, 0, 1, "L", "", 0, flags)
-    assert gates(["gz"]).refusal_again(row, 0.0) is reason
+    assert filters(["gz"]).refusal_again(row, 0.0) is reason

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.url_filters import Gates, GateSettings
+from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
 from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
 from crawlerproject.reasons import Reason
@@ -38,11 +38,11 @@ def ask(tmp_path: Path) -> Callable[..., Why]:
         store.close()
         never = tmp_path / "never.txt"
         never.write_text("# ours\nbad.test  # asked by their webmaster\n")
-        gates = Gates(
+        filters = UrlFilters(
             Scope(scope, ["a.test"], max_depth=3, max_url_length=60),
-            NeverCrawlFile(never), AddressRules(), GateSettings(5, ["zip"]),
+            NeverCrawlFile(never), AddressRules(), UrlFilterSettings(5, ["zip"]),
         )  # fmt: skip
-        return Why(FrontierView(tmp_path / "frontier"), gates, "TestBed", NOW, leases)
+        return Why(FrontierView(tmp_path / "frontier"), filters, "TestBed", NOW, leases)
 
     return build
 
@@ -101,7 +101,7 @@ def test_every_recorded_reason_is_told(ask: Callable[..., Why], reason: Reason) 
     ],
 )
 def test_what_was_never_queued_names_its_gate(ask: Callable[..., Why], url: str, reason: Reason, rule: str) -> None:
-    """Links are refused without a trace in the store: the same gates say which one it was, and by which line."""
+    """Links are refused without a trace in the store: the same filters say which one it was, and by which line."""
     record = RobotsRecord(200, ROBOTS, NOW - 10, NOW + 1000, "fetched").pack()
     ports = host("ports.test", known=1, other_ports=tuple(range(8001, 8009)))
     farm = [("domains/example.com", DomainHosts(1010, pages=100).pack())]

@@ -33,7 +33,7 @@ def test_useless_extensions_are_refused() -> None:
 
 
 def test_what_is_wanted_is_exempt() -> None:
-    """The operator may ask for anything; the frontier has gates of its own."""
+    """The operator may ask for anything; the frontier has filters of its own."""
     url = "http://a.test/y.jpg"
     gate: Any = filetypes()
 

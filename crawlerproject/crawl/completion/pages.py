@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.failure_reports import GOOD
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import caused_by_stranger
+from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.items import FailedRender, RenderedPage
@@ -167,7 +167,7 @@ class PageCompletion:
             retry_after_seconds(outcome.headers.retry_after or None, now, self._retry_after_max_seconds),
             outcome.location,
             lease.row.tries,
-            stranger=lease.embed.strange if lease.embed else caused_by_stranger(lease.row),
+            stranger=lease.embed.strange if lease.embed else caused_externally(lease.row),
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
             cut=_is_cut(lease, outcome),

@@ -21,7 +21,7 @@ from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import widened_by
-from crawlerproject.frontier.other_workers import Changed, HubMessage, SeedsMoved, unsure_until
+from crawlerproject.frontier.other_workers import Changed, HubMessage, ScopeWidened, unsure_until
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -90,7 +90,7 @@ class LocalWorker(SingleProcess):
         self._announce_scope(moved)
         await self._mailbox.exchange.read(frontier, clock)
 
-    def _announce_scope(self, widened: Iterable[SeedsMoved]) -> None:
+    def _announce_scope(self, widened: Iterable[ScopeWidened]) -> None:
         for each in widened:
             for partition in self._place.of_others:
                 self._mailbox.hosts.send_to(partition, each)

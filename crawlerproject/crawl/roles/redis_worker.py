@@ -19,7 +19,7 @@ from crawlerproject.frontier.known_seeds import widened_by
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, WEBSUB_FACT
 from crawlerproject.frontier.other_workers import (
     HubMessage,
-    SeedsMoved,
+    ScopeWidened,
     pack_message,
     unpack_message,
 )
@@ -97,13 +97,13 @@ class RedisWorker(SingleProcess):
         first, said = not self._moved, await asyncio.to_thread(fleet.moved, self._moved)
         for message in map(unpack_message, said):
             frontier.read(message, now)
-            if isinstance(message, SeedsMoved):
+            if isinstance(message, ScopeWidened):
                 hosts.update(message.hosts)
                 moves.update(message.moves)
         self._moved += len(said)
         own = frontier.state.moved
         if first and (kept := widened_by(self.store)) is not None:
-            own = [SeedsMoved(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
+            own = [ScopeWidened(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
         if packed := [pack_message(each) for each in own if any(each)]:
             await asyncio.to_thread(fleet.say_moved, packed)
         frontier.state.moved = []

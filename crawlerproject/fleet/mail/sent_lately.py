@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
+from crawlerproject.frontier.discovered import DiscoveredUrl, linking_domain
 
 _Sent = tuple[bytes, int, str]
 
@@ -58,4 +58,4 @@ class SentLately:
 
 
 def _key(item: DiscoveredUrl) -> _Sent:
-    return item.queue_key, item.flags, inventor(item.address.host, item.via, item.flags, item.note)
+    return item.queue_key, item.flags, linking_domain(item.address.host, item.via, item.flags, item.note)

@@ -155,7 +155,7 @@ class Host(HostClock):
         since_last = self.promised_seconds if clock is None or clock.last in (None, self) else clock.promised_seconds
         return max(self.delay_seconds, since_last)
 
-    def bring_back(self, now: float, longest: Longest) -> bool:
+    def clamp_to_now(self, now: float, longest: Longest) -> bool:
         """Cut what was stored under a clock that was set back since; whether anything was."""
         before = Waits(
             self.next_free,

@@ -25,7 +25,7 @@ class Start(NamedTuple):
     longest: Longest | None = None  # how far ahead a stored moment may lie; None: what is stored is believed
 
 
-class SetBackClock:
+class ClockSkew:
     """Cuts what lies too far ahead, while the clock is behind the latest commit. ``now`` is epoch seconds."""
 
     def __init__(self, store: FrontierStore, start: Start) -> None:
@@ -41,9 +41,9 @@ class SetBackClock:
         """Whether what is stored may lie too far ahead."""
         return self._longest is not None
 
-    def bring_back(self, host: Host) -> bool:
+    def clamp_to_now(self, host: Host) -> bool:
         """Cut what the host would wait for too long; whether anything was cut."""
-        if self._longest is None or not host.bring_back(self.now, self._longest):
+        if self._longest is None or not host.clamp_to_now(self.now, self._longest):
             return False
         self._cut += 1
         return True
@@ -72,7 +72,7 @@ class KnownHosts:
         store: FrontierStore,
         workbench: Workbench[Host],
         ownership: HostOwnership,
-        clock: SetBackClock,
+        clock: ClockSkew,
         start_delay_seconds: float,
     ) -> None:
         """``start_delay_seconds``: the pause of a host that has not been asked yet."""
@@ -97,10 +97,10 @@ class KnownHosts:
             return Host(name, self._start_delay_seconds)
         host = Host.unpack(name, packed)
         if not host.on_disk:  # where it stands there is its moment as it is stored
-            self.clock.bring_back(host)
+            self.clock.clamp_to_now(host)
         return host
 
-    def doubt(self, host: Host, *, stored: bool) -> None:
+    def add_uncertainty(self, host: Host, *, stored: bool) -> None:
         """Delay a host from the store for requests that the store may not know of."""
         if unsure_until := self.ownership.unsure_until(host.name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)

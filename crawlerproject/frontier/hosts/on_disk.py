@@ -14,7 +14,7 @@ from math import inf
 from struct import Struct
 from typing import Protocol
 
-from crawlerproject.frontier.discovered import caused_by_stranger
+from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, DueStore
@@ -117,7 +117,7 @@ class HostsOnDisk:
                     changes.due.append((host.name, None, IN_MEMORY))
             elif host.on_disk:
                 rows = (row for row in changes.queued if row.host == host.name) if host.at_door else ()
-                if not all(map(caused_by_stranger, rows)):
+                if not all(map(caused_externally, rows)):
                     before = place_of(host).at
                     host.held_until, host.at_door = 0.0, False
                     host.next_free = max(host.pace_free, host.rest_until)

@@ -163,8 +163,8 @@ class HostPaging:
         hosts.store.apply(changes)
         for host in come:
             host.on_disk = host.rests_on_disk = False
-            hosts.clock.bring_back(host)
-            hosts.known.doubt(host, stored=True)
+            hosts.clock.clamp_to_now(host)
+            hosts.known.add_uncertainty(host, stored=True)
         on_disk.stored(changes, counts, come)
         on_disk.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
@@ -254,7 +254,7 @@ class HostPaging:
         for name, packed in zip(names, on_disk.store.packed_hosts(names), strict=True):
             host = hosts.stored(name, packed)
             if host.on_disk:
-                self._bring_back(host, changes)
+                self._clamp_to_now(host, changes)
                 continue
             if not self._has_rows(host):
                 changes.due.append((name, IN_MEMORY, None))
@@ -280,10 +280,10 @@ class HostPaging:
             hosts.waits(host, host.waiting_urls)
             hosts.begin(host)
 
-    def _bring_back(self, host: Host, changes: Changes) -> None:
+    def _clamp_to_now(self, host: Host, changes: Changes) -> None:
         """A host on disk waits no longer than anything lasts, though the clock was set back."""
         before = place_of(host).at
-        if self._hosts.clock.bring_back(host):
+        if self._hosts.clock.clamp_to_now(host):
             changes.due.append((host.name, before, place_of(host).at))
             changes.hosts.append((host.name, host.pack()))
 

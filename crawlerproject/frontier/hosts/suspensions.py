@@ -19,7 +19,7 @@ LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOS
 """By ``Host.held`` of a host that was given up: the reason."""
 
 
-class Holds:
+class HostSuspensions:
     """Asked once a turn. ``paused``: host names (all of their ports) and keys, with the operator's remark."""
 
     def __init__(

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.known import KnownHosts, SetBackClock, Start
+from crawlerproject.frontier.hosts.known import ClockSkew, KnownHosts, Start
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
-from crawlerproject.frontier.hosts.suspensions import Holds, LeftAlone
+from crawlerproject.frontier.hosts.suspensions import HostSuspensions, LeftAlone
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import key_of
@@ -28,7 +28,7 @@ _PROBED_AT_A_TIME = 50
 
 
 class HostBounds(NamedTuple):
-    """What holds for every host."""
+    """What suspensions for every host."""
 
     start_delay_seconds: float  # the pause of one that has not been asked yet
     max_in_memory: int = MAX_HOSTS_IN_MEMORY  # more with work wait on disk, if the store lists those that are due
@@ -46,16 +46,16 @@ class HostTable:
         start: Start,
         bounds: HostBounds,
         *,
-        holds: Holds | None = None,
+        suspensions: HostSuspensions | None = None,
     ) -> None:
         self.store, self.workbench = store, workbench
         self.ownership = names.ownership
-        self.clock = SetBackClock(store, start)
+        self.clock = ClockSkew(store, start)
         self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
         self.dirty, self.copies = self.known.dirty, self.known.copies
         self.ports = PortsOfNames(self.known, bounds.max_ports)
         self.names = names
-        self.holds = Holds() if holds is None else holds
+        self.suspensions = HostSuspensions() if suspensions is None else suspensions
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.left_alone = LeftAlone()
@@ -122,7 +122,7 @@ class HostTable:
     def _comes_now(self, host: Host, now: float) -> Host:
         """A host that waits for nothing but its turn to be looked up does so no more."""
         host.next_free = host.pace_free = now
-        self.known.doubt(host, stored=True)
+        self.known.add_uncertainty(host, stored=True)
         self.workbench.wait(host, host.next_free, work=host.work)
         return host
 
@@ -134,10 +134,10 @@ class HostTable:
             on_disk is None or (self.loaded_early is not None and not on_disk.store.is_due(place_of(host)))
         ):
             host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
-            self.clock.bring_back(host)
+            self.clock.clamp_to_now(host)
         if not host.on_disk:
             host.listed = on_disk is not None and on_disk.counts.whole and host.rows > 0
-            self.known.doubt(host, stored=packed is not None)
+            self.known.add_uncertainty(host, stored=packed is not None)
         return host
 
     def begin(self, host: Host) -> None:
@@ -174,8 +174,8 @@ class HostTable:
         changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
         on_disk.ready(changes, counts)
         host.on_disk = host.rests_on_disk = False
-        self.clock.bring_back(host)
-        self.known.doubt(host, stored=True)
+        self.clock.clamp_to_now(host)
+        self.known.add_uncertainty(host, stored=True)
         with suppress(StorageError):
             self.store.apply(changes)
             on_disk.stored(changes, counts, [host])
@@ -226,7 +226,7 @@ class HostTable:
         return asked
 
     def hold(self, host: Host, why: str) -> None:
-        """Leave a host with its queue: ``why`` as ``Holds`` says."""
+        """Leave a host with its queue: ``why`` as ``HostSuspensions`` says."""
         if host.given_up:
             return
         self.waits(host, -host.waiting_urls)

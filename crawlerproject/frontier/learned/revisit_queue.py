@@ -71,7 +71,7 @@ def again(page: DueRevisit, now: float) -> tuple[DiscoveredUrl, PageRecord]:
         flags, depth, hops = flags | FLAG_SITEMAP, 0, "M" * depth
     elif kind == REQUISITE:
         flags |= FLAG_REQUISITE | (FLAG_EXTERNAL if origin else 0)
-        priority, depth, hops = of_requisite(among=True, is_strangers=bool(origin)), 0, HOP_EMBED * depth
+        priority, depth, hops = of_requisite(among=True, is_external=bool(origin)), 0, HOP_EMBED * depth
     found = DiscoveredUrl(parse(page.record.url), depth, hops, "", priority, flags, origin)
     return found, page.record._replace(history=history._replace(queued_at=now).pack())
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.discovered import inventor
+from crawlerproject.frontier.discovered import linking_domain
 from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again, looked_at
@@ -151,7 +151,7 @@ def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageR
 def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
     """What is to be remembered of where a page was found."""
     if row.kind.is_requisite:
-        origin = inventor(row.host, row.via, row.flags, row.note)
+        origin = linking_domain(row.host, row.via, row.flags, row.note)
         return History(REQUISITE, row.hops.count(HOP_EMBED), origin=origin)
     if row.kind.is_list:
         return History(SITEMAP, row.hops.count("M"), origin=row.note)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from xxhash import xxh3_128_digest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain
 from crawlerproject.frontier.other_workers import HubMessage, HubMoved, HubNamed, HubRequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
@@ -288,7 +288,7 @@ class Subscriptions:
         changed: list[tuple[Address, float]] = []
         for entry in feed.entries:
             if (address := base.join(entry.url)) is not None:
-                flags = FLAG_EXTERNAL if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
+                flags = FLAG_EXTERNAL if of_other_domain(address.host, host_key(subscription.topic)) else FLAG_LISTED
                 found.append(DiscoveredUrl(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
                 if flags == FLAG_LISTED:  # of others' pages it knows nothing
                     changed.append((address, entry.modified or now))

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from crawlerproject.frontier.discovered import inventor
+from crawlerproject.frontier.discovered import linking_domain
 from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
@@ -59,7 +59,7 @@ class Requisites(HostModel[RequisiteBudgets]):
         row = visit.row
         if visit.status is None or visit.reason in _SILENT:
             return
-        domain = inventor(row.host, row.via, row.flags, row.note)
+        domain = linking_domain(row.host, row.via, row.flags, row.note)
         mark = int.from_bytes(visit.digest[:4], "big")
         cost = CUT_COSTS_PAGES if visit.cut else 1
         wanted = wanted and not visit.cut
@@ -98,7 +98,7 @@ class TrapModel:
         yields.example = url[:500]
         return True
 
-    def refuses_stranger(self, host: str, domain: str, now: float) -> bool:
+    def refuses_external(self, host: str, domain: str, now: float) -> bool:
         """Whether the budget of the domain that named a URL of this host is spent."""
         name = self._strangers.of(host).spent(domain)
         if not name or self._allowed(host, f"@{name}", now):
@@ -106,11 +106,11 @@ class TrapModel:
         self._strangers.changed(host).refused(name)
         return True
 
-    def admits_stranger(self, host: str, domain: str, most: int, now: float) -> bool:
+    def admits_external(self, host: str, domain: str, most: int, now: float) -> bool:
         """Take one more URL that ``domain`` names into the host's queue, of at most ``most`` that strangers name."""
         return self._strangers.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
 
-    def strangers_of(self, host: str) -> Strangers:
+    def external_of(self, host: str) -> Strangers:
         """What other domains named of a host, to be looked at."""
         return self._strangers.of(host)
 
@@ -149,7 +149,7 @@ class TrapModel:
         row, kind = visit.row, visit.row.kind
         if kind.is_render:
             if not visit.marks or kind.is_external:
-                return bool(visit.marks) and self._learn_of_stranger(row, visit.marks, True)
+                return bool(visit.marks) and self._learn_of_external(row, visit.marks, True)
             return self._learn_own(row, self.new_text(row.host, visit.marks))
         if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT:
             return False
@@ -160,7 +160,7 @@ class TrapModel:
         marks = visit.marks or (int.from_bytes(visit.digest[:4], "big"),)
         if kind.is_external:
             read = visit.reason is Reason.FETCHED and not (kind.is_list and not visit.named)
-            return self._learn_of_stranger(row, marks, read and not _repeated(visit), cut=visit.cut)
+            return self._learn_of_external(row, marks, read and not _repeated(visit), cut=visit.cut)
         if kind.is_list:
             return self._list_fetched(visit)
         repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
@@ -193,11 +193,11 @@ class TrapModel:
             yields.lists.new += 1
         return new
 
-    def _learn_of_stranger(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
+    def _learn_of_external(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
         """The host itself learns nothing: neither from errors nor which texts it has shown."""
         strangers = self._strangers.changed(row.host)
         new = read and strangers.new_text(row.url, marks) and not self._yields.of(row.host).knows_text(marks)
-        domain = inventor(row.host, row.via, row.flags, row.note)
+        domain = linking_domain(row.host, row.via, row.flags, row.note)
         _say(row.host, strangers.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
         return new
 

@@ -39,7 +39,7 @@ _FORMAT, _WITHOUT_PORTS = 2, 1
 _HEAD = struct.Struct("<BI")
 
 
-def stranger_key(key: bytes) -> bytes:
+def external_key(key: bytes) -> bytes:
     """The key under which a stranger's URL waits in its queue, from the page's own; and the other way round.
 
     Not the page's own, so that the host's own word for the same URL is news; of the same host's keys.

@@ -26,12 +26,12 @@ _DUPLICATE_STEP = 4 * _DEPTH_STEP
 # Page requisites, with REQUISITES_PRIORITY=among: before the links of all pages, so that a page is whole before its
 # host's next one is asked for; with "after": behind all of them. No page has these numbers, which are odd.
 REQUISITES_AMONG, REQUISITES_AFTER = 3, 241
-_STRANGERS_REQUISITES_AFTER = 243
+_EXTERNAL_REQUISITES_AFTER = 243
 _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 # What the host itself names comes first: within 20 links of a seed, on duplicates too, it stays below these (ours).
 _LATER_LISTS = 198  # sitemaps that the host has not earned yet
-_STRANGERS = 200  # what only other domains name, the nearer first
-LAST_OF_STRANGERS = _STRANGERS + _STRANGERS // _DEPTH_STEP
+_EXTERNAL = 200  # what only other domains name, the nearer first
+LAST_EXTERNAL = _EXTERNAL + _EXTERNAL // _DEPTH_STEP
 """No row of a stranger's that came from a nearer priority has a later one."""
 
 
@@ -58,19 +58,19 @@ def of_redirect(found: int) -> int:
     return max(SEED, found - 1) if found < _LATER_LISTS else min(found, LAST)
 
 
-def of_stranger(found: int) -> int:
+def of_external(found: int) -> int:
     """The priority of a URL of priority ``found`` that only other registered domains name."""
-    return found if found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
+    return found if found >= _EXTERNAL else _EXTERNAL + found // _DEPTH_STEP
 
 
-REQUISITE_PLACES = (REQUISITES_AMONG, _STRANGERS + 1, REQUISITES_AFTER, _STRANGERS_REQUISITES_AFTER)
+REQUISITE_PLACES = (REQUISITES_AMONG, _EXTERNAL + 1, REQUISITES_AFTER, _EXTERNAL_REQUISITES_AFTER)
 """All priorities that requisites have."""
 
 
-def of_requisite(*, among: bool, is_strangers: bool) -> int:
+def of_requisite(*, among: bool, is_external: bool) -> int:
     """The priority of a page requisite; of one that another registered domain names, behind the host's own."""
     among_places, after_places = REQUISITE_PLACES[:2], REQUISITE_PLACES[2:]
-    return (among_places if among else after_places)[is_strangers]
+    return (among_places if among else after_places)[is_external]
 
 
 def of_later_list(found: int) -> int:

@@ -85,7 +85,7 @@ def test_while_a_backup_is_made_no_row_of_a_message_goes(one: One) -> None:
 
 
 def test_own_links_are_queued_at_once_and_others_written_once(one: One) -> None:
-    """What passes the gates; the same of another page is not written again."""
+    """What passes the filters; the same of another page is not written again."""
     found = links(f"http://{OURS}/1", f"http://{THEIRS}/1", f"http://{THEIRS}/x.zip", f"http://{THEIRS}/1")
     assert one.exchange.take(found, one.bench.frontier, one.bench.now) == 1
     assert one.exchange.take(found, one.bench.frontier, one.bench.now) == 0

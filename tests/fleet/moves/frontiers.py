@@ -15,7 +15,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS
-from crawlerproject.rules.traps.strangers import stranger_key
+from crawlerproject.rules.traps.strangers import external_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
@@ -116,7 +116,7 @@ def _known(host: Host, changes: Changes, chance: random.Random) -> None:
         url = f"http://{host.name}/queued/{number}"
         key, flags = parse(url).key, 0
         if chance.random() < 0.3:
-            key, flags = stranger_key(key), FLAG_EXTERNAL
+            key, flags = external_key(key), FLAG_EXTERNAL
         changes.queued.append(QueuedPage(host.name, key, url, 1, 1000 + number, 2, "LL", "", 0, flags))
 
 

@@ -86,10 +86,10 @@ def test_a_door_is_closed_no_longer_than_a_rest_lasts() -> None:
     host = Host("a.example", 5.0)
     host.door = Door(3, 900_000.0, 890_000.0, True, "rate-limited")
 
-    assert host.bring_back(1_000.0, Longest(rest_seconds=3_600.0))
+    assert host.clamp_to_now(1_000.0, Longest(rest_seconds=3_600.0))
 
     assert host.door == Door(3, 4_600.0, 1_000.0, True, "rate-limited")
-    assert not host.bring_back(1_000.0, Longest(rest_seconds=3_600.0))
+    assert not host.clamp_to_now(1_000.0, Longest(rest_seconds=3_600.0))
 
 
 def test_an_uncommitted_robots_answer_is_not_stored() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
-from crawlerproject.frontier.hosts.suspensions import Holds
+from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason
@@ -84,15 +84,15 @@ def test_a_page_in_the_browser_gets_nothing_of_a_paused_host(bench: Bench) -> No
 @pytest.mark.parametrize(
     ("holds", "spent", "said"),
     [
-        (Holds(Limits(pages=5)), {"pages": 5}, "max_pages_per_host=5"),
-        (Holds(Limits(bytes=1000)), {"received_bytes": 1000}, "max_bytes_per_host=1000"),
-        (Holds(Limits(seconds=60)), {"busy_seconds": 61.5}, "max_time_per_host=60"),
-        (Holds(Limits(pages=9), {"a.test": Limits(pages=5)}), {"pages": 5}, "max_pages=5 of its seed"),
-        (Holds(Limits(pages=9), {"b.test": Limits(pages=5)}), {"pages": 8}, ""),
-        (Holds(), {"pages": 10**6}, ""),
+        (HostSuspensions(Limits(pages=5)), {"pages": 5}, "max_pages_per_host=5"),
+        (HostSuspensions(Limits(bytes=1000)), {"received_bytes": 1000}, "max_bytes_per_host=1000"),
+        (HostSuspensions(Limits(seconds=60)), {"busy_seconds": 61.5}, "max_time_per_host=60"),
+        (HostSuspensions(Limits(pages=9), {"a.test": Limits(pages=5)}), {"pages": 5}, "max_pages=5 of its seed"),
+        (HostSuspensions(Limits(pages=9), {"b.test": Limits(pages=5)}), {"pages": 8}, ""),
+        (HostSuspensions(), {"pages": 10**6}, ""),
     ],
 )
-def test_a_limit_is_named_as_it_was_written(holds: Holds, spent: dict[str, float], said: str) -> None:
+def test_a_limit_is_named_as_it_was_written(holds: HostSuspensions, spent: dict[str, float], said: str) -> None:
     """That of every host, or that of its seed."""
     host = Host("a.test", 5.0)
     for name, value in spent.items():
@@ -104,7 +104,7 @@ def test_a_limit_is_named_as_it_was_written(holds: Holds, spent: dict[str, float
 
 def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> None:
     """Exactly so many pages; its state says so, over a restart too; a start with a higher limit goes on."""
-    bench.frontier.hosts.holds = Holds(Limits(pages=2))
+    bench.frontier.hosts.suspensions = HostSuspensions(Limits(pages=2))
     bench.seed(*(f"{A}{number}" for number in range(5)))
     first = drain(bench)
     packed = bench.store.host("a.test")
@@ -112,10 +112,10 @@ def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> N
     kept = Host.unpack("a.test", packed)
 
     again = Bench(bench.store, now=bench.now + 10)
-    again.frontier.hosts.holds = Holds(Limits(pages=2))
+    again.frontier.hosts.suspensions = HostSuspensions(Limits(pages=2))
     nothing = drain(again)
     higher = Bench(bench.store, now=again.now + 10)
-    higher.frontier.hosts.holds = Holds(Limits(pages=4))
+    higher.frontier.hosts.suspensions = HostSuspensions(Limits(pages=4))
 
     assert (len(first), nothing, len(drain(higher))) == (2, [], 2)
     assert host_state(kept, bench.now) == LIMITED
@@ -169,7 +169,7 @@ def test_a_pause_that_ends_while_the_queue_is_loaded_counts_each_url_once(
     bench.frontier.pause_hosts({"a.test": "now"}, bench.now)
     bench.commit()
     later = again(bench.store, load=False)
-    later.frontier.hosts.holds.paused = {"a.test": "now"}
+    later.frontier.hosts.suspensions.paused = {"a.test": "now"}
     assert later.frontier.hosts.loading
 
     later.frontier.pause_hosts({}, later.now)

@@ -115,7 +115,7 @@ def queued_and_excluded(bench: Bench) -> None:
 
 def queued_and_trapped(bench: Bench) -> None:
     """A link was queued before its template had shown to be a trap."""
-    traps = bench.frontier.leasing._gates._traps = TrapModel(bench.store)
+    traps = bench.frontier.leasing._filters._traps = TrapModel(bench.store)
     assert bench.add(TRAPPED + "99") == 1
     for number in range(60):
         row = QueuedPage(HOST, parse(TRAPPED + str(number)).key, TRAPPED + str(number), 10, number + 1, 1, "L", "", 0)

@@ -13,7 +13,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.url_filters import Gates, GateSettings
+from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, SIMILAR_COSTS_PAGES
@@ -43,10 +43,10 @@ def trapped() -> TrapModel:
     return model
 
 
-def gates(model: TrapModel) -> Gates:
-    """The gates of a crawl without bounds."""
+def filters(model: TrapModel) -> UrlFilters:
+    """The filters of a crawl without bounds."""
     never = SimpleNamespace(current=lambda now: Exclusion())
-    return Gates(Scope("any"), never, AddressRules(), GateSettings(10), model)
+    return UrlFilters(Scope("any"), never, AddressRules(), UrlFilterSettings(10), model)
 
 
 def row(url: str, flags: int = 0) -> QueuedPage:
@@ -57,7 +57,7 @@ def row(url: str, flags: int = 0) -> QueuedPage:
 
 def test_a_trap_is_refused_when_found_and_when_leased(trapped: TrapModel) -> None:
     """Seeds and robots.txt are not; nor are other templates and hosts."""
-    gate = gates(trapped)
+    gate = filters(trapped)
     assert gate.refusal(DiscoveredUrl(parse(URL), 1, "L", "", 1), 0.0) is Reason.TRAP
     assert gate.refusal(DiscoveredUrl(parse(URL), 0, "", "", 0, FLAG_SEED), 0.0) is None
     assert gate.refusal(DiscoveredUrl(parse("http://a.example/d/7"), 1, "L", "", 1), 0.0) is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject.rules.traps.requisite_budgets import FIRST_NAMED, RequisiteBudgets, requisite_key
-from crawlerproject.rules.traps.strangers import stranger_key
+from crawlerproject.rules.traps.strangers import external_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 
 URL = "http://a.test/images/"
@@ -116,4 +116,4 @@ def test_three_keys_of_one_url() -> None:
     """A page's, a stranger's and a requisite's differ."""
     key = bytes(range(24))
 
-    assert len({key, stranger_key(key), requisite_key(key)}) == 3
+    assert len({key, external_key(key), requisite_key(key)}) == 3

@@ -13,8 +13,8 @@ from crawlerproject.rules.traps.strangers import (
     FIRST_NAMED,
     OTHERS,
     Strangers,
+    external_key,
     may_take,
-    stranger_key,
 )
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, HOST_FIRST_PAGES
 
@@ -89,8 +89,8 @@ def test_a_restart_forgets_nothing() -> None:
 @given(st.binary(min_size=24, max_size=24))
 def test_a_strangers_key_leads_back_to_the_pages(key: bytes) -> None:
     """And stays with its host."""
-    assert stranger_key(stranger_key(key)) == key
-    assert stranger_key(key)[:8] == key[:8]
+    assert external_key(external_key(key)) == key
+    assert external_key(key)[:8] == key[:8]
 
 
 def test_what_the_version_before_kept_is_read() -> None:

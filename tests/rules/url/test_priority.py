@@ -9,8 +9,8 @@ from crawlerproject.rules.url.priority import (
     SEED,
     after_duplicate,
     by_rank,
+    of_external,
     of_later_list,
-    of_stranger,
     priority,
 )
 
@@ -28,9 +28,9 @@ def test_hops_within_a_level() -> None:
 def test_what_a_host_names_itself_comes_first() -> None:
     """Before sitemaps that it has not earned, and those before what only strangers name, the nearer of it first."""
     deepest = after_duplicate(priority(20, "M"))
-    assert deepest < of_later_list(SEED + 1) < of_stranger(SEED) <= of_stranger(priority(1, "L"))
-    assert of_stranger(priority(1, "L")) < of_stranger(priority(9, "L")) < LAST
-    assert of_stranger(of_stranger(priority(9, "L"))) == of_stranger(priority(9, "L"))
+    assert deepest < of_later_list(SEED + 1) < of_external(SEED) <= of_external(priority(1, "L"))
+    assert of_external(priority(1, "L")) < of_external(priority(9, "L")) < LAST
+    assert of_external(of_external(priority(9, "L"))) == of_external(priority(9, "L"))
 
 
 def test_a_rank_moves_the_best_to_the_front() -> None:
@@ -47,7 +47,7 @@ def test_a_redirect_ends_what_its_origin_began() -> None:
     """Its target comes before its origin's equals, and before nothing else; a stranger's stays a stranger's."""
     assert priority(3, "M") < priority(5, "R", parent=priority(4, "L")) < priority(4, "L")
     assert priority(0, "R", parent=ROBOTS) == SEED
-    assert of_stranger(priority(1, "R", parent=of_stranger(SEED))) == of_stranger(SEED)
+    assert of_external(priority(1, "R", parent=of_external(SEED))) == of_external(SEED)
 
 
 @given(st.integers(-5, 10_000), st.sampled_from(["", "L", "R", "P", "E", "M", "I", "X"]), st.integers(0, 255))
