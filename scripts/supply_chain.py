@@ -23,11 +23,11 @@ PAGE = ROOT / "docs" / "licences.md"
 BILL = ROOT / "docs" / "sbom.cdx.json"
 _INDIRECT = "# What those need"
 
-# Direct ones that no file of ours imports, and what they are for.
-WITHOUT_IMPORT = {
+# Of direct ones whose use needs a word.
+USES = {
     "Protego": "robots.txt, in Scrapy; in tests the second opinion on our own matching",
-    "uvloop": "the event loop, named in the settings",
-    "warcio": "finds the records in archives of other programs; in tests it reads what we write",
+    "uvloop": "the event loop, which the settings name and nothing imports",
+    "warcio": "cuts the records of archives that other programs wrote; in tests it reads what we write",
 }
 
 # What packages write where an SPDX identifier belongs.
@@ -128,7 +128,7 @@ def page(made: list[Component]) -> str:
     ]
     for one in sorted(made, key=lambda each: (not each.direct, each.name.lower())):
         needed = ", ".join(other.name for other in made if one.name in other.needs)
-        use = WITHOUT_IMPORT.get(one.name, "the crawler") if one.direct else f"needed by {needed}"
+        use = USES.get(one.name, "the crawler") if one.direct else f"needed by {needed}"
         lines.append(f"| {one.name} | {one.version} | {one.licence} | {use} |")
     return "\n".join(lines) + "\n"
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import sys
+import tomllib
 from importlib.metadata import packages_distributions
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.test_rooms import FILES, foreign
@@ -47,17 +50,22 @@ def test_a_licence_is_an_spdx_expression(bill: dict[str, Any]) -> None:
         assert expression.count("(") == expression.count(")")
 
 
-def test_no_dependency_is_without_a_use(bill: dict[str, Any]) -> None:
-    """A direct one is imported, or its use is written down; each other is needed by one that is there."""
+def test_the_direct_ones_are_those_that_are_imported(bill: dict[str, Any]) -> None:
+    """By the package, but for options and engines of others; each other is needed by one that is there."""
     refs = {entry["bom-ref"]: entry["name"] for entry in bill["components"]}
     needed = {refs[ref] for one in bill["dependencies"] if one["ref"] in refs for ref in one["dependsOn"]}
-    modules = {module for path in FILES for module in foreign(path)}
+    modules = {module for path in FILES for module in foreign(path)} - sys.stdlib_module_names
     known = packages_distributions()  # before Python 3.12 it does not know a module that is one compiled file
     imported = {canonicalize_name(name) for module in modules for name in known.get(module, [module])}
     direct = {name for name, (_, is_direct) in PINS.items() if is_direct}
+    optional = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"].values()
+    engines = re.findall(r"^[\w.-]+(?===)", (PROJECT / "requirements-engines.txt").read_text(), flags=re.MULTILINE)
+    options = {Requirement(text).name for texts in optional for text in texts} | set(engines)
 
-    without = {name for name in direct if canonicalize_name(name) not in imported}
-    assert without <= SCRIPT["WITHOUT_IMPORT"].keys() <= direct
+    named = {canonicalize_name(name) for name in direct}
+    assert named - imported - {"uvloop", "protego"} == set()
+    assert imported - named - {canonicalize_name(name) for name in options} == set()
+    assert SCRIPT["USES"].keys() <= direct
     assert set(PINS) - direct - needed == set()
 
 
