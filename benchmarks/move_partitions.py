@@ -23,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.fleet.moves import journal, move
+from crawlerproject.fleet.repartition import journal, repartition
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
@@ -34,12 +34,12 @@ from crawlerproject.stores.protocols import DUE_FACT, Changes, Fingerprint, Page
 from crawlerproject.stores.rocks.schema import TABLES
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.tables import Tables, open_to_write
-from tests.fleet.moves.frontiers import PARTITIONS, contents, each_row, fill, names
+from tests.fleet.repartition.frontiers import PARTITIONS, contents, each_row, fill, names
 
 STEPS: tuple[tuple[Any, str], ...] = (
     *((Tables, name) for name in ("write", "sync")),
     *((journal.Journal, name) for name in ("_put", "sync")),
-    *((move, name) for name in ("write_plan", "sync_folder")),
+    *((repartition, name) for name in ("write_plan", "sync_folder")),
     (journal, "sync_folder"),
     (Path, "rename"),
     (shutil, "rmtree"),
@@ -75,7 +75,7 @@ def child(crawl: CrawlDir, count: int, steps: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     hook_steps(before)
-    move.move(crawl, names(count), lambda _: None, PARTITIONS)
+    repartition.move(crawl, names(count), lambda _: None, PARTITIONS)
 
 
 def killed(crawl: CrawlDir, count: int, steps: int) -> bool:
@@ -95,12 +95,12 @@ def kills(crawl: CrawlDir, chance: random.Random, rounds: int, path: Iterator[in
         count = next(path)
         while done < rounds and killed(crawl, count, chance.randint(1, _MOST_STEPS)):
             done += 1
-        plan = move.move(crawl, names(count), lambda _: None, PARTITIONS)
+        plan = repartition.move(crawl, names(count), lambda _: None, PARTITIONS)
         rows = [(worker, row, value) for worker, row, value in each_row(crawl, plan) if row in made.hosts]
         assert all(plan.holder(made.hosts[row]) == worker for worker, row, _ in rows), "a row is with the wrong worker"
         assert len(rows) == len(made.hosts), "rows are missing, or there twice"
         assert {row: value for _, row, value in rows} == {row: before[row] for row in made.hosts}, "a row has changed"
-    move.move(crawl, [""], lambda _: None, PARTITIONS)
+    repartition.move(crawl, [""], lambda _: None, PARTITIONS)
     assert contents(crawl.frontier) == before, "one process has not what it had"
 
 
@@ -137,7 +137,7 @@ def measure(crawl: CrawlDir, urls: int, hosts: int, path: list[int]) -> None:
     for count in path:
         plan = read_plan(crawl) or FleetPlan(("",), (0,) * 256)
         rows, began, spent = _rows(crawl, plan), time.monotonic(), time.process_time()
-        after = move.move(crawl, names(count), print)
+        after = repartition.move(crawl, names(count), print)
         seconds, cpu = time.monotonic() - began, time.process_time() - spent
         where = f"{len(plan.workers)} -> {len(after.workers)}"
         print(

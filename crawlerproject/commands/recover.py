@@ -9,9 +9,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.moves.journal import under_way
-from crawlerproject.fleet.moves.move import finish
-from crawlerproject.fleet.moves.recovered import adopt_recovered
+from crawlerproject.fleet.repartition.journal import under_way
+from crawlerproject.fleet.repartition.repartition import adopt_recovered, finish
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, named_crawl
@@ -26,7 +25,7 @@ from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, 
 from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
-from crawlerproject.stores.redis.worker_identity import fact_of_worker
+from crawlerproject.stores.redis.forgetting import fact_of_worker
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
 from crawlerproject.terminal import say
 

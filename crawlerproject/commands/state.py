@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.moves.move import is_alone, move
+from crawlerproject.fleet.repartition.repartition import is_alone, move
 from crawlerproject.operator_command import OperatorCommand
 from crawlerproject.rules.printable import counted, human_bytes, moment
 from crawlerproject.stores.backup.making import back_up, read_backup

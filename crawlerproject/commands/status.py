@@ -17,7 +17,7 @@ from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.poison import poison_of
-from crawlerproject.stores.redis.view import ActiveWorker, RedisView
+from crawlerproject.stores.redis.reader import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
 from crawlerproject.watch.fleet_summary import of_all
 

@@ -18,7 +18,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings, raise_limit
 from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
-from crawlerproject.fleet.moves.move import move
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.stores.crawl_dir import stamp_formats, take_lock

@@ -15,7 +15,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.rules.url.domains import bounded_domain
 
 if TYPE_CHECKING:
-    from crawlerproject.fleet.redis.worker import Fleet
+    from crawlerproject.fleet.redis.redis_worker import Fleet
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password
-from crawlerproject.stores.redis.view import RedisView
+from crawlerproject.stores.redis.reader import RedisView
 from crawlerproject.stores.rocks.fleet_view import FleetView
 from crawlerproject.stores.rocks.store import FrontierView
 

@@ -17,7 +17,7 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.moves.recovered import adopt_recovered
+from crawlerproject.fleet.repartition.repartition import adopt_recovered
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import KnownSeeds

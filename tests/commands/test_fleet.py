@@ -13,7 +13,7 @@ from tests.commands.running import scrapy
 
 
 def test_ctrl_c_while_hosts_move_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The move goes on with the next start, wherever it was (tests/fleet/moves); the folder is free for it."""
+    """The move goes on with the next start, wherever it was (tests/fleet/repartition); the folder is free for it."""
 
     def pressed(*given: object) -> None:
         raise KeyboardInterrupt

@@ -450,7 +450,7 @@ COMPARED = {
 """Commands that this file runs on a fleet's folder."""
 ELSEWHERE = {
     "botpage": "the settings alone",
-    "crawl": "tests/fleet/moves, tests/crawls/fleet",
+    "crawl": "tests/fleet/repartition, tests/crawls/fleet",
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",
     "parse": "one URL, no folder",

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from crawlerproject.config.crawl_file import CrawlFile, write_crawl_file
-from crawlerproject.fleet.moves import journal
-from crawlerproject.fleet.moves.move import move
+from crawlerproject.fleet.repartition import journal
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.recovery.damage import damage_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.moves.move import move
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crawlerproject.commands.status import _worker, ailment, worker_facts
 from crawlerproject.inspection.crawl_progress import uploads_together
 from crawlerproject.reports.metrics import crawl_metrics
-from crawlerproject.stores.redis.view import ActiveWorker
+from crawlerproject.stores.redis.reader import ActiveWorker
 from tests.commands.status_schema import SCHEMA, mistakes
 
 HERE = ActiveWorker("m1", 0.4, {"partitions": 90, "pages": 70, "pages_per_second": 7.0, "machine": "one"})

@@ -15,8 +15,8 @@ from crawlerproject.crawl.roles.redis_worker import RedisWorker
 from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.local.counts import Counts
-from crawlerproject.fleet.redis import join as joining
+from crawlerproject.fleet.local.tables import Counts
+from crawlerproject.fleet.redis import redis_worker as joining
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message
@@ -24,14 +24,14 @@ from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, RoundOptions
-from crawlerproject.stores.redis.rounds import Round
+from crawlerproject.stores.redis.membership import Round
 from tests.crawl.sessions import HOST, Bench, settings_of
 
 FOUND = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number in range(3)]
 
 
 class Fleet:
-    """As ``fleet/redis/worker.py``, with its answers in the test's hand."""
+    """As ``fleet/redis/redis_worker.py``, with its answers in the test's hand."""
 
     def __init__(self) -> None:
         told = {"sure": 3, "asked": 1}

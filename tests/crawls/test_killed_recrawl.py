@@ -12,7 +12,7 @@ import pytest
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.settings import EXTENSIONS
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.view import RedisView
+from crawlerproject.stores.redis.reader import RedisView
 from crawlerproject.stores.rocks.store import FrontierView
 from tests.commands.crawled import scrapy
 from tests.crawls.dying import A_CHANGE, AT, DyingWhileChoosing

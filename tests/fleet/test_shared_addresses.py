@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
-from crawlerproject.fleet.local.address_table import AddressTable
+from crawlerproject.fleet.local.tables import AddressTable
 from crawlerproject.frontier.workbench import HostClock, Workbench
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import RedisLink

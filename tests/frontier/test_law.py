@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawlerproject.fleet.mail.local_hosts import LocalHosts
+from crawlerproject.fleet.messaging.local_exchange import LocalHosts
 from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import place_of

@@ -13,10 +13,9 @@ from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
-from crawlerproject.fleet.local.counts import Counts
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.local.worker import WorkerReports
-from crawlerproject.fleet.mail.mailbox import Mailbox
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink, WorkerReports
+from crawlerproject.fleet.local.tables import Counts
+from crawlerproject.fleet.messaging.peer_links import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl

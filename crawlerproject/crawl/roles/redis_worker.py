@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.config.crawl_kind import answer_seconds
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
-from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
+from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.run import Run
+    from crawlerproject.fleet.redis.redis_worker import Fleet
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
-    from crawlerproject.fleet.redis.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.rules.url.urls import Address

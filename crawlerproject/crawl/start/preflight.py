@@ -29,7 +29,7 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.connection import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
-from crawlerproject.fleet.moves.move import is_alone
+from crawlerproject.fleet.repartition.repartition import is_alone
 from crawlerproject.hooks.delivery import TIMEOUT_SECONDS, hook_of
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
@@ -108,7 +108,7 @@ def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
 def check_known(settings: BaseSettings) -> None:
     """Refuse to come back to a crawl that there never was. Raises OperatorError."""
     if shared(settings):
-        from crawlerproject.stores.redis.view import RedisView  # for a fleet in Redis only, as below
+        from crawlerproject.stores.redis.reader import RedisView  # for a fleet in Redis only, as below
 
         with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
             return

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.share_table import ShareTable
+from crawlerproject.fleet.local.tables import ShareTable
 from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.rules.printable import counted

@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.address_table import AddressTable
-from crawlerproject.fleet.local.agreement import Agreement, WorkerReport
 from crawlerproject.fleet.local.content import LocalContent
-from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.local.questions import ADDRESSES, REPORT, QuestionServer
+from crawlerproject.fleet.local.tables import AddressTable, Agreement, Counts, WorkerReport
 from crawlerproject.fleet.supervisor import Worker
 from crawlerproject.rules.printable import counted, human_bytes
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.moves.move import is_alone, move
+from crawlerproject.fleet.repartition.repartition import is_alone, move
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import FleetPlan, read_plan

@@ -1,4 +1,4 @@
-"""A local worker's connection to its supervisor: it asks, and knows when the supervisor is gone."""
+"""A local worker's connection to its supervisor: questions and reports, and the word that the supervisor has exited."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.questions import HELLO, Lines, packed
+from crawlerproject.fleet.local.questions import HELLO, REPORT, Lines, packed
+from crawlerproject.fleet.local.tables import Counts, WorkerReport
 from crawlerproject.runtime.unix_sockets import connected
 
 SUPERVISOR_GONE = "supervisor_gone"
@@ -115,3 +116,37 @@ class SupervisorLink:
             if not waiting.done():
                 waiting.set_exception(StorageError(why))
         self._waiting.clear()
+
+
+class WorkerReports:
+    """For one event loop."""
+
+    def __init__(self, link: SupervisorLink) -> None:
+        self.link = link
+        self.done = False  # nothing is left to do in the whole crawl
+        self._activity = 0
+        self._asking: asyncio.Task[None] | None = None
+
+    def report(self, unread: list[str], counts: Counts, *, quiet: bool) -> None:
+        """Say how it stands, unless the answer to the report before is still to come: a supervisor may be stopped.
+
+        ``quiet``: there is nothing to do, and nothing came since the call before. ``unread``: as in ``WorkerReport``.
+        """
+        self._activity += not quiet
+        if self._asking is None:
+            report = WorkerReport(quiet, self._activity, unread)
+            self._asking = asyncio.get_running_loop().create_task(self._ask(report, counts))
+
+    async def _ask(self, report: WorkerReport, counts: Counts) -> None:
+        try:
+            self.done = await self.link.ask(REPORT, *report, list(counts)) or self.done
+        except StorageError:
+            return  # the commit loop sees that the supervisor is gone
+        finally:
+            self._asking = None
+
+    def close(self) -> None:
+        """Ask no more; the addresses that were reserved rest and are free."""
+        if self._asking is not None:
+            self._asking.cancel()
+        self.link.close()

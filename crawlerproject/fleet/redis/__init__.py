@@ -1,3 +1,3 @@
-"""A worker whose frontier is in Redis: ``worker`` joins, renews its leases and takes partitions, ``exchange`` reads and
-writes their inboxes, ``revisit_round`` chooses known pages together with the others.
+"""A worker whose frontier is in Redis: ``redis_worker`` joins, renews its leases and takes partitions,
+``redis_exchange`` reads and writes their inboxes, ``revisit_round`` chooses known pages together with the others.
 """

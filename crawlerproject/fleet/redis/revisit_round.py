@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from crawlerproject.fleet.redis.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis.redis_exchange import HeldPartitions
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisit_queue import (
     DueRevisit,
@@ -30,7 +30,7 @@ from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import HostFact, PageRecord
 from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.redis.rounds import Round, Rounds
+from crawlerproject.stores.redis.membership import Round, Rounds
 
 # A commit waits so long for the reading of known pages, at most: as long as it usually is until the next one. Nothing
 # else waits for it.

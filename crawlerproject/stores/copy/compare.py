@@ -18,7 +18,7 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.protocols import DUE_FACT
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import payloads_key
-from crawlerproject.stores.redis.queue_members import count_of
+from crawlerproject.stores.redis.queues import count_of
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.schema import FORMAT_FACT, TEXT

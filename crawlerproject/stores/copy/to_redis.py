@@ -19,7 +19,7 @@ from crawlerproject.stores.copy.compare import (
     compare,
 )
 from crawlerproject.stores.fingerprints import Text
-from crawlerproject.stores.redis.batch import Part
+from crawlerproject.stores.redis.batch_writer import Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.texts import RedisTexts

@@ -25,7 +25,7 @@ from crawlerproject.stores.copy.compare import (
 from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.queue_members import packed_rows
+from crawlerproject.stores.redis.queues import packed_rows
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.schema import FACTS, TEXT
 from crawlerproject.stores.rocks.store import LETTERS_FACT

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.redis.client import make_client, make_cluster_client, without_password
-from crawlerproject.stores.redis.installing import missing_server
 from crawlerproject.stores.redis.scripts import Script
 
 # Redis 7.0 is the first with function-free script flags and listpacks that we measured with; Valkey 7.2 says 7.2.4.
 _LEAST_VERSION = (7, 0)
 # Calls in one round trip: bounds the memory that one reply takes on either side.
 _AT_ONCE = 2000
+_HERE = frozenset({"localhost", "127.0.0.1", "::1", None})
+_PROGRAMS = ("redis-server", "valkey-server")
+_OS_RELEASE = Path("/etc/os-release")  # os-release(5)
+# By ID or ID_LIKE of os-release. Fedora has Valkey in Redis's place since its release 41.
+_COMMANDS = {
+    "debian": "sudo apt install redis-server",
+    "fedora": "sudo dnf install valkey && sudo systemctl start valkey",
+    "macos": "brew install redis && brew services start redis",
+}
 
 
 class Call(NamedTuple):
@@ -137,3 +149,25 @@ def _trouble(place: str, error: Exception) -> str:
     if "NOAUTH" in text or "WRONGPASS" in text:
         return f"{place} wants another password ({text})"
     return f"{place} does not answer ({text})"
+
+
+def missing_server(url: str, release: str | None = None, platform: str = sys.platform) -> str:
+    """What is to be done where ``url`` means this machine and it has no server; "" for others.
+
+    ``release`` is the text of os-release, by default this machine's.
+    """
+    parts = urlsplit(url)
+    here = parts.scheme == "unix" or (parts.scheme in ("redis", "rediss") and parts.hostname in _HERE)
+    if not here or any(map(shutil.which, _PROGRAMS)):
+        return ""
+    if release is None:
+        release = _OS_RELEASE.read_text() if _OS_RELEASE.exists() else ""
+    names = ["macos"] if platform == "darwin" else _names(release)
+    command = next((_COMMANDS[name] for name in names if name in _COMMANDS), "")
+    how = f"with {command}" if command else "from your system's packages (Redis 7 or Valkey)"
+    return f"no Redis is installed on this machine: install one {how}"
+
+
+def _names(release: str) -> list[str]:
+    said: Mapping[str, str] = dict(line.split("=", 1) for line in release.splitlines() if "=" in line)
+    return [word for name in ("ID", "ID_LIKE") for word in said.get(name, "").strip("\"' ").split()]

@@ -1,16 +1,25 @@
-"""What the workers of one crawl tell each other through Redis: who is there, who holds what, which addresses rest."""
+"""What the workers of one crawl tell each other through Redis: who is there and holds what, addresses, sums, rounds.
+
+A round goes from the first worker that starts until nothing is left to do, or until all have left. It is a crawl or a
+recrawl. In a recrawl each partition's visits are chosen once, by the worker that holds it; what the partitions have
+found due is put together here, so that a budget is one for the whole crawl.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from crawlerproject.errors import NameTaken
+import orjson
+
+from crawlerproject.errors import NameTaken, OperatorError
+from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.runtime.clock import since_boot
+from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.forgetting import stopped
-from crawlerproject.stores.redis.keys import address_keys, fleet_keys, worker_keys
+from crawlerproject.stores.redis.keys import ShareKeys, address_keys, fleet_keys, share_keys, worker_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
 _CLOCK_TRIES = 8
@@ -201,3 +210,120 @@ class RedisFleet:
             for ip, mark, domain, quick_waits in wanted
         ]
         return [int(answer) / 1000 for answer in self.link.many(calls)[len(rested) :]]
+
+
+class RedisShares:
+    """One worker's part in them. Raises StorageError."""
+
+    def __init__(self, link: RedisLink, crawl: str, worker: str, lease_ms: int) -> None:
+        self._link = link
+        self._crawl = crawl
+        self._worker = worker
+        self._lease_ms = lease_ms
+        self._fleet = fleet_keys(crawl)
+
+    def begin(self, kinds: Iterable[str]) -> None:
+        """Take up what workers spent of which nothing is known here: of an older version, or in a folder before."""
+        incarnations = [name.decode() for name in self._link.call("HKEYS", [self._fleet.incarnations])]
+        for kind in kinds:
+            keys = share_keys(self._crawl, kind)
+            known = {name.decode() for name in self._link.call("HKEYS", [keys.committed])}
+            for name in {"", *incarnations} - known - {self._worker}:
+                was = spent(kind, self._link.call("HGET", [worker_keys(self._crawl, name).state], _fact(kind)))
+                self._link.many([Call("HSETNX", [key], [name, was]) for key in (keys.granted, keys.committed)])
+
+    def exchange(self, incarnation: str, claims: Sequence[Claim]) -> list[Share]:
+        """Say how much is spent, give back, be granted some more. In vain: what dead workers had is taken back."""
+        calls = [self._call(incarnation, claim) for claim in claims]
+        shares, dead = [], []
+        for claim, answer in zip(claims, self._link.many(calls), strict=True):
+            granted, committed, wanted, *names = answer
+            shares.append(Share(int(granted), int(committed), bool(wanted)))
+            dead += [(claim.kind, name.decode()) for name in names]
+        for kind, name in dead:
+            self._take_back(kind, name)
+        return shares
+
+    def _call(self, incarnation: str, claim: Claim) -> Call:
+        keys, fleet = share_keys(self._crawl, claim.kind), self._fleet
+        numbers = [claim.most, claim.committed, claim.used, claim.wants, claim.gives, claim.least, claim.largest]
+        return Call(
+            scripts.SHARE,
+            [*keys, fleet.incarnations, fleet.seen],
+            [self._worker, incarnation, self._lease_ms, *map(int, numbers)],
+        )
+
+    def _take_back(self, kind: str, name: str) -> None:
+        """What a worker had and can use no more, since whatever it may still write is refused from here on."""
+        keys: ShareKeys = share_keys(self._crawl, kind)
+        life = self._link.call("HGET", [self._fleet.incarnations], name)
+        fact = self._link.call(scripts.END_LIFE, [worker_keys(self._crawl, name).state], life or b"", _fact(kind))
+        if fact is not None:
+            was = spent(kind, fact or None)
+            places = [keys.granted, keys.committed, keys.hungry, self._fleet.incarnations]
+            self._link.call(scripts.TAKE_BACK, places, name, life or b"", was)
+
+
+def _fact(kind: str) -> str:
+    return f"fact:{SUM_FACTS[kind]}"
+
+
+class Round(NamedTuple):
+    """What the workers of a fleet do together."""
+
+    number: int
+    at: float  # when it began, epoch seconds
+    budget: int | None  # visits of the whole recrawl; None: all that are worth something
+
+
+class Rounds:
+    """One worker's view of the rounds of its crawl. Raises StorageError."""
+
+    def __init__(self, link: RedisLink, crawl: str, lease_ms: int) -> None:
+        self._link = link
+        self._crawl = crawl
+        self._lease_ms = lease_ms
+        self._keys = fleet_keys(crawl)
+
+    def begin(self, wanted: RoundOptions, now: float, before: int) -> Round:
+        """Take part in the round that is going on, or begin one; ``before``: the number of this process's round until
+        now, 0: none. Raises OperatorError when those at work do something else.
+        """
+        keys, budget = self._keys, wanted.budget or ""
+        number, *of_round = self._link.call(
+            scripts.BEGIN_ROUND,
+            [keys.round, keys.scores, keys.chosen],
+            *(int(wanted.recrawl), self._lease_ms, wanted.run, before, repr(now), budget),
+        )
+        if not number:
+            theirs, ours = ("crawl", "-a mode=recrawl") if wanted.recrawl else ("visit known pages again", "a crawl")
+            raise OperatorError(
+                f"The workers of the crawl {self._crawl!r} that are at work {theirs}; stop them before you begin "
+                f"{ours} (of a worker that died that is known after FLEET_LEASE_SECONDS)."
+            )
+        at, agreed = of_round
+        return Round(int(number), float(at), int(agreed) if agreed else None)
+
+    def chosen(self, number: int) -> set[int]:
+        """The partitions whose visits of this round are queued."""
+        found = self._link.call("HGETALL", [self._keys.chosen])  # redis makes a dictionary of it
+        return {int(partition) for partition, of in found.items() if int(of) == number}
+
+    def choose(self, number: int, partitions: list[int]) -> None:
+        """The visits of these partitions are queued."""
+        self._link.call("HSET", [self._keys.chosen], *(word for each in partitions for word in (each, number)))
+
+    def counts(self, number: int) -> dict[int, dict[int, int]]:
+        """By partition, how many pages are due in each class of score; of those that were counted."""
+        found = self._link.call("HGETALL", [self._keys.scores])
+        split = {name.decode().partition(":"): counts for name, counts in found.items()}
+        return {
+            int(partition): {int(each): count for each, count in orjson.loads(counts).items()}
+            for (of, _, partition), counts in split.items()
+            if int(of) == number
+        }
+
+    def count(self, number: int, partition: int, counts: Mapping[int, int]) -> None:
+        """The due pages of a partition; what was counted before stands, since others may have gone by it."""
+        packed = orjson.dumps({str(each): count for each, count in counts.items()})
+        self._link.call("HSETNX", [self._keys.scores], f"{number}:{partition}", packed)

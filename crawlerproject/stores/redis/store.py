@@ -9,11 +9,10 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import scripts
-from crawlerproject.stores.redis.batch_writer import BatchWriter
+from crawlerproject.stores.redis.batch_writer import BatchWriter, Pending
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key
-from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.reader import FORMAT, RedisReader, require_format
 from crawlerproject.stores.row_codec import pack_original
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.moves.move import move
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.rocks.store import FrontierView

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from crawlerproject.settings import EXTENSIONS
-from crawlerproject.stores.redis.view import RedisView
+from crawlerproject.stores.redis.reader import RedisView
 from tests.crawls.operator.interrupting import InterruptedOpening
 from tests.crawls.operator.spoken_to import crawling, log_of
 from tests.crawls.test_small_web import PATIENCE

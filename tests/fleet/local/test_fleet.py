@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.local.fleet import LocalFleet
 from crawlerproject.fleet.local.questions import ADDRESSES
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.local.worker import WorkerReports
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink, WorkerReports
+from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.supervisor import Worker
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import Control, spool_seeds

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.redis.exchange import MessageExchange
-from crawlerproject.fleet.redis.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, MessageExchange
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.revisits.history import History
@@ -18,7 +17,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, RoundOptions
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.rounds import Rounds
+from crawlerproject.stores.redis.membership import Rounds
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
 from tests.stores.redis_servers import RedisServer, redis_server

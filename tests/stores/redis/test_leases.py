@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
-from crawlerproject.fleet.redis.identity import Identity
-from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
+from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
 from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
@@ -22,8 +21,8 @@ from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import address_keys, fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
+from crawlerproject.stores.redis.reader import RedisView
 from crawlerproject.stores.redis.store import RedisStore
-from crawlerproject.stores.redis.view import RedisView
 from tests.stores.conformance import record, row
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
 from tests.stores.redis_servers import RedisServer
@@ -285,7 +284,7 @@ def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
 
 def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
     """Anyone may post; letters leave with the batch that answers them, and not before."""
-    from crawlerproject.stores.redis.batch import Part
+    from crawlerproject.stores.redis.batch_writer import Part
 
     rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
     assert BufferedStore(store).outbox.unread(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}

@@ -8,10 +8,11 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
+from crawlerproject.stores.redis import store as redis_store
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.keys import fleet_keys
-from crawlerproject.stores.redis.membership import RedisFleet, Report
-from crawlerproject.stores.redis.rounds import Round, Rounds
+from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
+from crawlerproject.stores.redis.membership import RedisFleet, Report, Round, Rounds
+from crawlerproject.stores.redis.store import TO_LISTENER, RedisStore
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
 
@@ -142,3 +143,40 @@ def test_what_was_counted_stands_and_is_of_its_round(crawl: Crawl) -> None:
     crawl.pass_a_lease()
     later = rounds.begin(RECRAWL, 1000.0, 0).number
     assert (rounds.counts(later), rounds.chosen(later)) == ({}, set())
+
+
+def fleet_of(store: RedisStore, worker: str) -> RedisFleet:
+    """A worker that has joined."""
+    fleet = RedisFleet(store.link, store.crawl, worker, LEASE_MS)
+    fleet.begin(f"life of {worker}", [], PARTITIONS)
+    return fleet
+
+
+def test_the_first_that_joins_listens_until_it_leaves(store: RedisStore) -> None:
+    """Then the next that asks, and it finds the facts of the one before."""
+    one, two = fleet_of(store, "one"), fleet_of(store, "two")
+    assert one.listener() == ("one", "")
+    assert two.listener() == ("one", "one")
+    assert one.listener() == ("one", "one")
+    store.link.call("HSET", [worker_keys(store.crawl, "one").state], "fact:websub", b"[]")
+    one.leave()
+
+    assert two.listener() == ("two", "one")
+    assert two.facts_of("one", ["websub", "websub-hubs"]) == [("websub", b"[]")]
+    one.begin("life of one again", ["life of one"], PARTITIONS)
+    assert one.listener() == ("two", "two")
+
+
+def test_what_is_written_to_it_waits(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, beside messages to partitions; read is what was committed; without a reader the last are kept."""
+    one = fleet_of(store, "one")
+    store.post([(TO_LISTENER, b"first"), (3, b"a partition's"), (TO_LISTENER, b"second")])
+    assert one.to_listener(1) == [b"first"]
+    assert one.to_listener(9) == [b"first", b"second"]
+    one.listener_read(1)
+    assert one.to_listener(9) == [b"second"]
+    assert store.link.call("LRANGE", [store.keys_of(3).inbox], 0, -1) == [b"a partition's"]
+
+    monkeypatch.setattr(redis_store, "_MOST_TO_LISTENER", 3)
+    store.post([(TO_LISTENER, b"%d" % number) for number in range(5)])
+    assert one.to_listener(9) == [b"2", b"3", b"4"]

@@ -12,10 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.buffer import host_fields, queue_heads
+from crawlerproject.stores.redis.buffer import at_hand, queue_heads
 from crawlerproject.stores.redis.buffer import store as buffered_store
 from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.redis.queue_members import QueuePlace
+from crawlerproject.stores.redis.queues import QueuePlace
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.memory_store import MemoryStore
@@ -197,7 +197,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
 def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts' states and robots.txt that were thrown out before they were sent are not asked of Redis."""
     monkeypatch.setattr(buffered_store, "_STATES", 1)
-    monkeypatch.setattr(host_fields, "_FIELDS", 1)
+    monkeypatch.setattr(at_hand, "_FIELDS", 1)
     ahead = BufferedStore(store)
     names = [(f"host-{number}", b"%d" % number) for number in range(3)]
     ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))

@@ -7,9 +7,9 @@ from threading import RLock
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.batch_writer import Pending
 from crawlerproject.stores.redis.connection import Call
-from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.queue_members import QueuePlace
+from crawlerproject.stores.redis.queues import QueuePlace
 from crawlerproject.stores.redis.store import RedisStore
 
 # Rows queued and removed by one batch, beyond which no more are refused: Redis serves no other client meanwhile (some

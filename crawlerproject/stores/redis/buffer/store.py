@@ -14,13 +14,11 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage, host_of_fact
-from crawlerproject.stores.redis.buffer.fingerprints import RedisFingerprints
-from crawlerproject.stores.redis.buffer.host_fields import HostFields
+from crawlerproject.stores.redis.buffer.at_hand import HostFields, PageRecords, RedisFingerprints
 from crawlerproject.stores.redis.buffer.known_urls import KnownLinks
 from crawlerproject.stores.redis.buffer.outbox import Outbox
-from crawlerproject.stores.redis.buffer.page_records import PageRecords
-from crawlerproject.stores.redis.buffer.queues import BufferedQueues
-from crawlerproject.stores.redis.queue_members import QueuePlace
+from crawlerproject.stores.redis.buffer.queue_heads import BufferedQueues
+from crawlerproject.stores.redis.queues import QueuePlace
 from crawlerproject.stores.redis.store import Granted, RedisStore
 
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as

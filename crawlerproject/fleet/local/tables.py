@@ -1,0 +1,165 @@
+"""What a local fleet's supervisor keeps of its workers, in memory: their counts, the end, shared sums, IP addresses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from crawlerproject.rules.fleet_shares import Claim, Share, part
+from crawlerproject.rules.politeness.address_turns import AddressTurns
+
+# Addresses that have rested are forgotten when so many are known: some MB.
+_SWEPT_AT = 20_000
+
+
+class Counts(NamedTuple):
+    """Of one process since it began, and what it has left."""
+
+    pages: int = 0
+    bytes: int = 0
+    errors: int = 0
+    queued_urls: int | None = None  # None: it has not said yet
+    paused: str = ""  # why it asks nothing
+
+    def after(self, before: Counts) -> Counts:
+        """Over two processes of one worker, one after the other."""
+        done = (self.pages + before.pages, self.bytes + before.bytes, self.errors + before.errors)
+        queued_urls = before.queued_urls if self.queued_urls is None else self.queued_urls
+        return Counts(*done, queued_urls, self.paused)
+
+
+class WorkerReport(NamedTuple):
+    """What a worker says about once a second."""
+
+    quiet: bool  # it has nothing to do, and has read nothing since the report before
+    activity: int  # grows with every report that is not quiet
+    unread: Sequence[str]  # workers that have not acknowledged all that it sent them
+
+
+class Agreement:
+    """Judges that all work is done.
+
+    All workers were quiet in a round of reports, all again in the next, and none of them has done anything in between
+    (its activity is the same). So at the moment between the two rounds every worker had nothing to do, and nothing on
+    its way to another: no work can come from anywhere any more.
+    """
+
+    def __init__(self, workers: Sequence[str]) -> None:
+        self._workers = frozenset(workers)
+        self._ended: set[str] = set()  # stopped for good before the end: what they have is left for another start
+        self._before: dict[str, int] = {}  # activity by worker, in the round before; empty: there was none
+        self._round: dict[str, int] = {}
+        self.done = False
+
+    def report(self, worker: str, said: WorkerReport) -> bool:
+        """Whether the crawl is done."""
+        if self.done:
+            return True
+        if not said.quiet or not self._ended.issuperset(said.unread):
+            self._begin()
+            return False
+        self._round[worker] = said.activity
+        if self._round.keys() >= self._workers - self._ended:
+            self.done = bool(self._before) and self._before == self._round
+            self._before, self._round = self._round, {}
+        return self.done
+
+    def gone(self, worker: str, *, ended: bool = False) -> None:
+        """The worker's process is not there now; ``ended``: it is not started again."""
+        if ended:
+            self._ended.add(worker)
+        self._begin()
+
+    def back(self, worker: str) -> None:
+        """A process of the worker has begun."""
+        self._ended.discard(worker)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._before, self._round = {}, {}
+
+
+class ShareTable:
+    """Grants parts of each sum, by the rule of the script SHARE (stores/redis/scripts.py) for other fleets."""
+
+    def __init__(self, spent: Mapping[str, Mapping[str, int]], workers: int) -> None:
+        """``spent``: by kind and worker, what is committed as the run begins; ``workers`` have a share."""
+        self._granted = {kind: dict(by) for kind, by in spent.items()}
+        self._committed = {kind: dict(by) for kind, by in spent.items()}
+        self._hungry: dict[str, set[str]] = {}
+        self._workers = workers
+        self.claimed = False  # anything, by any worker
+
+    def exchange(self, worker: str, claim: Claim) -> Share:
+        """Take what a worker says of one sum, and grant it some."""
+        self.claimed = True
+        granted, committed = (each.setdefault(claim.kind, {}) for each in (self._granted, self._committed))
+        hungry = self._hungry.setdefault(claim.kind, set())
+        mine = claim.used if claim.gives else max(claim.used, granted.get(worker, 0))
+        left = claim.most - sum(granted.values()) + granted.get(worker, 0) - mine
+        if claim.wants:
+            mine += part(left, self._workers, claim.least, claim.largest)
+        (hungry.add if claim.wants and left <= 0 else hungry.discard)(worker)
+        granted[worker], committed[worker] = mine, claim.committed
+        return Share(mine, sum(committed.values()), bool(hungry - {worker}))
+
+    def ended(self, worker: str, spent: Mapping[str, int]) -> None:
+        """The worker is not started again: the others have what it did not spend."""
+        for kind, amount in spent.items():
+            self._granted.setdefault(kind, {})[worker] = amount
+            self._committed.setdefault(kind, {})[worker] = amount
+        for hungry in self._hungry.values():
+            hungry.discard(worker)
+
+
+class AddressTable:
+    """One request at a time at an address, and a pause between two, whichever worker sends them; domains take turns.
+
+    ``now`` is in seconds of any clock that never goes back.
+    """
+
+    def __init__(self, rest_seconds: float, free_from: float = 0.0) -> None:
+        """Before ``free_from`` no address is free: what was asked before this process began is unknown."""
+        self._rest_seconds = rest_seconds
+        self._free_from = free_from
+        self._holders: dict[str, tuple[str, str, float]] = {}  # by address: a worker, a domain, and since when
+        self._free_at: dict[str, float] = {}
+        self._turns: defaultdict[str, AddressTurns] = defaultdict(AddressTurns)  # of those that were ever waited for
+        self._sweep_at = _SWEPT_AT
+
+    def reserve(self, worker: str, address: str, domain: str, now: float, *, quick_waits: bool = False) -> float:
+        """0.0: the worker has the address until it gives it back, or has exited. Else see ``AddressTurns.ask``."""
+        free_at = self._free_at.get(address, self._free_from)
+        holder, _, since = self._holders.get(address, (worker, domain, now))
+        if free_at > now or holder != worker or address in self._turns:
+            held_seconds = None if holder == worker else now - since
+            if seconds := self._turns[address].ask(
+                worker, domain, now, quick_waits=quick_waits, free_at=free_at, held_seconds=held_seconds
+            ):
+                return seconds
+        self._holders[address] = worker, domain, now
+        return 0.0
+
+    def rest(self, worker: str, address: str, now: float, *, quick_waits: bool = False) -> None:
+        """The worker's request has ended; ``quick_waits``: a quick domain in its own line."""
+        holder, domain, since = self._holders.get(address, ("", "", now))
+        if holder != worker:
+            return
+        del self._holders[address]
+        self._free_at[address] = now + self._rest_seconds
+        if (turns := self._turns.get(address)) is not None:
+            turns.held(domain, now - since, now, rest_seconds=self._rest_seconds, quick_waits=quick_waits)
+        if len(self._free_at) > self._sweep_at:
+            self._sweep(now)
+
+    def gone(self, worker: str, now: float) -> None:
+        """The worker's process has ended, and with it all that it had under way."""
+        for address in [address for address, (holder, _, _) in self._holders.items() if holder == worker]:
+            self.rest(worker, address, now)
+
+    def _sweep(self, now: float) -> None:
+        self._free_at = {address: free_at for address, free_at in self._free_at.items() if free_at > now}
+        for address in [address for address, turns in self._turns.items() if turns.idle(now)]:
+            del self._turns[address]
+        self._sweep_at = max(_SWEPT_AT, 2 * len(self._free_at))

@@ -1,0 +1,257 @@
+"""Between workers of a local fleet: whose a host is, what this one finds for others', what they find for its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from math import inf
+from sys import maxsize
+
+from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing, Unread
+from crawlerproject.frontier.discovered import DiscoveredUrl, linking_domain
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.other_workers import Links, Message, pack_message, unpack_message
+from crawlerproject.rules.fleet_shares import partition_of
+from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.protocols import Changes, Messages
+
+# Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/completion/long_pages.py).
+_URLS_A_TURN = 100
+# Of other workers, taken in before one commit: half a second at most, in slices.
+_URLS_A_COMMIT = 5_000
+# Of messages that were left for hosts which are this worker's by now, read from the store at a time.
+_LEFT_BYTES = 64 << 10
+_Sent = tuple[bytes, int, str]
+# Of each of the two generations; some 280 bytes a link (measured), so 18 MB at most.
+_MOST = 32_768
+# A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
+# a crawl of one process it is judged anew each time.
+_SECONDS = 600.0
+# Links in one message: a frame of 16 MB takes as many of the longest URLs that settings may allow.
+_LINKS_A_MESSAGE = 100
+
+
+class LocalHosts:
+    """The ``HostOwnership`` of such a worker: the plan does not change while it runs."""
+
+    doubt_seconds = 0.0  # one machine, one clock
+
+    def __init__(self, plan: FleetPlan, worker: str, unsure_until: float = 0.0) -> None:
+        """``unsure_until``: as ``frontier.ownership.unsure_until`` says."""
+        self.partitions = plan.held(worker)
+        self._of = plan.partitions
+        self._unsure_until = unsure_until
+        self._links: defaultdict[int, list[DiscoveredUrl]] = defaultdict(list)  # for the next commit, by partition
+        self._packed: list[tuple[int, bytes]] = []  # as well
+
+    @property
+    def writing(self) -> bool:
+        """Whether something waits for the next commit."""
+        return bool(self._links or self._packed)
+
+    def partition(self, host: str) -> int:
+        """Of a host key."""
+        return partition_of(host, self._of)
+
+    def mine(self, host: str) -> bool:
+        """Whether this worker decides about the host."""
+        return partition_of(host, self._of) in self.partitions
+
+    def may_ask(self, host: str) -> bool:
+        """Whether the host is ours: then no other worker asks it in this run."""
+        return self.mine(host)
+
+    def crowded(self) -> bool:
+        """What is decided is stored at once."""
+        return False
+
+    def unsure_until(self, host: str) -> float:
+        """The start, when the run before did not end in good order."""
+        return self._unsure_until
+
+    def send(self, host: str, message: Message) -> None:
+        """Write to the worker that decides about the host, with the next commit."""
+        self.send_to(self.partition(host), message)
+
+    def send_to(self, partition: int, message: Message) -> None:
+        """As ``send``, to the worker that holds this partition."""
+        self._packed.append((partition, pack_message(message)))
+
+    def send_links(self, found: Iterable[DiscoveredUrl]) -> None:
+        """As ``send``, each to its host's."""
+        for item in found:
+            partition = self.partition(item.address.host)
+            links = self._links[partition]
+            links.append(item)
+            if len(links) == _LINKS_A_MESSAGE:
+                self._packed.append((partition, pack_message(Links(links))))
+                del self._links[partition]
+
+    def add_messages(self, changes: Changes) -> None:
+        """All that was written since, into the changes of a commit."""
+        changes.messages += self._packed
+        changes.messages += ((partition, pack_message(Links(links))) for partition, links in self._links.items())
+        self._packed = []
+        self._links.clear()
+
+
+class SentLately:
+    """Forgets by number and by time.
+
+    Two links are the same when their worker would judge them alike at one moment: URL, kind, and who named it
+    (rules/traps/strangers.py); where on whose pages they stand changes nothing about a URL that is known.
+    """
+
+    def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
+        self.spared = 0
+        self._most = most
+        self._seconds = seconds
+        self._until = inf
+        self._younger: set[_Sent] = set()
+        self._older: set[_Sent] = set()
+
+    def unsent(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
+        """Those that are not known to have been sent lately."""
+        if now >= self._until:
+            self._age()
+            self._until = now + self._seconds if self._older else inf
+        fresh = []
+        for item in found:
+            if (key := _key(item)) in self._younger or key in self._older:
+                self.spared += 1
+            else:
+                fresh.append(item)
+        return fresh
+
+    def sent(self, found: Iterable[DiscoveredUrl], now: float) -> None:
+        """These are in a message."""
+        self._younger.update(map(_key, found))
+        if self._until == inf:
+            self._until = now + self._seconds
+        if len(self._younger) > self._most:
+            self._age()
+            self._until = now + self._seconds
+
+    def _age(self) -> None:
+        self._older, self._younger = self._younger, set()
+
+
+def _key(item: DiscoveredUrl) -> _Sent:
+    return item.queue_key, item.flags, linking_domain(item.address.host, item.via, item.flags, item.note)
+
+
+class LocalExchange:
+    """For one event loop. What is read takes effect in the changes of the commit that follows."""
+
+    def __init__(
+        self, messages: Messages, hosts: LocalHosts, incoming: Incoming, outgoing: Sequence[Outgoing] = ()
+    ) -> None:
+        self.moved = False  # something came or went since this was last reset
+        self.sent = 0  # links, since the start
+        self.lately = SentLately()
+        self.keeps_delivered = False  # rows of messages stay though they are acknowledged: a backup is being made
+        self._messages = messages
+        self._hosts = hosts
+        self._incoming = incoming
+        self._outgoing = outgoing
+        # Written for others' partitions that a new plan has made ours.
+        self._left = deque(box for box in messages.boxes() if box.partition in hosts.partitions)
+        self._left_behind = 0  # of the first of these: taken in up to here
+        self._applied = messages.applied
+
+    @property
+    def left(self) -> bool:
+        """Whether the own store has messages for hosts of ours: they come before all that may be sent."""
+        return bool(self._left)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be read, or to be written with the next commit."""
+        return not (self._left or self._hosts.writing) and self._incoming.empty
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what is for own hosts, write the rest with the next commit; how many are new here. StorageError."""
+        own: list[DiscoveredUrl] = []
+        others: list[DiscoveredUrl] = []
+        for item in found:
+            (own if self._hosts.mine(item.address.host) else others).append(item)
+        if others:
+            allowed = frontier.allowed(self.lately.unsent(others, now), now)
+            self.lately.sent(allowed, now)
+            self._hosts.send_links(allowed)
+            self.sent += len(allowed)
+        return frontier.add(own, now) if own else 0
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in some of what other workers have written. To be called before a commit begins. StorageError."""
+        for outgoing in () if self.keeps_delivered else self._outgoing:
+            frontier.state.changes.delivered += outgoing.take_delivered()
+        most = _URLS_A_COMMIT
+        while most > 0 and self._left:
+            most -= self._read_left(frontier, clock())
+            await asyncio.sleep(0)
+        waiting = len(self._incoming.unread)  # what comes meanwhile has time
+        while most > 0 and waiting > 0:
+            some, urls = _take_in(islice(self._incoming.unread, waiting), frontier, clock())
+            self.moved = True
+            self._incoming.read(some)
+            waiting -= len(some)
+            most -= max(urls, 1)
+            await asyncio.sleep(0)
+
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Within a commit: what was found for others is in its changes already, by ``LocalHosts.add_messages``."""
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        """As ``deliver``."""
+
+    def settle(self) -> None:
+        """The commit that holds what was read and written is applied."""
+        self._incoming.applied()
+        if self._messages.applied != self._applied:
+            self._applied = self._messages.applied
+            self.moved = True
+
+    def _read_left(self, frontier: Frontier, now: float) -> int:
+        """Some of the first box that was left: read, with what says so, and removed; how many URLs."""
+        box, mail = self._left[0], self._messages
+        found = mail.of(box, self._left_behind, maxsize, _LEFT_BYTES)
+        if not found:
+            self._left.popleft()
+            self._left_behind = 0
+            return 0
+        done, urls = mail.read_up_to(box), 0
+        up_to = found[-1][0]
+        if unread := [Unread(box, number, packed) for number, packed in found if number > done]:
+            some, urls = _take_in(unread, frontier, now)
+            up_to = some[-1].number
+        frontier.state.changes.delivered += ((box, number) for number, _ in found if number <= up_to)
+        self._left_behind = up_to
+        self.moved = True
+        return max(urls, 1)
+
+
+def _take_in(messages: Iterable[Unread], frontier: Frontier, now: float) -> tuple[list[Unread], int]:
+    """Let some of the first of these take effect, links of several as one change; which, and how many URLs.
+
+    StorageError: none has.
+    """
+    found: list[DiscoveredUrl] = []
+    some: list[Unread] = []
+    for each in messages:
+        message = unpack_message(each.packed)
+        if isinstance(message, Links):
+            found += message.found
+        elif some:
+            break
+        else:
+            frontier.read(message, now)
+        some.append(each)
+        if len(found) >= _URLS_A_TURN or not isinstance(message, Links):
+            break
+    if found:
+        frontier.read(Links(found), now)
+    frontier.state.changes.read += ((each.box, each.number) for each in some)
+    return some, len(found)

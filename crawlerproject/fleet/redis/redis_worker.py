@@ -1,0 +1,353 @@
+"""One of several workers on one crawl: joins it, renews its leases, reports, takes partitions and gives them back."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from crawlerproject.config.crawl_kind import answer_seconds, worker_name
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
+from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS, HeldPartitions, MessageExchange
+from crawlerproject.fleet.redis.revisit_round import RevisitRound
+from crawlerproject.fleet.redis.store_clock import StoreClock
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.learned.models import CrawlModels
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
+from crawlerproject.rules.fleet_shares import Claim, Share, partitions_wanted
+from crawlerproject.runtime.clock import CRAWL, since_boot
+from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.protocols import RoundOptions
+from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.forgetting import Answered, recognise
+from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisShares, Report, Round, Rounds
+from crawlerproject.stores.redis.store import RedisStore
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+# A lease is renewed when a third of it is over: two renewals may fail.
+_RENEW_SHARE = 3
+# Reports count for the time of a lease: ten of them in that time.
+_REPORT_SHARE = 10
+# Partitions that are taken between two commits, so that commits go on.
+_TAKEN_AT_A_TIME = 64
+# Reports that must agree that nothing is left to do; in between each worker has looked at its messages.
+_SAME_REPORTS = 3
+MOST_APART_SECONDS = 0.5
+"""So far a worker's clock may be from the store's (FLEET_MAX_DRIFT_SECONDS): half a second, which is approached in
+seventeen minutes, is nothing that a clock which follows a time server is ever away (ours)."""
+_INCARNATIONS = ("life", "before")
+_NOTHING = (("crawl_id", ""), ("serial", 0), ("reports", 0))
+# Of so long, at least.
+_RATE_SECONDS = 5.0
+
+
+def join(settings: BaseSettings, folder: CrawlDir, *, accept_loss: bool) -> Fleet:
+    """Connect; ``Fleet.begin`` makes it a member. Raises OperatorError.
+
+    ``accept_loss``: Redis may know less than it has answered for to this worker, which is StoreForgot otherwise.
+    """
+    crawl, worker = str(settings["FLEET_CRAWL"]), worker_name(settings)
+    lease_seconds = settings.getfloat("FLEET_LEASE_SECONDS")
+    link = RedisLink(settings["STATE_URL"])
+    identity = Identity(folder.worker, crawl, worker)
+    try:
+        # Before anything is written: a start must not make a crawl of this name where its own has been lost.
+        answered = recognise(link, crawl, worker, identity.answered(), accept=accept_loss)
+    except StoreForgot:
+        raise
+    except StorageError as error:
+        raise OperatorError(f"The crawl {crawl!r} cannot be opened: {error}.") from error
+    store = RedisStore(link, crawl, worker, settings.getint("FLEET_PARTITIONS"))
+    return Fleet(
+        BufferedStore(store),
+        RedisFleet(link, crawl, worker, int(lease_seconds * 1000), answered.crawl_id),
+        identity,
+        FleetTimes(
+            lease_seconds, answer_seconds(settings), settings.getfloat("FLEET_MAX_DRIFT_SECONDS", MOST_APART_SECONDS)
+        ),
+        random.Random(),
+    )
+
+
+class FleetTimes(NamedTuple):
+    """What a worker's promises rest on."""
+
+    lease_seconds: float
+    answer_seconds: float  # no request takes longer, so none is begun when its lease could end before it
+    most_apart_seconds: float  # so far our clock may be from the store's
+
+
+class Identity:
+    """One file; who has it may take the worker's name over. Raises StorageError when it cannot be written."""
+
+    def __init__(self, path: Path, crawl: str, worker: str) -> None:
+        self._path = path
+        self._names = {"worker": worker, "crawl": crawl}
+        self._facts: dict[str, Any] = orjson.loads(path.read_bytes()) if path.exists() else {}
+        if any(self._facts.get(name) != value for name, value in self._names.items()):  # what another crawl's answered
+            self._facts = {name: value for name, value in self._facts.items() if name in _INCARNATIONS}
+
+    def incarnations(self) -> list[str]:
+        """Those that Redis may know, the latest first."""
+        return [self._facts["life"], *self._facts.get("before", ())] if "life" in self._facts else []
+
+    def remember(self, incarnations: list[str]) -> None:
+        """These and no others, the latest first."""
+        self._write(life=(incarnations or [""])[0], before=incarnations[1:])
+
+    def answered(self) -> Answered:
+        """What Redis has answered for to this worker of this crawl."""
+        began = "worker" in self._facts and bool(self._facts.get("life"))
+        crawl_id, serial, reports = (self._facts.get(name, none) for name, none in _NOTHING)
+        return Answered(crawl_id, serial, reports, began)
+
+    def answered_for(self, answered: Answered) -> None:
+        """From now on Redis must know as much."""
+        self._write(crawl_id=answered.crawl_id, serial=answered.serial, reports=answered.reports)
+
+    def _write(self, **facts: Any) -> None:
+        self._facts = {**self._facts, **self._names, **facts}
+        replace_file(self._path, orjson.dumps(self._facts), SECRET_FILE)
+
+
+class PageRate:
+    """``now``: seconds of a clock that never goes back."""
+
+    def __init__(self, now: float) -> None:
+        self._pages, self._at = 0, now
+        self._pages_per_second = 0.0
+
+    def of(self, pages: int, now: float) -> float:
+        """Since some seconds ago, when ``pages`` have ended since the start; less than before after a new start."""
+        if now - self._at >= _RATE_SECONDS:
+            self._pages_per_second = max(0.0, (pages - self._pages) / (now - self._at))
+            self._pages, self._at = pages, now
+        return round(self._pages_per_second, 2)
+
+
+class Fleet:
+    """A worker's membership. Everything but ``begin`` and ``close`` is to be called from one event loop."""
+
+    def __init__(
+        self,
+        store: BufferedStore,
+        fleet: RedisFleet,
+        identity: Identity,
+        times: FleetTimes,
+        rng: random.Random,
+    ) -> None:
+        self.store = store
+        self.fleet = fleet
+        self.held = HeldPartitions(store, times.answer_seconds)
+        self.exchange = MessageExchange(store, self.held)
+        self.done = False  # nothing is left to do in the whole crawl
+        self.workers = 1
+        self.running_seconds = 0.0  # of the fleet, when this worker joined
+        self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
+        self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
+        self._identity = identity
+        self._answered = Answered(fleet.crawl_id)  # by Redis, as the worker's folder remembers it
+        self._reports = 0  # of all workers, when this one reported last
+        self._times = times
+        self._clock = StoreClock(
+            fleet.epoch,
+            CRAWL,
+            most_apart_seconds=times.most_apart_seconds,
+            patience_seconds=times.lease_seconds,
+        )
+        self._rng = rng
+        self._rounds = Rounds(fleet.link, fleet.crawl, fleet.lease_ms)
+        self._taken: list[int] = []  # since the last report
+        self._left: list[int] = []
+        self._incarnation = ""
+        self._activity = 0
+        self._busy = True  # a partition came or went since the last report
+        self._renewed_at = self._reported_at = 0.0
+        self._agreed = (0, 0)  # sum of activity, reports in a row that agreed on it
+        self._rate = PageRate(since_boot())
+
+    def begin(self) -> float:
+        """Join; the store's time when ``since_boot()`` was 0. Raises OperatorError: the name is taken. Blocking."""
+        base = self.store.store
+        before, self._incarnation = self._identity.incarnations(), uuid.uuid4().hex
+        self.running_seconds = self.fleet.running_seconds()
+        # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
+        self._identity.remember([self._incarnation, *before])
+        try:
+            self._reports = self.fleet.begin(self._incarnation, before, base.partitions).reports
+        except NameTaken:
+            self._identity.remember(before)
+            raise
+        self._identity.remember([self._incarnation])
+        base.begin(self._incarnation)
+        self._remember_answered()
+        self._renewed_at = since_boot()
+        epoch = self._clock.begin()
+        # Of two workers one may be as far ahead of the store as the other is behind it.
+        read = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
+        self.held.doubt_seconds = read + 2 * self._times.most_apart_seconds
+        return epoch.seconds
+
+    def _remember_answered(self) -> None:
+        """What the last commit and the last report have made Redis answer for. Blocking; StorageError."""
+        answered = Answered(self.fleet.crawl_id, self.store.store.batches.serial, self._reports, began=True)
+        if answered != self._answered:
+            self._identity.answered_for(answered)
+            self._answered = answered
+
+    def begin_round(self, wanted: RoundOptions, now: float, before: int) -> Round:
+        """Take part in what the workers do together; see ``Rounds.begin``. Blocking; raises OperatorError."""
+        try:
+            return self._rounds.begin(wanted, now, before)
+        except OperatorError:
+            self.close()
+            raise
+
+    def revisits(self, current: Round, policy: RevisitPolicy) -> RevisitRound:
+        """The worker's part in a recrawl; the budget of ``policy`` does not count, that of the round does."""
+        return RevisitRound(self._rounds, current, self.store, self.held, policy)
+
+    async def turn(
+        self, frontier: Frontier, models: CrawlModels, *, idle: bool, counts: Mapping[str, int], paused: str
+    ) -> None:
+        """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now,
+        StoreForgot when Redis does not know it any more.
+
+        For ``scrapy status``: ``counts`` of pages, bytes and errors since the start; ``paused``: why nothing is asked.
+        """
+        await asyncio.to_thread(self._remember_answered)
+        if self._clock.due:
+            await asyncio.to_thread(self._clock.check)
+        now = since_boot()
+        if now - self._renewed_at >= self._times.lease_seconds / _RENEW_SHARE:
+            lost = await asyncio.to_thread(self.store.store.renew, self.fleet.lease_ms)
+            if lost:
+                raise LeaseLost(f"partition {lost[0]} was taken by another worker")
+            self._renewed_at = now
+            self.held.renewed(now + self._times.lease_seconds)
+        moved = self._busy or self.exchange.moved or self.held.sent
+        quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
+        if quiet or now - self._reported_at >= self._times.lease_seconds / _REPORT_SHARE:
+            self._reported_at = now
+            status = await self._report(quiet, counts, paused)
+            await self._balance(frontier, status)
+        await self._let_go(frontier, models)
+
+    async def share(self, claims: Sequence[Claim]) -> list[Share]:
+        """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
+        return await asyncio.to_thread(self._share, claims)
+
+    def _share(self, claims: Sequence[Claim]) -> list[Share]:
+        kinds = frozenset(claim.kind for claim in claims)
+        if kinds != self._kinds:
+            self._shares.begin(kinds)
+            self._kinds = kinds
+        return self._shares.exchange(self._incarnation, claims)
+
+    async def _report(self, quiet: bool, counts: Mapping[str, int], paused: str) -> FleetStatus:
+        self._activity += not quiet
+        self._busy = self.exchange.moved = self.held.sent = False
+        taken, self._taken = self._taken, []
+        left, self._left = self._left, []
+        own = {
+            "partitions": len(self.held.all()),
+            "quiet": quiet,
+            "life": self._incarnation,
+            "machine": socket.gethostname(),
+            "paused": paused,
+            "pages_per_second": self._rate.of(counts.get("pages", 0), since_boot()),
+            **counts,
+        }
+        asked = CRAWL.now()
+        holds = self._holds() if quiet else (taken, left)
+        report = Report(quiet, self._activity, orjson.dumps(own).decode(), *holds)
+        try:
+            status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.store.store.partitions)
+        except StorageError:
+            self._taken, self._left = taken + self._taken, left + self._left
+            raise
+        if status is None:
+            raise LeaseLost(f"another process goes by the name of worker {self.fleet.worker!r}")
+        self.workers, self._reports = status.workers, status.reports
+        self._clock.reported(status.now, asked, CRAWL.now())
+        same = self._agreed[1] + 1 if status.all_quiet and status.activity == self._agreed[0] else 0
+        self._agreed = (status.activity, same)
+        self.done = status.done
+        if (
+            status.all_quiet
+            and same >= _SAME_REPORTS
+            # The reports are not authoritative: every lease is checked.
+            and await asyncio.to_thread(self.store.store.all_held, status.now)
+        ):
+            await asyncio.to_thread(self.fleet.finish)
+            self.done = True
+        return status
+
+    def _holds(self) -> tuple[list[int], list[int]]:
+        """All partitions that are held, and all that are not: what a quiet worker says.
+
+        A server that took over may have forgotten earlier reports. A partition without a holder would keep the crawl
+        from its end, and one that is said to have a holder would be taken by none.
+        """
+        partitions = range(self.store.store.partitions)
+        return self.held.all(), [partition for partition in partitions if partition not in self.held]
+
+    async def _balance(self, frontier: Frontier, status: FleetStatus) -> None:
+        partitions, staying = self.store.store.partitions, self.held.staying()
+        wanted = partitions_wanted(partitions, status.workers, status.rank)
+        if len(staying) > wanted:
+            self.held.leaving.update(self._rng.sample(staying, len(staying) - wanted))
+        elif len(staying) < wanted:
+            free = await asyncio.to_thread(self.fleet.free, partitions, status.now)
+            free = [partition for partition in free if partition not in self.held]
+            self._rng.shuffle(free)
+            for partition in free[: min(wanted - len(staying), _TAKEN_AT_A_TIME)]:
+                await self._take(frontier, partition)
+
+    async def _take(self, frontier: Frontier, partition: int) -> None:
+        began = since_boot()
+        taken = await asyncio.to_thread(self.store.take, partition, self.fleet.lease_ms)
+        if taken is None:
+            return
+        granted, hosts = taken
+        self._busy = True
+        self.held.take(partition, began + self._times.lease_seconds, granted.unsure_until)
+        self._taken.append(partition)
+        frontier.hosts.take_up(hosts)
+
+    async def _let_go(self, frontier: Frontier, models: CrawlModels) -> None:
+        if not self.held.leaving:
+            return
+        models.forget(self.held.mine)
+        unstored = [*frontier.let_go(self.held.mine), *models.unstored()]
+        staying = {self.store.store.partition(host) for host in unstored}
+        going = self.held.leaving - staying
+        if going:
+            await asyncio.to_thread(self.store.sync)
+            for partition in going:
+                await asyncio.to_thread(self.store.give_back, partition)
+                self.held.drop(partition)
+                self.exchange.forget(partition)
+                self._left.append(partition)
+                self._busy = True
+
+    def reach(self) -> None:
+        """Find out whether Redis answers, and whether its clock is ours. Blocking; StorageError."""
+        if not self._clock.trusted:
+            self._clock.check()
+        self.store.reach()
+
+    def close(self) -> None:
+        """Give everything back in good order; the last commit is made. Blocking."""
+        self.store.store.release(self.held.all())
+        self.fleet.leave()

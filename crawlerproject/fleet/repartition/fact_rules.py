@@ -1,0 +1,230 @@
+"""What becomes of each fact that is known of the crawl as a whole, or of one frontier, when partitions move.
+
+Facts of hosts go with their hosts (``stores/protocols.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.fleet.repartition.journal import Shift
+from crawlerproject.frontier.hosts.on_disk import Counts
+from crawlerproject.frontier.known_seeds import COMBINED
+from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
+from crawlerproject.frontier.other_workers import (
+    Changed,
+    Links,
+    Message,
+    RobotsGiven,
+    RobotsWanted,
+    pack_message,
+    unpack_message,
+)
+from crawlerproject.rules.url.urls import host_key
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
+from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.protocols import DUE_FACT, HostFact
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
+from crawlerproject.stores.rocks.schema import FACTS, FORMAT_FACT
+from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.rocks.tables import Tables
+
+LETTERS_PREFIX = f"{LETTERS_FACT}/"
+"""Of the facts that hold messages; their numbers follow."""
+_BEHIND_ALL_NAMES = b"\xff"  # no byte of a name in UTF-8
+# Messages in one fact: each a few hundred bytes to some KB.
+_LETTERS_AT_A_TIME = 1000
+
+
+class Goes(Enum):
+    """Where a fact is afterwards."""
+
+    OWN = auto()  # where it was: it is about that folder and nothing else
+    ALL = auto()  # with every worker, of all workers together
+    ONE = auto()  # where it was; that of a worker who holds nothing any more is added to the first one's
+    FIRST = auto()  # with the first worker, of all workers together
+
+
+def _first(kept: list[bytes]) -> bytes:
+    return kept[0]
+
+
+class Rule(NamedTuple):
+    """Where a fact goes to, and what several of them make, of the first worker first."""
+
+    goes: Goes
+    join: Callable[[list[bytes]], bytes] = _first
+    empty: bytes = b""  # with Goes.FIRST: what the others have of it
+
+
+def _latest(kept: list[bytes]) -> bytes:
+    return max(kept, key=float)
+
+
+def _sums(kept: list[bytes]) -> bytes:
+    """Pages, bytes, errors; since when."""
+    *counts, since = zip(*map(orjson.loads, kept), strict=True)
+    return orjson.dumps((*map(sum, counts), min(since)))
+
+
+def _sum(kept: list[bytes]) -> bytes:
+    return b"%d" % sum(map(int, kept))
+
+
+def _subscriptions(kept: list[bytes]) -> bytes:
+    """Lists that begin with the topic."""
+    rows = [row for one in reversed(kept) for row in orjson.loads(one)]
+    return orjson.dumps([*{row[0]: row for row in rows}.values()])
+
+
+RULES = {
+    FORMAT_FACT: Rule(Goes.OWN),
+    ARCHIVE_FACT: Rule(Goes.OWN),  # none is open: ``archives``
+    "copied": Rule(Goes.OWN),  # stores/copy: where the frontier came from
+    "copied from": Rule(Goes.OWN),
+    DUE_FACT: Rule(Goes.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
+    CLEAN_FACT: Rule(Goes.ALL),  # ``_clean``
+    IMPORTED_FACT: Rule(Goes.ALL),
+    "unsure-until": Rule(Goes.ALL, _latest),  # frontier/other_workers.py
+    "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/known.py
+    **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
+    "totals": Rule(Goes.ONE, _sums),  # crawl/progress/tallies.py
+    "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
+    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
+    "websub": Rule(Goes.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
+    HUBS_FACT: Rule(Goes.FIRST, COMBINED[HUBS_FACT], b"{}"),
+    LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
+}
+"""By name; every fact of the code has a line (a test says so)."""
+_OF_ANOTHER_VERSION = Rule(Goes.ONE)
+
+
+def rule_of(name: str) -> Rule:
+    """What becomes of a fact."""
+    return RULES.get(LETTERS_FACT if name.startswith(LETTERS_PREFIX) else name, _OF_ANOTHER_VERSION)
+
+
+Known = dict[str, dict[str, bytes]]
+"""By worker and name: facts that are not of hosts."""
+
+
+def facts_of(frontier: Tables) -> dict[str, bytes]:
+    """Those of one frontier that are not of hosts."""
+    found: dict[str, bytes] = {}
+    rows = frontier.columns[FACTS].iter()
+    rows.seek(b"")
+    while rows.valid():
+        name = rows.key().decode("utf-8", "surrogatepass")
+        kind = next((kind for kind in HostFact if name.startswith(kind)), None)
+        if kind is None:
+            found[name] = rows.value()
+            rows.next()
+        else:  # each host has one: all of them are passed over at once
+            rows.seek(kind.encode() + _BEHIND_ALL_NAMES)
+    frontier.require_end(rows)
+    return found
+
+
+def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """What each worker of the new plan will have. ``known``: of every worker of the old plan that has a frontier."""
+    workers = shift.after.workers
+    names = sorted({name for facts in known.values() for name in facts if not name.startswith(LETTERS_PREFIX)})
+    letters = _letters(known, shift.after)
+    for worker in workers:
+        facts: dict[str, bytes] = {}
+        for name in names:
+            rule = rule_of(name)
+            kept = [found[name] for one, found in known.items() if name in found and _comes(rule, one, worker, workers)]
+            if kept:
+                facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
+            elif rule.goes is Goes.FIRST and name in known.get(worker, {}):
+                facts[name] = rule.empty
+        givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
+        _clean(facts, givers or list(known.values()))
+        if worker in redivided(shift):
+            _whole(facts, givers)
+        yield worker, facts | letters[worker]
+
+
+def redivided(shift: Shift) -> set[str]:
+    """The workers of the new plan that have other partitions than before."""
+    before, after = shift.before, shift.after
+    kept = {
+        worker for worker in before.workers if worker in after.workers and before.held(worker) == after.held(worker)
+    }
+    return set(after.workers) - kept
+
+
+def givers_of(worker: str, shift: Shift) -> list[str]:
+    """The workers of the old plan, this one included, of whose hosts it has any in the new one."""
+    before, after = shift.before, shift.after
+    pairs = zip(before.holders, after.holders, strict=True)
+    return sorted({before.workers[old] for old, new in pairs if after.workers[new] == worker})
+
+
+def _comes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
+    """Whether what ``one`` knows becomes part of what ``worker`` will know."""
+    if rule.goes is Goes.FIRST:
+        return worker == workers[0]
+    if rule.goes is Goes.ALL or one == worker:
+        return True
+    return rule.goes is Goes.ONE and worker == workers[0] and one not in workers
+
+
+def _clean(facts: dict[str, bytes], givers: Iterable[dict[str, bytes]]) -> None:
+    """One that died may have asked any of its hosts without a trace, so the holders of these begin as after a crash."""
+    ends = [found[CLEAN_FACT] for found in givers if CLEAN_FACT in found]
+    if ends:
+        facts[CLEAN_FACT] = min(ends)
+
+
+def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
+    """Hosts with work are all listed where all that came were; ``copying.count_due`` sums up the rest."""
+    lists = [found.get(DUE_FACT) for found in givers]
+    facts.pop(DUE_FACT, None)
+    if any(lists):
+        facts[DUE_FACT] = Counts(whole=all(Counts.unpack(each).whole for each in lists)).pack()
+
+
+# --- letters ------------------------------------------------------------------------------------
+
+
+def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
+    """Messages that no start has read yet (stores/copy/to_rocks.py), each with the holder of what it is about."""
+    read: dict[str, list[bytes]] = {worker: [] for worker in plan.workers}
+    for facts in known.values():
+        for number in range(int(facts.get(LETTERS_FACT) or 0)):
+            for packed in orjson.loads(facts.get(f"{LETTERS_PREFIX}{number}") or b"[]"):
+                for worker, message in _shared_out(unpack_message(orjson.dumps(packed)), plan):
+                    read[worker].append(pack_message(message))
+    if not any(LETTERS_FACT in facts for facts in known.values()):
+        return {worker: {} for worker in plan.workers}
+    return {worker: dict(_letter_facts(waiting)) for worker, waiting in read.items()}
+
+
+def _letter_facts(waiting: list[bytes]) -> Iterator[tuple[str, bytes]]:
+    starts = range(0, len(waiting), _LETTERS_AT_A_TIME)
+    yield LETTERS_FACT, b"%d" % len(starts)
+    for number, start in enumerate(starts):
+        some = waiting[start : start + _LETTERS_AT_A_TIME]
+        yield f"{LETTERS_PREFIX}{number}", b"[" + b",".join(some) + b"]"
+
+
+def _shared_out(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Message]]:
+    if isinstance(message, Links):
+        for worker in plan.workers:
+            if found := [item for item in message.found if plan.holder(item.address.host) == worker]:
+                yield worker, Links(found)
+    elif isinstance(message, Changed):
+        for worker in plan.workers:
+            if pages := [page for page in message.pages if plan.holder(page[0].host) == worker]:
+                yield worker, Changed(pages)
+    elif isinstance(message, RobotsWanted):
+        yield plan.holder(host_key(message.target)), message
+    else:
+        assert isinstance(message, RobotsGiven)
+        yield plan.holder(message.origin.rpartition("://")[2]), message

@@ -1,0 +1,336 @@
+"""Brings a crawl from any number of workers on one machine to any other, while none of them runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
+from crawlerproject.fleet.repartition import fact_rules, journal
+from crawlerproject.fleet.repartition.copying import Copying, Progress, Say, clear, count_due
+from crawlerproject.fleet.repartition.journal import Journal, Phase, Shift
+from crawlerproject.fleet.repartition.preparation import close_archive, refuse_without_room
+from crawlerproject.stores.atomic_files import storage_errors, sync_folder
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.operator_files.control import take_back
+from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place, refuse_gone
+from crawlerproject.stores.rocks.schema import FACTS, TABLES
+from crawlerproject.stores.rocks.tables import Tables, open_to_write
+
+DEFAULT_PARTITIONS = 256
+"""Of a crawl that has had one process so far; FLEET_PARTITIONS."""
+# A frontier whose rows have all moved, until its files are gone.
+_GONE = "frontier.moved"
+
+
+def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DEFAULT_PARTITIONS) -> FleetPlan:
+    """Have exactly these workers (or ALONE) hold the crawl's partitions, each its share; the plan that counts then.
+
+    Nothing of the crawl runs: the lock of ``crawl`` is held by the caller, those of the workers' folders are taken
+    meanwhile. A move that was begun before is brought to its end first. ``say`` is called with sentences for the
+    operator, every few seconds while rows move. A crawl that one process has always had gets so many ``partitions``.
+
+    May be interrupted anywhere: called again, with whatever workers, it goes on. Raises OperatorError, before anything
+    is touched where it can be known.
+    """
+    with _one_sentence():
+        return _moved(crawl, workers, say, partitions)
+
+
+def finish(crawl: CrawlDir, say: Say) -> None:
+    """Bring a move that was begun to its end, if there is one; else as ``move``."""
+    if journal.under_way(crawl):
+        with _one_sentence():
+            _finish(crawl, say)
+
+
+def is_alone(crawl: CrawlDir) -> bool:
+    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
+    plan = read_plan(crawl)
+    return (plan is None or plan.alone) and not journal.under_way(crawl)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """What the disk refuses is the operator's to mend."""
+    try:
+        yield
+    except FrontierDamaged:
+        raise
+    except StorageError as error:
+        raise OperatorError(
+            f"Partitions cannot be moved ({error}); make room and start again: it goes on where it was."
+        ) from error
+
+
+def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -> FleetPlan:
+    adopt_recovered(crawl)
+    if journal.under_way(crawl):
+        say("Partitions were on their way to other workers when the last start ended: that is finished first")
+        _finish(crawl, say)
+    plan = read_plan(crawl)
+    if plan is None and tuple(workers) == (ALONE,):
+        return alone(partitions)  # as it has always been: it needs no file
+    before = plan or alone(partitions)
+    if plan is not None and set(plan.workers) == set(workers):
+        return plan
+    with ExitStack() as locks:
+        _lock(crawl, {*before.workers, *workers}, locks)
+        folders = {worker: CrawlDir(crawl / worker) for worker in before.workers}
+        for folder in folders.values():
+            put_in_place(folder)
+            refuse_gone(folder)
+        sources = {worker: folder for worker, folder in folders.items() if folder.has_frontier()}
+        if not sources:  # nothing was begun yet
+            _take_back_seeds(crawl, before.workers)
+            made = shared_out(before, workers)
+            write_plan(crawl, made)
+            return made
+        _refuse_strangers(crawl, set(workers) - set(before.workers))
+        shift = _shift(crawl, before, workers)
+        refuse_without_room(crawl, shift, _by_new_name(sources, shift))
+        for folder in sources.values():
+            close_archive(folder, say)
+        say(f"Partitions move: {_held_by(before.workers)} held them, {_held_by(workers)} will")
+        journal.begin(crawl, shift).close()
+    return _finish(crawl, say)
+
+
+def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
+    with closing(Journal(crawl)) as written, ExitStack() as locks:
+        _lock(crawl, {*written.shift.before.workers, *written.shift.after.workers}, locks)
+        _Move(crawl, written, say).run()
+        _take_back_seeds(crawl, [*(old for old, _ in written.shift.handed), *written.shift.before.workers])
+        written.end()
+        say("The partitions have moved")
+        return written.shift.after
+
+
+def _take_back_seeds(crawl: CrawlDir, workers: Iterable[str]) -> None:
+    """Seeds that were added and wait in the folder of a worker may be of hosts that it has no more."""
+    with storage_errors(crawl.control):
+        take_back(crawl, [CrawlDir(crawl / worker) for worker in workers if worker != ALONE])
+
+
+def _shift(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> Shift:
+    """Workers that come take whole frontiers of workers that go, so that only what is too much of one moves by rows."""
+    going = [name for name in before.workers if name not in workers and CrawlDir(crawl / name).has_frontier()]
+    coming = [name for name in workers if name not in before.workers and _same_disk(crawl, name)]
+    handed = dict(zip(going, coming, strict=False))
+    renamed = replace(before, workers=tuple(handed.get(name, name) for name in before.workers))
+    return Shift(renamed, shared_out(renamed, workers), tuple(handed.items()))
+
+
+def _same_disk(crawl: CrawlDir, worker: str) -> bool:
+    return os.stat(crawl / worker).st_dev == os.stat(crawl).st_dev
+
+
+def _by_new_name(sources: dict[str, CrawlDir], shift: Shift) -> dict[str, CrawlDir]:
+    handed = dict(shift.handed)
+    return {handed.get(worker, worker): folder for worker, folder in sources.items()}
+
+
+def _refuse_strangers(crawl: CrawlDir, coming: Iterable[str]) -> None:
+    """Raise OperatorError where a frontier is that the plan knows nothing of: what is in it would be mixed in."""
+    for worker in coming:
+        folder = CrawlDir(crawl / worker)
+        if folder.has_frontier():
+            raise OperatorError(
+                f"There is a frontier in {folder.frontier} and {crawl.fleet_plan} does not say whose hosts it holds; "
+                "move it out of the crawl's folder."
+            )
+
+
+def _lock(crawl: CrawlDir, workers: Iterable[str], locks: ExitStack) -> None:
+    for worker in sorted(workers):
+        if worker != ALONE:
+            locks.callback(os.close, take_lock(crawl / worker))
+
+
+def _held_by(workers: Sequence[str]) -> str:
+    return "one process" if tuple(workers) == (ALONE,) else f"{len(workers)} workers"
+
+
+class _Frontiers:
+    """Those of the workers, open from when they are first needed."""
+
+    def __init__(self, crawl: CrawlDir, shift: Shift) -> None:
+        self._crawl = crawl
+        self._shares = len({*shift.before.workers, *shift.after.workers})
+        self._open: dict[str, Tables] = {}
+
+    def folder(self, worker: str) -> CrawlDir:
+        """A worker's."""
+        return CrawlDir(self._crawl / worker)
+
+    def there(self, worker: str) -> bool:
+        """Whether a worker has one."""
+        return self.folder(worker).has_frontier()
+
+    def of(self, worker: str) -> Tables:
+        """A worker's, a new one where there is none. Raises OperatorError."""
+        found = self._open.get(worker)
+        if found is None:
+            found = self._open[worker] = open_to_write(self.folder(worker).frontier, self._shares)
+        return found
+
+    def sync_names(self, worker: str) -> None:
+        """Make a new frontier's folder survive a power loss, as its rows do."""
+        folder = self.folder(worker)
+        with storage_errors(folder):
+            sync_folder(folder)
+            sync_folder(self._crawl)
+
+    def remove(self, worker: str) -> None:
+        """One that holds nothing any more is none from now on; then its files go."""
+        if (known := self._open.pop(worker, None)) is not None:
+            known.close()
+        folder = self.folder(worker)
+        gone = folder / _GONE
+        with storage_errors(gone):
+            shutil.rmtree(gone, ignore_errors=True)
+            if folder.frontier.exists():
+                folder.frontier.rename(gone)
+                sync_folder(folder)
+            shutil.rmtree(gone, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let go of all."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+class _Move:
+    """One that is under way, from where it is to its end."""
+
+    def __init__(self, crawl: CrawlDir, written: Journal, say: Say) -> None:
+        self._crawl = crawl
+        self._journal = written
+        self._say = say
+        self._shift = written.shift
+        self._frontiers = _Frontiers(crawl, self._shift)
+
+    def run(self) -> None:
+        """All phases that are left."""
+        steps = {
+            Phase.HANDING: self._hand,
+            Phase.GATHERING: self._gather,
+            Phase.COPYING: self._copy,
+            Phase.SWITCHING: self._switch,
+            Phase.CLEARING: self._clear,
+        }
+        phases = list(steps)
+        with closing(self._frontiers):
+            for phase in phases[phases.index(self._journal.phase) :]:
+                if phase is not self._journal.phase:
+                    self._journal.enter(phase)
+                steps[phase]()
+
+    def _hand(self) -> None:
+        """Give whole frontiers the folders of other workers."""
+        for old, new in self._shift.handed:
+            source, target = self._frontiers.folder(old), self._frontiers.folder(new)
+            if not source.has_frontier():  # done before
+                continue
+            with storage_errors(target.frontier):
+                source.frontier.rename(target.frontier)  # in the place of an empty folder, if there is one
+                sync_folder(target)
+                sync_folder(source)
+
+    def _gather(self) -> None:
+        """Write down what every worker will know of the crawl, before anything of it is written over."""
+        sources = filter(self._frontiers.there, self._shift.before.workers)
+        known = {worker: fact_rules.facts_of(self._frontiers.of(worker)) for worker in sources}
+        for worker, facts in fact_rules.joined(known, self._shift):
+            self._journal.put_facts(worker, ((name.encode(), value) for name, value in facts.items()))
+
+    def _copy(self) -> None:
+        """Put every row that goes to another frontier into it; nothing is removed meanwhile."""
+        givers, begun = self._givers(), self._journal.cursor
+        targets = {worker: self._frontiers.of(worker) for worker in self._shift.after.workers}
+        copying = Copying(self._journal, targets, Progress(self._say, "copied", self._rows(givers)))
+        for worker in givers[givers.index(begun.worker) if begun is not None else 0 :]:
+            copying.copy(worker, self._frontiers.of(worker), begun)
+            begun = None
+        for worker, target in targets.items():
+            target.sync()
+            self._frontiers.sync_names(worker)
+
+    def _givers(self) -> list[str]:
+        """The workers with partitions that others will hold, as far as they have frontiers."""
+        before, after = self._shift.before, self._shift.after
+        pairs = zip(before.holders, after.holders, strict=True)
+        giving = {before.workers[old] for old, new in pairs if before.workers[old] != after.workers[new]}
+        return [worker for worker in before.workers if worker in giving and self._frontiers.there(worker)]
+
+    def _rows(self, workers: Iterable[str]) -> int:
+        """About how many there are."""
+        return sum(self._frontiers.of(worker).count(table) for worker in workers for table in TABLES)
+
+    def _switch(self) -> None:
+        """What is known of the crawl gets to its places; then the new plan counts."""
+        for worker in self._shift.after.workers:
+            frontier, facts = self._frontiers.of(worker), dict(self._journal.facts_of(worker))
+            batch = frontier.batch()
+            for name, value in facts.items():
+                batch.put(FACTS, name, value)
+            for name, _ in frontier.rows(FACTS, prefix=fact_rules.LETTERS_PREFIX.encode()):
+                if name not in facts:  # its messages are in others
+                    batch.delete(FACTS, name)
+            frontier.write(batch)
+            frontier.sync()
+        write_plan(self._crawl, self._shift.after)
+
+    def _clear(self) -> None:
+        """Remove what is elsewhere now: whole frontiers of workers that hold nothing, else row by row."""
+        staying = self._shift.after.workers
+        for worker in self._shift.before.workers:
+            if worker not in staying:
+                self._frontiers.remove(worker)
+        givers, redivided = self._givers(), fact_rules.redivided(self._shift)
+        progress = Progress(self._say, "removed where they were", self._rows(givers))
+        for worker in staying:
+            frontier = self._frontiers.of(worker)
+            if worker in givers:
+                clear(worker, frontier, self._journal, progress)
+            if worker in redivided:
+                count_due(frontier, progress)
+            frontier.sync()
+
+
+def adopt_recovered(crawl: CrawlDir) -> list[Path]:
+    """Make a frontier that ``scrapy recover`` has made whole the crawl's; where old ones are kept now.
+
+    Does nothing when there is none. Those of workers are kept in their folders, and a move that was under way is over.
+    May be done again after a crash at any point of it. The crawl's lock is held. Raises OperatorError, StorageError.
+    """
+    if not crawl.frontier_recovered.is_dir():
+        return []
+    plan = read_plan(crawl)
+    holders = [CrawlDir(crawl / worker) for worker in sorted(_workers(crawl) - {ALONE})]
+    kept = [old for folder in holders if folder.has_frontier() and (old := moved_aside(folder)) is not None]
+    if journal.under_way(crawl):
+        with storage_errors(crawl.fleet_moving):
+            shutil.rmtree(crawl.fleet_moving)
+            sync_folder(crawl)
+    if plan is not None and not plan.alone:
+        write_plan(crawl, alone(plan.partitions))
+    if (own := put_in_place(crawl)) is not None:
+        kept.append(own)
+    return kept
+
+
+def _workers(crawl: CrawlDir) -> set[str]:
+    """Those that may have frontiers: by the plan, and by a move that is under way."""
+    plan = read_plan(crawl)
+    found = set(plan.workers) if plan is not None else set[str]()
+    if journal.under_way(crawl):
+        with suppress(OperatorError), closing(journal.Journal(crawl)) as written:
+            shift = written.shift
+            found |= {*shift.before.workers, *shift.after.workers}
+    return found

@@ -1,0 +1,192 @@
+"""When nothing is left to do: in a simulation no message is ever on its way when the agreement is reached."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlerproject.fleet.local import tables
+from crawlerproject.fleet.local.tables import AddressTable, Agreement, Counts, WorkerReport
+
+QUIET = WorkerReport(True, 3, [])
+
+
+def test_two_rounds_in_which_nothing_happened() -> None:
+    """Every worker in each; a round begins with what is said after the one before."""
+    agreement = Agreement(["a", "b"])
+    assert [agreement.report(worker, QUIET) for worker in "aabab"] == [False, False, False, False, True]
+    assert agreement.done
+
+
+def test_what_a_worker_did_in_between_counts() -> None:
+    """It is quiet again, and its activity has grown."""
+    agreement = Agreement(["a", "b"])
+    for worker in "ab":
+        agreement.report(worker, QUIET)
+    said = [("a", 4), ("b", 3), ("a", 4), ("b", 3)]
+    assert [agreement.report(worker, WorkerReport(True, activity, [])) for worker, activity in said] == [
+        False, False, False, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", [WorkerReport(False, 3, []), WorkerReport(True, 3, ["b"])])
+def test_one_that_is_not_done_begins_it_anew(said: WorkerReport) -> None:
+    """It has work, or something of its is on the way."""
+    agreement = Agreement(["a", "b"])
+    for worker in "aba":
+        agreement.report(worker, QUIET)
+    agreement.report("a", said)
+    assert [agreement.report(worker, QUIET) for worker in "baab"] == [False, False, False, True]
+
+
+def test_one_that_died_is_waited_for() -> None:
+    """It is started again; one that is not is not waited for, nor is what was sent to it."""
+    agreement = Agreement(["a", "b"])
+    for worker in "ab":
+        agreement.report(worker, QUIET)
+    agreement.gone("b")
+    assert not any(agreement.report("a", QUIET) for _ in range(5))
+    agreement.gone("b", ended=True)
+    assert [agreement.report("a", WorkerReport(True, 3, ["b"])) for _ in range(2)] == [False, True]
+
+
+def test_one_that_comes_back_is_waited_for() -> None:
+    """As at the start."""
+    agreement = Agreement(["a", "b"])
+    agreement.gone("b", ended=True)
+    agreement.report("a", QUIET)
+    agreement.back("b")
+    assert not any(agreement.report("a", QUIET) for _ in range(5))
+
+
+class _Simulated:
+    """A worker with work, an outbox of messages that are unacknowledged, and an inbox."""
+
+    def __init__(self) -> None:
+        self.work = 2
+        self.activity = 0
+        self.moved = True
+        self.outbox: list[str] = []
+
+    def report(self) -> WorkerReport:
+        quiet = not (self.work or self.moved)
+        self.activity += not quiet
+        self.moved = False
+        return WorkerReport(quiet, self.activity, list(self.outbox))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_end_is_too_soon(seed: int) -> None:
+    """Workers work, send, read, acknowledge and report in an order by chance."""
+    rng = random.Random(seed)
+    names = ["a", "b", "c"]
+    workers = {name: _Simulated() for name in names}
+    agreement = Agreement(names)
+    sent = 0
+    for _ in range(5_000):
+        name = rng.choice(names)
+        worker = workers[name]
+        what = rng.random()
+        if what < 0.4 and worker.work:
+            worker.work -= 1
+            worker.moved = True
+            if sent < 60 and rng.random() < 0.6:
+                sent += 1
+                worker.outbox.append(rng.choice([one for one in names if one != name]))
+        elif what < 0.6 and worker.outbox:  # read there, durable, acknowledged: all before the sender forgets it
+            other = workers[worker.outbox[0]]
+            other.work += 1
+            other.moved = True
+            del worker.outbox[0]
+        elif agreement.report(name, worker.report()):
+            assert not any(one.work or one.outbox for one in workers.values())
+            return
+    raise AssertionError("no end was found")
+
+
+def test_what_is_done_adds_up_and_what_is_left_is_as_said_last() -> None:
+    """A process that has nothing left says so, whatever the one before had; one that has not reported says nothing."""
+    before = Counts(5, 1000, 1, 70)
+
+    assert Counts().after(before) == Counts(5, 1000, 1, 70)
+    assert Counts(2, 10, 0, 30, "no room").after(before) == Counts(7, 1010, 1, 30, "no room")
+    assert Counts(9, 10, 0, 0).after(before) == Counts(14, 1010, 1, 0)
+
+
+DOMAIN = "site.test"
+
+
+def test_an_address_is_one_workers_until_it_has_rested() -> None:
+    """Its own next request waits as well."""
+    table = AddressTable(0.5)
+    assert table.reserve("a", "1.1.1.1", DOMAIN, 10.0) == 0.0
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 10.1) > 0
+    assert table.reserve("b", "2.2.2.2", DOMAIN, 10.1) == 0.0
+    table.rest("a", "1.1.1.1", 11.0)
+    assert [round(table.reserve(worker, "1.1.1.1", DOMAIN, 11.2), 6) for worker in "ab"] == [0.3, 0.3]
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 11.5) == 0.0
+
+
+def test_what_a_worker_does_not_have_it_cannot_give_back() -> None:
+    """Another's reservation stands."""
+    table = AddressTable(0.5)
+    table.reserve("a", "1.1.1.1", DOMAIN, 10.0)
+    table.rest("b", "1.1.1.1", 10.1)
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 20.0) > 0
+
+
+def test_the_addresses_of_one_that_is_gone_rest_once() -> None:
+    """From then on; a worker that is stopped keeps its own."""
+    table = AddressTable(0.5)
+    table.reserve("a", "1.1.1.1", DOMAIN, 10.0)
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.0) > 0
+    table.gone("a", 1000.0)
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.4) > 0
+    assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.5) == 0.0
+
+
+def test_after_a_start_every_address_rests_once() -> None:
+    """What was asked of it before is unknown."""
+    table = AddressTable(0.5, free_from=10.5)
+    assert table.reserve("a", "1.1.1.1", DOMAIN, 10.0) == 0.5
+    assert table.reserve("a", "1.1.1.1", DOMAIN, 10.5) == 0.0
+
+
+def test_addresses_that_have_rested_are_forgotten() -> None:
+    """Memory is of those that rest now."""
+    table = AddressTable(0.5)
+    for number in range(3 * tables._SWEPT_AT):
+        table.reserve("a", str(number), DOMAIN, float(number))
+        table.rest("a", str(number), float(number))
+    assert len(table._free_at) <= tables._SWEPT_AT + 1
+
+
+_EVENTS = st.tuples(st.sampled_from(["reserve", "rest", "gone"]), st.sampled_from("abc"), st.integers(0, 2))
+
+
+@given(st.lists(_EVENTS), st.sampled_from([0.0, 2.5]))
+def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]], rest_seconds: float) -> None:
+    """Whatever the workers do, a tick apart: between two grants of an address it was given back and has rested."""
+    table, now = AddressTable(rest_seconds), 0.0
+    holder: dict[int, str] = {}
+    ended: dict[int, float] = {}
+    for what, worker, address in events:
+        now += 1.0
+        if what == "reserve" and table.reserve(worker, str(address), DOMAIN, now) == 0.0:
+            assert holder.get(address, worker) == worker
+            if address not in holder:
+                assert now >= ended.get(address, -9.0) + rest_seconds
+            holder[address] = worker
+        elif what == "rest":
+            table.rest(worker, str(address), now)
+            if holder.get(address) == worker:
+                ended[address] = now
+                del holder[address]
+        elif what == "gone":
+            table.gone(worker, now)
+            for one in [one for one, name in holder.items() if name == worker]:
+                ended[one] = now
+                del holder[one]

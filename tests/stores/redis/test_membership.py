@@ -1,0 +1,180 @@
+"""Sums that workers share: never exceeded, and spent to the last, whoever dies, stops, or comes back."""
+
+from __future__ import annotations
+
+import random
+
+import orjson
+import pytest
+
+from crawlerproject.rules.fleet_shares import Claim, part
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
+from crawlerproject.stores.redis.membership import RedisFleet, RedisShares
+from crawlerproject.stores.redis.reader import RedisReader
+from tests.stores.redis_crawls import numbers
+from tests.stores.redis_servers import RedisServer
+
+_LEASE_MS = 1_000_000
+_MOST = 40
+
+
+class Worker:
+    """Fetches pages, commits them, and dies; its facts are in Redis as a worker's batches write them."""
+
+    def __init__(self, link: RedisLink, crawl: str, name: str) -> None:
+        self.link, self.name = link, name
+        self.shares = RedisShares(link, crawl, name, _LEASE_MS)
+        self._fleet = fleet_keys(crawl)
+        self._state = worker_keys(crawl, name).state
+        self.life = ""
+        self.committed = self.used = self.granted = 0
+        self.all_committed = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Join, with what was committed."""
+        self.life = f"life-{next(numbers)}"
+        self.link.call("HSET", [self._fleet.incarnations], self.name, self.life)
+        self.link.call("HSET", [self._state], "life", self.life)
+        self.seen()
+        self.used, self.granted = self.committed, 0
+
+    def seen(self, *, alive: bool = True) -> None:
+        """Whether the others take it for alive."""
+        now = int(self.link.call("TIME")[0]) * 1000
+        self.link.call("ZADD", [self._fleet.seen], now if alive else 0, self.name)
+
+    def ask(self, *, wants: bool = True, gives: bool = False) -> None:
+        """One exchange."""
+        claim = Claim("pages", _MOST, self.committed, self.used, wants, gives, 1, 7)
+        [share] = self.shares.exchange(self.life, [claim])
+        self.granted, self.all_committed, _ = share
+
+    def fetch(self) -> None:
+        """One more page, if it may."""
+        if self.granted > self.used:
+            self.used += 1
+
+    def commit(self) -> None:
+        """Refused when another life goes by this name, or this one was ended: then nothing of it counts."""
+        if self.link.call("HGET", [self._state], "life") != self.life.encode():
+            self.begin()
+            return
+        self.link.call("HSET", [self._state], "fact:totals", orjson.dumps([self.used, 0, 0, 0.0]))
+        self.committed = self.used
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sum_is_spent_to_the_last_and_never_exceeded(server: RedisServer, seed: int) -> None:
+    """Three workers in any order of fetches, commits, kills, and absences after which they do or do not return."""
+    chance, link, crawl = random.Random(seed), RedisLink(server.url), f"shares-{next(numbers)}"
+    workers = [Worker(link, crawl, name) for name in ("one", "two", "three")]
+    away: set[str] = set()
+    for _ in range(400):
+        worker = chance.choice(workers)
+        step = chance.choices(["fetch", "ask", "commit", "give", "kill", "stop"], [20, 6, 6, 3, 1, 2])[0]
+        if worker.name in away:
+            if chance.random() < 0.1:  # it goes on where it was; the others may have taken it for dead
+                away.discard(worker.name)
+                worker.seen()
+        elif step == "fetch":
+            worker.fetch()
+        elif step == "commit":
+            worker.commit()
+        elif step == "kill":
+            worker.begin()
+        elif step == "stop":
+            away.add(worker.name)
+            worker.seen(alive=False)
+        else:
+            worker.ask(wants=worker.used >= worker.granted, gives=step == "give")
+        assert sum(each.committed for each in workers) <= _MOST
+
+    last = next(each for each in workers if each.name not in away) if len(away) < 3 else workers[0]
+    last.begin()
+    for other in workers:
+        if other is not last:
+            other.seen(alive=False)
+    for _ in range(3 * _MOST):
+        last.ask(wants=last.used >= last.granted)
+        last.fetch()
+        last.commit()
+    last.ask()
+    assert sum(each.committed for each in workers) == last.all_committed == _MOST
+    assert last.granted == last.used
+    link.close()
+
+
+def test_another_life_says_nothing(server: RedisServer) -> None:
+    """A process that goes by a name which another took since is granted nothing, and changes nothing."""
+    link, crawl = RedisLink(server.url), f"shares-{next(numbers)}"
+    one = Worker(link, crawl, "one")
+    before = one.life
+    one.begin()
+    one.ask()
+    granted, one.life = one.granted, before
+    one.ask()
+
+    assert granted > 0
+    assert one.granted == 0
+
+
+def test_what_is_wanted_in_vain_the_others_hear_of(server: RedisServer) -> None:
+    """They give back what they do not use."""
+    link, crawl = RedisLink(server.url), f"shares-{next(numbers)}"
+    one, two = Worker(link, crawl, "one"), Worker(link, crawl, "two")
+    while one.granted < _MOST:
+        one.ask()
+    two.ask()
+    claim = Claim("pages", _MOST, 0, 0, wants=False, gives=False)
+    heard = one.shares.exchange(one.life, [claim])[0].wanted
+    one.ask(wants=False, gives=True)
+    two.ask()
+
+    assert (heard, one.granted, two.granted) == (True, 0, 7)
+    assert not one.shares.exchange(one.life, [claim])[0].wanted
+
+
+def test_what_was_spent_before_counts(server: RedisServer) -> None:
+    """By workers of an older version, and in the folder that the crawl was copied from; neither counts twice."""
+    link, crawl = RedisLink(server.url), f"shares-{next(numbers)}"
+    for name, pages in (("", 5), ("old", 7)):
+        link.call("HSET", [worker_keys(crawl, name).state], "fact:totals", orjson.dumps([pages, 100, 0, 0.0]))
+    link.call("HSET", [fleet_keys(crawl).incarnations], "old", "life")
+    one = Worker(link, crawl, "one")
+    for _ in range(2):
+        one.shares.begin(["pages", "bytes"])
+    one.ask()
+
+    assert one.all_committed == 12
+    assert RedisReader(link, crawl, "one", 1).fact("totals") is None
+
+
+def test_the_parts_get_smaller(server: RedisServer) -> None:
+    """As the rule says, to which the script keeps."""
+    link, crawl = RedisLink(server.url), f"shares-{next(numbers)}"
+    workers = [Worker(link, crawl, name) for name in ("one", "two")]
+    left, given = _MOST, 0
+    while left:
+        expected = part(left, 2, 1, 7)
+        worker = workers[given % 2]
+        before, given = worker.granted, given + 1
+        worker.ask()
+        assert worker.granted - before == expected
+        left -= expected
+    assert part(0, 2, 1, 7) == part(-5, 0, 1, 7) == 0
+    assert part(5, 2, 100, 200) == 5
+
+
+def test_a_fleet_has_run_since_its_first_worker_began(server: RedisServer) -> None:
+    """Anew when none is at work."""
+    link, crawl = RedisLink(server.url), f"shares-{next(numbers)}"
+    fleet, keys = RedisFleet(link, crawl, "one", _LEASE_MS), fleet_keys(crawl)
+    assert fleet.running_seconds() == 0
+    fleet.begin("life", [], 8)
+    link.call("HINCRBY", [keys.facts], "began", -100_000)
+
+    assert fleet.running_seconds() >= 100
+    fleet.leave()
+    assert fleet.running_seconds() < 100
