@@ -68,42 +68,36 @@ class Admission:
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        new: list[DiscoveredUrl] = []
         try:
-            return self._add(found, now)
-        finally:
-            self._copies.clear()
-
-    def _add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
-        new = self._new(found, now)
-        if not new:
-            return 0
-        try:
+            new = self._new(found, now)
+            if not new:
+                return 0
             rows = [self._row(item, now) for item in new]
             queued = self._queue(Changes(queued=rows, facts=self._widened(new)), 1, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
+        finally:
+            self._copies.clear()
         self._recent.add([item.queue_key for item in new])
         return queued
 
     def again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
         try:
-            return self._again(found, now)
+            allowed = [
+                (item, record)
+                for item, record in found
+                if self._filters.refusal_known(item, now) is None and self._within_rules(item, item.named_by, now)
+            ]
+            for item, _ in allowed:
+                self._count_for_domain(item.address.host)
+            rows = [self._row(item, now) for item, _ in allowed]
+            pages = [(item.address.key, record) for item, record in allowed]
+            return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
         finally:
             self._copies.clear()
-
-    def _again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
-        allowed = [
-            (item, record)
-            for item, record in found
-            if self._filters.refusal_known(item, now) is None and self._within_rules(item, item.named_by, now)
-        ]
-        for item, _ in allowed:
-            self._count_for_domain(item.address.host)
-        rows = [self._row(item, now) for item, _ in allowed]
-        pages = [(item.address.key, record) for item, record in allowed]
-        return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
 
     def _queue(self, changes: Changes, new: int, now: float) -> int:
         """One atomic change; ``new`` is 1 when its rows' pages were unknown."""

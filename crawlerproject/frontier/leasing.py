@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import caused_externally
@@ -18,12 +18,12 @@ from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
-from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (
     FLAG_ROBOTS,
     FLAG_SUBREQUEST,
     ROW_KINDS,
+    RowKind,
 )
 from crawlerproject.rules.url.priority import LAST_EXTERNAL, REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
@@ -115,7 +115,8 @@ class LeaseIssuer:
             or host.given_up
         ):
             self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
-            self._pass_by(host, now)
+            again = now if host.given_up else now + _LEAVING_SECONDS
+            self._state.workbench.release(host, now, again, work=not host.given_up)
             return None
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
             self._state.workbench.release(host, now, host.pace_free, work=True)
@@ -165,17 +166,15 @@ class LeaseIssuer:
                 down.leave_plain(row)
             elif (refusal := self._filters.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)
-            elif not (kind.is_robots and _judged_by_itself(row)) and (
-                act := self._by_robots(row, host, address, now, down)
-            ):
-                if act is not _turned_down:
+            elif (act := self._by_robots(row, kind, host, address, now, down)) is not None:
+                if act:
                     return act
             elif kind.is_render and renders.given_up(row.url, host.name):
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
         if host.embeds and not down and (lease := self._embed(host, address, now, strange=True)) is not None:
-            return partial(_as_it_is, lease)
+            return lambda: lease
         if down and not self._hosts.ownership.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
         if down or down.put_off:
@@ -189,26 +188,38 @@ class LeaseIssuer:
         )
 
     def _by_robots(
-        self, row: QueuedPage, host: Host, address: str, now: float, down: Refusals
-    ) -> Callable[[], Lease | None] | None:
-        """The action that the row's robots.txt calls for; None when the row may be fetched."""
+        self, row: QueuedPage, kind: RowKind, host: Host, address: str, now: float, down: Refusals
+    ) -> Callable[[], Lease | None] | Literal[False] | None:
+        """The action that the row's robots.txt calls for; None when the row may be fetched, False when it is refused.
+
+        A redirected robots.txt needs no other one's leave when it is its host's own, or requested on its behalf.
+        """
+        if kind.is_robots and (
+            row.url.partition("://")[2] == f"{row.host}/robots.txt" or row.note.partition("://")[2] == row.host
+        ):
+            return None
         scheme = row.url.partition(":")[0]
         until = host.robots_until(scheme)
-        if -until > now and row.kind.is_robots:
+        if -until > now and kind.is_robots:
             down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
-            return _turned_down
+            return False
         if -until > now and down.others_first(scheme, now):
             down.put_last(row, now)
-            return _turned_down
+            return False
         if until <= now:
             return partial(self._robots_first, scheme, host, address, now)
         rules = self._state.robots.rules(f"{scheme}://{host.name}")
         if host.left_alone or not rules.allowed(row.url):
             down.refuse_by_rules(row, now)
-            return _turned_down
+            return False
         if rules.visit_times and (closed := rules.seconds_until_open(now)):
-            return partial(_stay_away, self._state.workbench, host, now, now + closed)
+            return partial(self._stay_away, host, now, now + closed)
         return None
+
+    def _stay_away(self, host: Host, now: float, until: float) -> None:
+        """robots.txt names the hours of visits."""
+        host.closed_until = until
+        self._state.workbench.release(host, now, until, work=True)
 
     def _embed(self, host: Host, address: str, now: float, *, strange: bool) -> Lease | None:
         """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
@@ -274,11 +285,6 @@ class LeaseIssuer:
         """End the turn without a request; the host is looked at again at ``again``."""
         self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
 
-    def _pass_by(self, host: Host, now: float) -> None:
-        """The host was given up while it stood in its address's line, or its partition is being handed over."""
-        again = now if host.given_up else now + _LEAVING_SECONDS
-        self._state.workbench.release(host, now, again, work=not host.given_up)
-
     def _is_known(self, row: QueuedPage) -> bool:
         """Whether the host itself has named a stranger's URL meanwhile, or a requisite is named as a page, or known."""
         if row.kind.is_render or not self._state.store.known([row.page_key], [row.host])[0]:
@@ -332,26 +338,6 @@ def _requisite_rows(host: Host, store: FrontierReader) -> Iterator[QueuedPage]:
                 break
             if row.kind.is_requisite and row.arrival not in host.taken:
                 yield row
-
-
-def _stay_away(workbench: Workbench[Host], host: Host, now: float, until: float) -> None:
-    """robots.txt names the hours of visits."""
-    host.closed_until = until
-    workbench.release(host, now, until, work=True)
-
-
-def _as_it_is(lease: Lease) -> Lease:
-    return lease
-
-
-def _turned_down() -> None:
-    """The row is not fetched, and the turn goes on with the next one."""
-
-
-def _judged_by_itself(row: QueuedPage) -> bool:
-    """Whether a redirected robots.txt needs no other one's leave: it is its host's own, or asked for on its behalf."""
-    place = row.url.partition("://")[2]
-    return place == f"{row.host}/robots.txt" or row.note.partition("://")[2] == row.host
 
 
 def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
