@@ -17,8 +17,9 @@ from pathlib import Path
 
 from crawlerproject.batch.process import process_warc
 from crawlerproject.batch.warc_extract import Wanted
-from crawlerproject.rules.archive.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.rules.archive.warc_records import Context, capture, warcinfo
 from crawlerproject.rules.page.extract import read_page
+from crawlerproject.wire import Wire
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html")
 PEERS = Path(".venv-bench/bin/python")
@@ -71,7 +72,9 @@ def whole(bodies: list[bytes]) -> None:
             out.write(warcinfo([], filename=warc.name, record_id="<urn:uuid:0>", now=1.8e9))
             for number, body in enumerate(bodies):
                 head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
-                exchange = Exchange(b"GET / HTTP/1.1\r\n\r\n", head, body, 200, False, "", (), None, 1.8e9, 1.8e9, None)
+                exchange = Wire(
+                    b"GET / HTTP/1.1\r\n\r\n", head, body, 200, protocols=(), started_at=1.8e9, ended_at=1.8e9
+                )
                 ids = iter(f"<urn:uuid:{number}-{part}>" for part in range(9))
                 url = f"http://handbook.test/{number}"
                 made = capture(exchange, Context(url), warcinfo_id="<urn:uuid:0>", new_id=ids.__next__)

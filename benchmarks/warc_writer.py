@@ -24,10 +24,11 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from benchmarks.real_pages.site import PACKAGES, install
-from crawlerproject.rules.archive.warc_records import Context, Exchange, capture
+from crawlerproject.rules.archive.warc_records import Context, capture
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.warc_writer import WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.wire import Wire
 from tests.web.ports import free_port
 from tests.web.running import measured, start
 
@@ -62,11 +63,9 @@ class Sample:
         self.head = f"HTTP/1.1 200 OK\r\n{lines}\r\n".encode()
 
     @property
-    def exchange(self) -> Exchange:
+    def exchange(self) -> Wire:
         now = 1.7e9
-        return Exchange(
-            self.request, self.head, self.body, 200, False, "192.0.2.7", ["http/1.1"], None, now, now + 0.1, None
-        )
+        return Wire(self.request, self.head, self.body, 200, ip="192.0.2.7", started_at=now, ended_at=now + 0.1)
 
     @property
     def context(self) -> Context:

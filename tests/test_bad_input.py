@@ -25,7 +25,7 @@ from crawlerproject.batch.plans import Broken, read_plan
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
-from crawlerproject.parse.lists import MAX_FILES, entries_of_sitemap
+from crawlerproject.parse.links import MAX_FILES, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, MAX_SITEMAP_BYTES, is_feed, read_feed, read_sitemap
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import SEED

@@ -15,7 +15,7 @@ OURS = "crawlerproject"
 # Room -> what of ours it may import. A room that is missing here stands above the crawl: all but COMMANDS.
 MAY_IMPORT = {
     "native": ("native",),
-    "rules": ("rules", "native", "reasons"),
+    "rules": ("rules", "native", "reasons", "wire"),
     "runtime": ("runtime",),
     # The work of a process that has nothing, and what runs it.
     "documents": ("documents", "rules"),

@@ -1,18 +1,19 @@
 """Exchanges and captures that the archive's tests share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 from crawlerproject.rules.archive.warc_records import (
     Capture,
     Context,
-    Exchange,
     Original,
     Payload,
     capture,
     payload_digest,
     warcinfo,
 )
+from crawlerproject.wire import Wire
 
 STARTED_AT = 1_790_000_000.25
 PAGE = b"<!DOCTYPE html><title>A page</title><p>" + b"Words of a page. " * 40
@@ -25,11 +26,11 @@ def ids() -> Callable[[], str]:
     return lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012d}>"
 
 
-def exchange(body: bytes = PAGE, head: bytes | None = None, **changes: object) -> Exchange:
+def exchange(body: bytes = PAGE, head: bytes | None = None, **changes: object) -> Wire:
     """A plain answer, with changes."""
     if head is None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
-    return Exchange(
+    made = Wire(
         request_bytes=b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         head_bytes=head,
         body=body,
@@ -40,12 +41,12 @@ def exchange(body: bytes = PAGE, head: bytes | None = None, **changes: object) -
         cipher=None,
         started_at=STARTED_AT,
         ended_at=STARTED_AT + 0.1234,
-        truncated=None,
-    )._replace(**changes)  # type: ignore[arg-type]
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def make(
-    what: Exchange | None = None,
+    what: Wire | None = None,
     url: str = "http://a.test/",
     original: Original | None = None,
     warcinfo_id: str = WARCINFO_ID,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crawlerproject.rules.archive.warc_records import Context, Exchange
+from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.warc_writer import WarcSeries
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
+from crawlerproject.wire import Wire
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html")
 WORKERS = 2
@@ -37,9 +38,9 @@ def make(folder: Path, pages: list[Path], warc_bytes: int) -> CrawlDir:
     return CrawlDir(folder)
 
 
-def exchange_of(body: bytes, server: str) -> Exchange:
+def exchange_of(body: bytes, server: str) -> Wire:
     """A page as a server gives it."""
     named = b"Server: %b\r\n" % server.encode() if server else b""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n%bContent-Length: %d\r\n\r\n" % (named, len(body))
     asked = b"GET / HTTP/1.1\r\n\r\n"
-    return Exchange(asked, head, body, 200, False, "127.0.0.1", (), None, _STARTED_AT, _STARTED_AT, None)
+    return Wire(asked, head, body, 200, ip="127.0.0.1", protocols=(), started_at=_STARTED_AT, ended_at=_STARTED_AT)

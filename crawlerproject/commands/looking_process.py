@@ -21,7 +21,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.stores.logs.log_tail import last_of_host
+from crawlerproject.stores.logs.request_log import last_of_host
 from crawlerproject.stores.logs.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
 

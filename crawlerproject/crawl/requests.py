@@ -1,24 +1,40 @@
-"""The Scrapy request of a lease: a page, a sub-request of a page in the browser, or a WebSub hub."""
+"""The Scrapy request of a lease: a page, a sub-request of a page in the browser, or a WebSub hub.
+
+The spider has the answers to pages and hubs. An answer to a sub-request goes to the page that waits for it and, like
+that to a page, into the archive and the log.
+"""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import ref
 
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 
-from crawlerproject.errors import FetchError
+from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY
-from crawlerproject.middlewares.leased import LeasedExchange
+from crawlerproject.guard.pace import Refused
+from crawlerproject.items import FailedFetch, FailedRender, LeaseResult, Outcome, RenderFailed, failed
+from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
+from crawlerproject.parse.response_page import REDIRECTS, header, page_of
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.urls import Base
 
 if TYPE_CHECKING:
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from crawlerproject.crawl.completion.long_pages import LongPages
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.guard.guard import Guard
     from crawlerproject.stores.poison import Poison
+
+logger = logging.getLogger(__name__)
 
 # Where a project switches them on, Scrapy's middlewares keep from what the frontier sees to.
 _NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
@@ -51,60 +67,100 @@ class LeaseRequests:
 
     def request(self, lease: Lease, error: FetchError | None) -> Request:
         """The request; with an ``error`` it fails for that without being sent."""
-        request, poison, host = self._made(lease), self._poison, lease.row.host
-        if poison.suspects and poison.is_poison(lease.row.key):
+        row, embed, poison, answers, meta = lease.row, lease.embed, self._poison, self._pages, FOR_SCRAPY
+        given: dict[str, Any] = {}
+        headers: Any
+        if row.kind.is_hub:
+            assert self._subscriptions is not None  # the gate refuses the row without
+            given = {"method": "POST", "body": self._subscriptions.form(row)}
+            headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        elif embed is not None:
+            embed.granted()
+            answers, headers = self._embeds, dict(embed.headers)
+            meta = {**FOR_SCRAPY, "download_timeout": embed.timeout_seconds}
+            if embed.proxy:
+                meta["proxy"] = embed.proxy
+        else:
+            headers = self._revisits.headers(row)
+        request = Request(
+            row.url,
+            headers=headers,
+            callback=answers.answered,
+            errback=answers.on_error,
+            dont_filter=True,
+            meta=meta,
+            **given,
+        )
+        if poison.suspects and poison.is_poison(row.key):
             error = FetchError(Reason.POISON, "the process died while it read the page")
         request.meta[META_KEY] = LeasedExchange(
             ref(request),
             lease.address if error is None and not lease.address.startswith(BEHIND_PROXY) else "",
-            ask_until=self._role.ask_until(host),
+            ask_until=self._role.ask_until(row.host),
             pause_seconds=lease.delay_seconds,
             error=error,
-            mark=partial(poison.reading, lease.row),
+            mark=partial(poison.reading, row),
             lease=lease,
         )
         self._guard.lease(request, lease)
         return request
 
-    def _made(self, lease: Lease) -> Request:
-        if lease.row.kind.is_hub:
-            return self._of_hub(lease)
-        if lease.embed is not None:
-            return self._of_embed(lease)
-        return Request(
-            lease.row.url,
-            headers=self._revisits.headers(lease.row),
-            callback=self._pages.answered,
-            errback=self._pages.on_error,
-            dont_filter=True,
-            meta=FOR_SCRAPY,
-        )
 
-    def _of_hub(self, lease: Lease) -> Request:
-        assert self._subscriptions is not None  # the gate refuses the row without
-        return Request(
-            lease.row.url,
-            method="POST",
-            body=self._subscriptions.form(lease.row),
-            headers={"Content-Type": "application/x-www-form-urlencoded"},
-            callback=self._pages.answered,
-            errback=self._pages.on_error,
-            dont_filter=True,
-            meta=FOR_SCRAPY,
-        )
+def outcome_of_error(lease: Lease, error: BaseException) -> FailedFetch | FailedRender:
+    """The outcome; its reason is ``INTERNAL_ERROR`` for an error of our own."""
+    if isinstance(error, RenderFailed):
+        return FailedRender(error.reason, error.detail or str(error), error.rendered, error.again)
+    if isinstance(error, FetchError) and lease.row.kind.is_render and error.reason is Reason.OUR_LIMIT:
+        return FailedRender(error.reason, str(error), again=True)
+    if isinstance(error, FetchError) and not lease.row.kind.is_render:
+        return FailedFetch(error.reason, error.detail or str(error), error.wire)
+    if isinstance(error, FetchError | Refused):
+        return failed(lease, error.reason, str(error))
+    # Any other IgnoreRequest is the word of a middleware of the project.
+    reason = Reason.MIDDLEWARE if isinstance(error, IgnoreRequest) else Reason.INTERNAL_ERROR
+    return failed(lease, reason, str(error))
 
-    def _of_embed(self, lease: Lease) -> Request:
-        embed = lease.embed
-        assert embed is not None
-        embed.granted()
-        meta = {**FOR_SCRAPY, "download_timeout": embed.timeout_seconds}
-        if embed.proxy:
-            meta["proxy"] = embed.proxy
-        return Request(
-            lease.row.url,
-            headers=dict(embed.headers),
-            callback=self._embeds.answered,
-            errback=self._embeds.on_error,
-            dont_filter=True,
-            meta=meta,
-        )
+
+class SubrequestAnswers:
+    """Callback and errback of the leases that have an ``embed``."""
+
+    def __init__(self, spider: Any, ends: LongPages) -> None:
+        self._spider = spider
+        self._ends = ends
+
+    async def answered(self, response: Response) -> None:
+        """Scrapy's callback: any answer."""
+        assert response.request is not None
+        exchange = leased(response.request)
+        assert exchange is not None
+        lease, wire = exchange.lease, exchange.wire
+        if wire is None:
+            outcome: Outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
+            _tell(lease, RuntimeError(outcome.error))
+        else:
+            outcome = page_of(response, wire)
+            if response.status in REDIRECTS:
+                target = Base(lease.row.url).join(header(response.headers, b"Location"))
+                outcome = outcome._replace(location=target.url if target is not None else "")
+            _tell(lease, response)
+        await self._spider.complete(LeaseResult.of(lease, outcome))
+
+    async def on_error(self, failure: Failure) -> None:
+        """Scrapy's errback: no usable answer."""
+        lease, error = lease_in(cast("Any", failure).request), failure.value
+        assert lease is not None
+        assert error is not None
+        _tell(lease, error)
+        if isinstance(error, LeaseOver):
+            self._ends.requeue(lease)
+            return
+        outcome = outcome_of_error(lease, error)
+        if outcome.reason is Reason.INTERNAL_ERROR:
+            logger.error("unexpected failure of %s: %r", lease.row.url, error)
+            self._spider.count_error()
+        await self._spider.complete(LeaseResult.of(lease, outcome))
+
+
+def _tell(lease: Lease, outcome: Any) -> None:
+    assert lease.embed is not None
+    lease.embed.answered(outcome)

@@ -20,9 +20,8 @@ from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch, UnderWay
 from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake, WebSub
-from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
+from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests, SubrequestAnswers
 from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_letters, read_messages
-from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of

@@ -13,10 +13,10 @@ from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.items import Compared, FailedRender, FetchedPage
 from crawlerproject.rules.archive.warc_records import payload_digest
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -46,20 +46,28 @@ class DedupPipeline:
         assert crawler.stats is not None
         return cls(services_of(crawler), crawler.stats)
 
-    async def process_item(self, page: LeaseResult) -> LeaseResult:
-        """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop.
+    def process_item(self, page: LeaseResult) -> LeaseResult | Awaitable[LeaseResult]:
+        """Compare a page with what the crawl has: at once, as a rule.
 
-        In a fleet a page that repeats none of this worker's waits for an answer about those of the others.
+        In a fleet a page that repeats none of this worker's waits for an answer about those of the others, and a
+        duplicate with very many links takes several turns of the event loop.
         """
         outcome = page.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
             return page
         duplicates = self._services[DuplicateIndex]
-        with self._services[Poison].reading(page.lease.row):
-            payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
-            page.compared = _compared(duplicates, page.lease.row, payload, outcome.text)
+        payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
+        page.compared = _compared(duplicates, page.lease.row, payload, outcome.text)
+        if duplicates.others is not None or page.compared.duplicate is not None:
+            return self._process_later(duplicates, page, outcome.text.canonical)
+        self._note(page)
+        return page
+
+    async def _process_later(
+        self, duplicates: DuplicateIndex, page: LeaseResult, canonical: Address | None
+    ) -> LeaseResult:
         if duplicates.others is not None:
-            await _compare_elsewhere(duplicates, page, outcome.text.canonical)
+            await _compare_elsewhere(duplicates, page, canonical)
         self._note(page)
         if page.compared.duplicate is not None:
             await _queue_behind(page)

@@ -20,6 +20,7 @@ from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.runtime.services import services_of
+from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)
 
@@ -50,15 +51,23 @@ class PageProcessor(ItemPipelineManager):
         if not isinstance(item, LeaseResult):
             return await super().process_item_async(item)
         services, lease = self._services, item.lease
-        under_way = services[UnderWay]
+        under_way, poison = services[UnderWay], services[Poison]
         under_way.answered(lease)
         try:
             await under_way.line.room()
-            await self._dedup.process_item(item)
+            with poison.reading(lease.row):  # mostly all of it, in one go
+                compared = self._dedup.process_item(item)
+                if compared is item and not self._for_pages:
+                    if not lease.ended:
+                        self._warc.process_item(item)
+                    return item
+            if compared is not item:
+                await compared
             if self._for_pages:
                 await self._show(item)
             if not lease.ended:
-                self._warc.process_item(item)
+                with poison.reading(lease.row):
+                    self._warc.process_item(item)
         except Exception:  # an error of our own leaves the row queued; many in a row stop the crawl
             row = lease.row
             logger.exception("could not end %s", row.url, extra={"url": row.url, "host": row.host})

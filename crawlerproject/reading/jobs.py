@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted, followed, hops_to, linked, required
-from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
+from crawlerproject.parse.links import (
+    NO_REQUISITES,
+    Listed,
+    RequisitesWanted,
+    entries_of_feed,
+    entries_of_sitemap,
+    followed,
+    hops_to,
+    linked,
+    required,
+)
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.meta_robots import page_robots

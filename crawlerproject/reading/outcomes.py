@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.items import FetchedPage, PageText, Rendered, RenderedPage
-from crawlerproject.parse.links import navigated
-from crawlerproject.parse.lists import sitemaps_of_robots
+from crawlerproject.parse.links import navigated, sitemaps_of_robots
 from crawlerproject.parse.response_page import (
     REDIRECTS,
     ai_use,
@@ -80,11 +79,20 @@ class Outcomes:
         notes += ai_use(self._signals(row.url), response.headers)
         text = text_of(read) if shell is None else None
         requisites = read.requisites if shell is None else ()  # else of the page as the browser shows it
-        reason, wire, body, headers, *_ = page  # by position, for speed
         return FetchedPage(
-            reason, wire, body, headers, "", None, error, True, notes, read.found, read.changed, text,
-            read.feed is not None, shell, requisites,
-        )  # fmt: skip
+            page.reason,
+            page.wire,
+            page.body,
+            page.headers,
+            error=error,
+            notes=notes,
+            found=read.found,
+            changed=read.changed,
+            text=text,
+            is_feed=read.feed is not None,
+            shell=shell,
+            requisites=requisites,
+        )
 
 
 def rendered_page(row: QueuedPage, rendered: Rendered, read: ReadPage) -> RenderedPage:

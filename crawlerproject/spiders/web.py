@@ -18,9 +18,9 @@ from crawlerproject.config.crawl_file import apply, crawl_file_of
 from crawlerproject.config.old_settings import warn_unused
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.values import let_in_flight
-from crawlerproject.crawl.completion.failures import outcome_of_error
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.intake import Intake, WebSub
+from crawlerproject.crawl.requests import outcome_of_error
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
@@ -40,7 +40,7 @@ from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -281,11 +281,11 @@ class WebSpider(Spider):
             self.count_error()
         await self.complete(LeaseResult.of(lease, outcome))
 
-    async def complete(self, result: LeaseResult) -> None:
+    def complete(self, result: LeaseResult) -> Awaitable[Any]:
         """Have the item pipelines compare and archive a page, queue its links and end its lease."""
         engine = self.crawler.engine
         assert engine is not None
-        await engine.scraper.itemproc.process_item_async(result)
+        return engine.scraper.itemproc.process_item_async(result)
 
     def _own_error(self, lease: Lease, error: Exception) -> str:
         """Count an error of ours that a page met; what the request log says of the page."""

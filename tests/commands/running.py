@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from scrapy.cmdline import execute
 
-from crawlerproject.rules.archive.warc_records import Context, Exchange, Original
+from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive, Written
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.wire import Wire
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 from tests.web.running import PROJECT
 
@@ -62,7 +63,7 @@ def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT, *,
     )
 
 
-def write(into: Archive, url: str, what: Exchange | None = None) -> Written:
+def write(into: Archive, url: str, what: Wire | None = None) -> Written:
     """One capture of ``url``."""
     what = what or exchange()
     return into.write(what, Context(url=url, sample=what.body))

@@ -45,21 +45,22 @@ class Way:
     def __init__(self) -> None:
         self.open = False
         self.calls = 0
-        self.deepest = 0
+        self.stack: list[CodeType] = []  # the deepest, the innermost first
         self.functions: dict[CodeType, int] = {}
 
-    def called(self, code: CodeType, depth: int) -> None:
+    def called(self, code: CodeType, stack: list[CodeType]) -> None:
         """A function was entered."""
         self.calls += 1
-        self.deepest = max(self.deepest, depth)
+        self.stack = max(self.stack, stack, key=len)
         self.functions[code] = self.functions.get(code, 0) + 1
 
     def seen(self) -> dict[str, Any]:
         """The figures, and the files in the order in which they were entered."""
         files = list(dict.fromkeys(_file(code) for code in self.functions))
         names = [f"{_file(code)}:{code.co_qualname} {count}" for code, count in self.functions.items()]
-        figures = {"files": len(files), "functions": len(names), "calls": self.calls, "deepest": self.deepest}
-        return {**figures, "entered": files, "called": names}
+        figures = {"files": len(files), "functions": len(names), "calls": self.calls, "deepest": len(self.stack)}
+        deepest = [f"{_file(code)}:{code.co_qualname}" for code in reversed(self.stack)]
+        return {**figures, "entered": files, "called": names, "stack": deepest}
 
 
 class Trace:
@@ -81,9 +82,9 @@ class Trace:
         if event == "call":
             self._entered(where, frame)
             ways = [way for way in self.ways.values() if way.open]
-            depth = _depth(frame) if ways else 0
-            for way in ways if depth else ():
-                way.called(code, depth)
+            stack = _stack(frame) if ways else []
+            for way in ways if stack else ():
+                way.called(code, stack)
         elif event == "return":
             self._left_function(where, frame)
 
@@ -137,17 +138,17 @@ def _file(code: CodeType) -> str:
     return code.co_filename.removeprefix(PACKAGE)
 
 
-def _depth(frame: FrameType | None) -> int:
-    """How many of our own functions are on the stack; 0 below an extension's timer."""
-    depth = 0
+def _stack(frame: FrameType | None) -> list[CodeType]:
+    """Our own functions on the stack, the innermost first; none below an extension's timer."""
+    stack = []
     while frame is not None:
         if frame.f_code.co_filename.startswith(PACKAGE):
-            depth += 1
+            stack.append(frame.f_code)
             name = _file(frame.f_code)
             if name.startswith("extensions/") and name not in _OF_A_PAGE:
-                return 0
+                return []
         frame = frame.f_back
-    return depth
+    return stack
 
 
 def main() -> None:
@@ -158,6 +159,7 @@ def main() -> None:
         print(name + ":", ", ".join(f"{way[figure]} {figure}" for figure in ("files", "functions", "calls", "deepest")))
         if "-v" in sys.argv:
             print(*(f"  {called}" for called in way["called"]), sep="\n")
+            print(" at its deepest:", *(f"  {called}" for called in way["stack"]), sep="\n")
 
 
 if __name__ == "__main__":

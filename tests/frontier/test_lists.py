@@ -11,7 +11,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.parse.lists import entries_of_feed, entries_of_sitemap, sitemaps_of_robots
+from crawlerproject.parse.links import entries_of_feed, entries_of_sitemap, sitemaps_of_robots
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.rules.feeds.xml_entries import Entry

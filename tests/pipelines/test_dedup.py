@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from scrapy.utils.defer import ensure_awaitable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
@@ -16,7 +17,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import Services
 from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.poison import Poison
-from crawlerproject.stores.protocols import Fingerprint, QueuedPage
+from crawlerproject.stores.protocols import Fingerprint
 from tests.crawl.sessions import HOST, Bench, page_of
 
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()
@@ -35,7 +36,11 @@ def compared(bench: Bench, page: LeaseResult) -> LeaseResult:
     services = Services()
     services.provide(bench.session.models.duplicates, Poison(bench.folder, bench.now))
     dedup = DedupPipeline(services, bench.stats)
-    asyncio.run(dedup.process_item(page))
+
+    async def process() -> None:
+        await ensure_awaitable(dedup.process_item(page))
+
+    asyncio.run(process())
     return page
 
 
@@ -167,23 +172,3 @@ def test_a_store_that_cannot_compare_stops_nothing(bench: Bench, monkeypatch: py
 
     monkeypatch.setattr(bench.store, "near", gone)
     assert compared(bench, page_of(bench.page_lease(), bench.now, text=TEXT)).compared.duplicate is None
-
-
-def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text that ends the process is known afterwards; a page that waits for its turn is not marked."""
-    poison = Poison(bench.folder, bench.now)
-    marked: list[str] = []
-    reading = poison.reading
-
-    def marking(row: QueuedPage) -> Poison:
-        marked.append(row.url)
-        return reading(row)
-
-    monkeypatch.setattr(poison, "reading", marking)
-    lease = bench.page_lease()
-    services = Services()
-    services.provide(bench.session.models.duplicates, poison)
-    dedup = DedupPipeline(services, bench.stats)
-    asyncio.run(dedup.process_item(page_of(lease, bench.now, text=TEXT)))
-
-    assert marked == [lease.row.url]

@@ -20,6 +20,7 @@ from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.poison import Poison
+from crawlerproject.stores.protocols import QueuedPage
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
@@ -204,3 +205,21 @@ def test_no_pipeline_of_a_project_keeps_a_page_from_its_end(line: Line) -> None:
     assert page.lease.ended
     assert line.stats["pages/fetched"] == 1
     assert line.errors == 0
+
+
+def test_a_page_is_marked_while_it_is_compared_and_ends(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: what ends the process is known afterwards; a page that waits for its turn is not marked."""
+    marked: list[str] = []
+    reading = line.poison.reading
+
+    def marking(row: QueuedPage) -> Poison:
+        marked.append(row.url)
+        return reading(row)
+
+    page = page_of(line.page_lease(), line.now, text=b"words " * 200)
+    monkeypatch.setattr(line.poison, "reading", marking)
+    line.complete(page)
+
+    assert marked == [page.lease.row.url]
+    assert page.lease.ended
+    assert (line.folder / "reading").read_bytes()[0] == 0

@@ -16,8 +16,7 @@ import pytest
 import crawlerproject.reading.reader as reader_module
 from crawlerproject import native
 from crawlerproject.errors import FetchError
-from crawlerproject.parse.links import linked
-from crawlerproject.parse.lists import entries_of_sitemap
+from crawlerproject.parse.links import entries_of_sitemap, linked
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.page.page import read_html

@@ -87,10 +87,9 @@ class LongPages:
         self._line.append(_Rest(result, len(result.changed), len(result.found), taken))
 
     def end(self, result: LeaseResult) -> None:
-        """A page's links are queued: archive it and end its lease."""
+        """A page's links are queued: archive it and end its lease. The page is marked as being read."""
         lease, outcome = result.lease, result.outcome
-        with self._poison.reading(lease.row):
-            self._pages.finish(result)
+        self._pages.finish(result)
         self._under_way.over(lease)
         if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
             self._poison.acquit(lease.row.key)
@@ -149,6 +148,7 @@ class LongPages:
             intake.add(result.requisites[rest.requisites : rest.requisites + _LINKS_AT_A_TIME])
             rest.requisites += _LINKS_AT_A_TIME
         else:
-            self.end(result)
+            with self._poison.reading(result.lease.row):
+                self.end(result)
             return
         self._line.append(rest)

@@ -138,22 +138,19 @@ class PageCompletion:
 
     def _end_or_lose(self, result: LeaseResult, written: Written | None) -> None:
         """End a page. When Redis fails meanwhile, the session is lost with what is half ended."""
+        outcome, kind = result.outcome, result.lease.row.kind
+        self._run.stats.inc_value(f"{kind.stat}/{outcome.reason}")
         try:
-            self._end(result, written)
+            if isinstance(outcome, RenderedPage | FailedRender):
+                self._run.tallies.errors += outcome.reason is not Reason.RENDERED
+                self.renders.end(result, outcome, written)
+            else:
+                self._end_fetch(result, outcome, written)
         except StorageError as error:
             if not self._run.rejoins:
                 raise
             self.requeue(result.lease)
             self._run.lose(str(error))
-
-    def _end(self, result: LeaseResult, written: Written | None) -> None:
-        outcome, lease = result.outcome, result.lease
-        self._run.stats.inc_value(f"{lease.row.kind.stat}/{outcome.reason}")
-        if isinstance(outcome, RenderedPage | FailedRender):
-            self._run.tallies.errors += outcome.reason is not Reason.RENDERED
-            self.renders.end(result, outcome, written)
-        else:
-            self._end_fetch(result, outcome, written)
 
     def _end_fetch(self, result: LeaseResult, outcome: Fetch, written: Written | None) -> None:
         frontier, models, wire, lease = self._frontier, self._models, outcome.wire, result.lease
@@ -256,60 +253,58 @@ def _is_document(lease: Lease, outcome: Fetch) -> bool:
 
 
 def _visit(result: LeaseResult, outcome: Fetch, digest: bytes, respelled: str) -> Visit:
-    """The page as the learners see it; by position, for speed."""
-    headers, compared = outcome.headers, result.compared
+    """The page as the models of hosts see it."""
+    headers, compared, wire = outcome.headers, result.compared, outcome.wire
     return Visit(
-        result.lease.row,
-        outcome.reason,
-        outcome.status,
-        digest,
-        outcome.error,
-        outcome.location,
-        headers.etag,
-        headers.last_modified,
-        headers.freshness,
-        outcome.text.marks if outcome.text is not None else (),
-        compared.fingerprint,
-        compared.duplicate,
-        outcome.is_feed,
-        outcome.shell is not None,
-        outcome.wire is not None and outcome.wire.truncated == "time",
-        bool(result.found),
-        result.new_links,
-        bool(respelled),
+        row=result.lease.row,
+        reason=outcome.reason,
+        status=outcome.status,
+        digest=digest,
+        error=outcome.error,
+        location=outcome.location,
+        etag=headers.etag,
+        last_modified=headers.last_modified,
+        freshness=headers.freshness,
+        marks=outcome.text.marks if outcome.text is not None else (),
+        fingerprint=compared.fingerprint,
+        repeats=compared.duplicate,
+        is_feed=outcome.is_feed,
+        shell=outcome.shell is not None,
+        cut=wire is not None and wire.truncated == "time",
+        named=bool(result.found),
+        new_links=result.new_links,
+        respelled=bool(respelled),
     )
 
 
 def _attempt(result: LeaseResult, outcome: Fetch, written: Written | None, now: float) -> Attempt:
-    """The page's line in the request log; by position, for speed."""
+    """The page's line in the request log."""
     wire, lease, duplicate = outcome.wire, result.lease, result.compared.duplicate
     row = lease.row
     return Attempt(
-        wire.started_at if wire and wire.started_at else lease.leased_at,
-        wire.ended_at if wire and wire.ended_at else now,
-        row.url,
-        outcome.reason,
-        "POST" if row.kind.is_hub else "GET",
-        outcome.status,
-        row.host,
-        (lease.address if lease.embed and lease.embed.proxy else wire.ip) if wire else "",
-        row.via,
-        row.depth,
-        row.hops,
-        outcome.headers.mime,
-        wire.received_bytes if wire else 0,
-        outcome.location,
-        wire.ttfb_seconds if wire else None,
-        None,
-        lease.delay_seconds,
-        written.digest_text if written else "",
-        written.filename if written else "",
-        written.offset if written else None,
-        written.length if written else None,
-        outcome.error,
-        row.tries,
-        wire.truncated if wire else None,
-        False,
-        duplicate.kind if duplicate else "",
-        duplicate.url if duplicate else "",
+        started_at=wire.started_at if wire and wire.started_at else lease.leased_at,
+        ended_at=wire.ended_at if wire and wire.ended_at else now,
+        url=row.url,
+        reason=outcome.reason,
+        method="POST" if row.kind.is_hub else "GET",
+        status=outcome.status,
+        host=row.host,
+        ip=(lease.address if lease.embed and lease.embed.proxy else wire.ip) if wire else "",
+        via=row.via,
+        depth=row.depth,
+        hop=row.hops,
+        mime=outcome.headers.mime,
+        received_bytes=wire.received_bytes if wire else 0,
+        location=outcome.location,
+        ttfb_seconds=wire.ttfb_seconds if wire else None,
+        delay_seconds=lease.delay_seconds,
+        digest=written.digest_text if written else "",
+        warc=written.filename if written else "",
+        offset=written.offset if written else None,
+        length=written.length if written else None,
+        error=outcome.error,
+        tries=row.tries,
+        truncated=wire.truncated if wire else None,
+        duplicate=duplicate.kind if duplicate else "",
+        duplicate_of=duplicate.url if duplicate else "",
     )

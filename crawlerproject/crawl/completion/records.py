@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from crawlerproject.items import FailedRender, FetchedPage, RenderedPage
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, payload_digest
-from crawlerproject.stores.archive.archive import Written, exchange_of
+from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class CrawlRecords:
         )
         digest = result.compared.digest or payload_digest(wire.body)
         original = self._original(lease.row, outcome, digest) if lease.embed is None else None
-        written = self._archive.write(exchange_of(wire), context, digest, original)
+        written = self._archive.write(wire, context, digest, original)
         if lease.embed is None:
             remember(result, written, original, self._duplicates, self._frontier)
         if lease.row.kind.is_robots and wire.status == 200 and outcome.usable:

@@ -24,6 +24,7 @@ from isal import igzip_lib
 from crawlerproject.rules.archive.http_heads import content_encoded, media_type, redirect_target, stored_head
 from crawlerproject.rules.archive.payload_type import payload_type
 from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.wire import Wire
 
 COMPRESSION_LEVEL = 2
 """isal level; measured: 0.051 ms and 34.5 % on 19 KB of HTML, level 3 takes 0.083 ms for 33.7 %, zlib 6 0.440 ms for
@@ -55,22 +56,6 @@ def _spreading(groups: int) -> tuple[int, int, int]:
 
 
 _SPREAD = tuple(_spreading(groups) for groups in (16, 8, 4, 2, 1))
-
-
-class Exchange(NamedTuple):
-    """One HTTP exchange as it crossed the wire; ``body`` is without transfer coding, Content-Encoding kept."""
-
-    request_bytes: bytes
-    head_bytes: bytes  # status line to blank line, as received
-    body: bytes
-    status: int
-    chunked: bool  # a chunked transfer coding was taken off
-    ip: str
-    protocols: Sequence[str]  # "http/1.1", "tls/1.3"
-    cipher: str | None  # IANA name
-    started_at: float  # epoch seconds
-    ended_at: float  # epoch seconds
-    truncated: str | None  # "length" | "time" | "disconnect"
 
 
 class Original(NamedTuple):
@@ -147,7 +132,7 @@ class Payload(NamedTuple):
 
 
 def capture(
-    exchange: Exchange,
+    wire: Wire,
     context: Context,
     payload: Payload | None = None,
     *,
@@ -159,25 +144,25 @@ def capture(
     ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to; without
     ``payload`` the body is new.
     """
-    digest, original = payload or Payload(payload_digest(exchange.body))
-    head = stored_head(exchange.head_bytes, chunked=exchange.chunked, body_bytes=len(exchange.body))
-    date, url = warc_date(exchange.started_at), one_line(context.url)
+    digest, original = payload or Payload(payload_digest(wire.body))
+    head = stored_head(wire.head_bytes, chunked=wire.chunked, body_bytes=len(wire.body))
+    date, url = warc_date(wire.started_at), one_line(context.url)
     request_id, response_id, metadata_id = new_id(), new_id(), new_id()
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     with_response = f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/"
     peer = common
-    if ip := exchange.ip:  # IPv6 as RFC 5952 writes it, without a zone
+    if ip := wire.ip:  # IPv6 as RFC 5952 writes it, without a zone
         peer = f"{common}WARC-IP-Address: {ip_address(ip.partition('%')[0]) if ':' in ip else ip}\r\n"
-    identified = payload_type(context.sample) if exchange.body else None
+    identified = payload_type(context.sample) if wire.body else None
     request = make_member(
         f"{_BEGIN}request\r\nWARC-Record-ID: {request_id}\r\n{peer}{with_response}http; msgtype=request\r\n",
-        exchange.request_bytes,
+        wire.request_bytes,
     )
-    kind, kept = ("response", exchange.body) if original is None else ("revisit", b"")  # which has its head alone
+    kind, kept = ("response", wire.body) if original is None else ("revisit", b"")  # which has its head alone
     response = make_member(
         f"{_BEGIN}{kind}\r\nWARC-Record-ID: {response_id}\r\n{peer}"
         f"WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
-        f"{_response_fields(exchange, digest, identified, original)}"
+        f"{_response_fields(wire, digest, identified, original)}"
         "Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
@@ -185,13 +170,13 @@ def capture(
     )
     metadata = make_member(
         f"{_BEGIN}metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}{with_response}warc-fields\r\n",
-        _metadata_block(exchange, context),
+        _metadata_block(wire, context),
     )
     info = CaptureInfo(
         url,
         response_id,
         date,
-        exchange.status,
+        wire.status,
         digest,
         len(request),
         len(response),
@@ -199,8 +184,8 @@ def capture(
         original is not None,
         media_type(head),
         identified,
-        redirect_target(head, exchange.status, url),
-        None if original else exchange.truncated,
+        redirect_target(head, wire.status, url),
+        None if original else wire.truncated,
     )
     return Capture(request + response + metadata, info)
 
@@ -298,15 +283,15 @@ def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPR
     return member
 
 
-def _response_fields(exchange: Exchange, digest: bytes, identified: str | None, original: Original | None) -> str:
+def _response_fields(wire: Wire, digest: bytes, identified: str | None, original: Original | None) -> str:
     """Of a response or revisit: the transport, and what is known of its payload."""
-    fields = "".join([f"WARC-Protocol: {protocol}\r\n" for protocol in exchange.protocols])
-    if exchange.cipher:
-        fields += f"WARC-Cipher-Suite: {exchange.cipher}\r\n"
+    fields = "".join([f"WARC-Protocol: {protocol}\r\n" for protocol in wire.protocols])
+    if wire.cipher:
+        fields += f"WARC-Cipher-Suite: {wire.cipher}\r\n"
     named = f"WARC-Identified-Payload-Type: {identified}\r\n" if identified else ""
     payload = f"WARC-Payload-Digest: sha1:{digest_text(digest)}\r\n{named}"
     if original is None:
-        return f"{fields}{payload}WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else fields + payload
+        return f"{fields}{payload}WARC-Truncated: {wire.truncated}\r\n" if wire.truncated else fields + payload
     fields += (
         f"WARC-Profile: {original.profile}\r\nWARC-Refers-To: {original.record_id}\r\n"
         f"WARC-Refers-To-Target-URI: {one_line(original.url)}\r\nWARC-Refers-To-Date: {original.date}\r\n"
@@ -316,10 +301,10 @@ def _response_fields(exchange: Exchange, digest: bytes, identified: str | None, 
     return f"{fields}{payload}WARC-Truncated: length\r\n"  # WARC 1.1, 6.7.2: the block is the head alone
 
 
-def _metadata_block(exchange: Exchange, context: Context) -> bytes:
+def _metadata_block(wire: Wire, context: Context) -> bytes:
     lines = [f"via: {one_line(context.via)}"] if context.via else []
     lines.append(f"hopsFromSeed: {context.hops}")
-    lines.append(f"fetchTimeMs: {max(0, round((exchange.ended_at - exchange.started_at) * 1000))}")
+    lines.append(f"fetchTimeMs: {max(0, round((wire.ended_at - wire.started_at) * 1000))}")
     if context.delay_seconds is not None:
         lines.append(f"politenessDelaySeconds: {context.delay_seconds:.3f}")
     if context.waited_seconds is not None:

@@ -11,7 +11,6 @@ from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.log_line import Attempt, line
 from crawlerproject.rules.archive.warc_records import (
     Context,
-    Exchange,
     Original,
     Payload,
     Render,
@@ -48,23 +47,6 @@ class Written:
         return digest_text(self.digest)
 
 
-def exchange_of(wire: Wire) -> Exchange:
-    """What crossed the wire, as the archive writes it; by position, for speed."""
-    return Exchange(
-        wire.request_bytes,
-        wire.head_bytes,
-        wire.body,
-        wire.status,
-        wire.chunked,
-        wire.ip,
-        wire.protocols,
-        wire.cipher,
-        wire.started_at,
-        wire.ended_at,
-        wire.truncated,
-    )
-
-
 def parquet_of(folder: CrawlDir) -> ParquetFiles:
     """The Parquet index of a crawl folder."""
     return ParquetFiles(folder.parquet, folder.resolve().name)
@@ -92,14 +74,14 @@ class Archive:
         self.log = RequestLog(folder.log, keep_days)
 
     def write(
-        self, exchange: Exchange, context: Context, digest: bytes | None = None, original: Original | None = None
+        self, wire: Wire, context: Context, digest: bytes | None = None, original: Original | None = None
     ) -> Written:
         """Append one capture whole, a revisit when there is an ``original``; ``digest`` is the body's, if known.
 
         StorageError when there is no room, and nothing has changed then.
         """
-        payload = Payload(digest or payload_digest(exchange.body), original)
-        built = capture(exchange, context, payload, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
+        payload = Payload(digest or payload_digest(wire.body), original)
+        built = capture(wire, context, payload, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
         position = self.warc.append(built.members)
         info = built.info
         self._index.append(position.filename, row_of_capture(info, position.offset))
