@@ -29,7 +29,6 @@ DEADLINE_SECONDS = 180.0
 SETTINGS = (
     (ROOT / "scripts" / "demo_settings.py").read_text()
     + """
-NEVERCRAWL_RELOAD_SECONDS = 1
 SCOPE_MAX_DEPTH = 30
 BACKOFF_MAX_SECONDS = 4
 FRONTIER_MAX_REST_SECONDS = 8
@@ -58,6 +57,8 @@ seconds (`_seconds`), and what is not known is `null` or left out. Of a URL:
 | `rule` | the rule or line behind a refusal, as it stands there |
 | `list_file`, `list_line` | where a never-crawl list has it |
 | `robots_fetched_at` | of the robots.txt with the rule |
+| `robots_allowed`, `robots_rule`, `robots_line` | what robots.txt says, the rule that decides, its line |
+| `protego_allowed` | what Protego says; `null` where it was not asked ([robots.md](robots.md#two-readers)) |
 | `setting`, `limit`, `value` | the bound that was met: its name, what it allows, what there is |
 | `decided_at`, `status` | when it was fetched or refused, and the HTTP status |
 | `depth`, `via`, `tries` | how it was found, how often it was asked for |
@@ -124,6 +125,7 @@ def runs(port: int) -> list[Run]:
         Run(f"why http://down.test:{port}/", "after"),
         Run(f"why delay.test:{port}", "after"),
         Run(f"why delay.test:{port} --json", "after", WHY_JSON),
+        Run(f"robots http://rules.test:{port}/private/1", "after", "`>` marks the line that decides."),
         Run("requests busy.test", "after"),
         Run("reply busy.test", "after"),
         Run("report report.html", "after"),

@@ -25,7 +25,7 @@ _INDIRECT = "# What those need"
 
 # Of direct ones whose use needs a word.
 USES = {
-    "Protego": "robots.txt, in Scrapy; in tests the second opinion on our own matching",
+    "Protego": "robots.txt, in Scrapy; the second opinion on ours, in `scrapy why`, `scrapy robots` and tests",
     "uvloop": "the event loop, which the settings name and nothing imports",
     "warcio": "cuts the records of archives that other programs wrote; in tests it reads what we write",
 }

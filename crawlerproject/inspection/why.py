@@ -18,9 +18,11 @@ from crawlerproject.frontier.learned.host_model import stored_fact
 from crawlerproject.frontier.learned.subscriptions import read_hubs
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
+from crawlerproject.inspection.robots_opinions import opinions
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.printable import human_bytes, human_seconds, moment
+from crawlerproject.rules.robots.parser import read_robots_text
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
 from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
@@ -124,6 +126,8 @@ class Why:
             answer.facts["before"] = Said(
                 f"{record.reason}, {moment(record.fetched_at)}", before_reason=record.reason, before_at=at
             )
+        if (said := self._robots_opinions(address)) is not None:
+            answer.facts["robots"] = said
         if excluded and answer.state != State.REFUSED:
             answer.facts["rule"] = excluded
             if row is not None:
@@ -339,6 +343,15 @@ class Why:
             return None
         at = record.fetched_at
         return Said(f"{line} (robots.txt of {moment(at)})", rule=line, robots_fetched_at=iso_moment(at))
+
+    def _robots_opinions(self, address: Address) -> Said | None:
+        """What the host's robots.txt says by both readers; None when no copy is known or it has no rule for us."""
+        packed = self._store.robots(f"{address.scheme}://{address.host}")
+        body = b"" if packed is None else RobotsRecord.unpack(packed).body
+        if not read_robots_text(body, self._token).rules:
+            return None
+        found = opinions(body, self._token, address.url)
+        return Said(found.text(), **found.values())
 
     def _robots_fact(self, host: Host, scheme: str) -> Said | None:
         until = host.robots_until(scheme)
