@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlerproject.fleet.shared_sums import SharedSum
+from crawlerproject.fleet.fleet_quotas import FleetQuota
 from crawlerproject.frontier.learned.renders import MAX_PER_CRAWL, Renders
 from crawlerproject.rules.crawl_limits import Limits, Spent, reached
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.progress.tallies import TotalsBook
     from crawlerproject.crawl.run import Run
-    from crawlerproject.fleet.shared_sums import SharedSums
+    from crawlerproject.fleet.fleet_quotas import FleetQuotas
 
 # Of max_bytes a worker is granted no less at a time, while there is so much (a few pages), and no more (ours).
 _LEAST_BYTES = 256 * 1024
@@ -34,21 +34,21 @@ class CrawlLimits:
         self._totals = totals
         self._run = run
         self._max_in_flight = max_in_flight
-        self._sums: SharedSums | None = None
-        self._pages: SharedSum | None = None
-        self._bytes: SharedSum | None = None
+        self._sums: FleetQuotas | None = None
+        self._pages: FleetQuota | None = None
+        self._bytes: FleetQuota | None = None
 
-    def share(self, sums: SharedSums, under_way: Callable[[], int]) -> None:
+    def share(self, sums: FleetQuotas, under_way: Callable[[], int]) -> None:
         """What this process may spend is granted by a fleet from now on; so many requests are ``under_way``."""
         limits, totals, self._sums = self._limits, self._totals, sums
         if limits.pages:
-            pages = SharedSum(
+            pages = FleetQuota(
                 "pages", limits.pages, lambda: totals.committed.pages, lambda: totals.now().pages + under_way()
             )
             pages.largest = _LARGEST_PAGES
             self._pages = sums.add(pages)
         if limits.bytes:
-            received = SharedSum("bytes", limits.bytes, lambda: totals.committed.bytes, lambda: totals.now().bytes)
+            received = FleetQuota("bytes", limits.bytes, lambda: totals.committed.bytes, lambda: totals.now().bytes)
             received.least, received.largest = _LEAST_BYTES, _LARGEST_BYTES
             self._bytes = sums.add(received)
 
@@ -84,16 +84,16 @@ class CrawlLimits:
             for shared in self._spent():
                 self._sums.want(shared, then)
 
-    def _spent(self) -> list[SharedSum]:
+    def _spent(self) -> list[FleetQuota]:
         """The sums of which all that was granted is spent."""
         return [shared for shared in (self._pages, self._bytes) if shared is not None and shared.left <= 0]
 
 
-def share_renders(renders: Renders, sums: SharedSums) -> None:
+def share_renders(renders: Renders, sums: FleetQuotas) -> None:
     """Renders of the crawl are granted by a fleet from now on."""
     if renders.mode == "never":
         return
-    shared = sums.add(SharedSum("renders", MAX_PER_CRAWL, lambda: renders.committed, lambda: renders.granted))
+    shared = sums.add(FleetQuota("renders", MAX_PER_CRAWL, lambda: renders.committed, lambda: renders.granted))
     shared.largest = _LARGEST_RENDERS
     shared.at_hand = shared.wanted = True
 

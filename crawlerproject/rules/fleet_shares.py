@@ -16,7 +16,7 @@ from xxhash import xxh3_64_intdigest
 from crawlerproject.rules.url.domains import registered_domain
 
 
-class Claim(NamedTuple):
+class QuotaRequest(NamedTuple):
     """What a worker says of one sum. Amounts are over all its starts."""
 
     kind: str  # of the sum: pages, bytes, renders

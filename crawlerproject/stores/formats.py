@@ -111,7 +111,7 @@ PARTS = (
     Part(
         "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.reader:FORMAT",
         changes=(
-            Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.shares:RedisShares.begin",
+            Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.shares:RedisQuotas.begin",
                    "stores/redis/test_shares.py::test_what_was_spent_before_counts"),
         ),
     ),

@@ -96,7 +96,7 @@ def test_one_that_ended_at_its_end_is_put_in_place(tmp_path: Path) -> None:
         store.apply(Changes(facts=[("clean", b"0"), ("made", b"again")]))
     finish(folder)
     after = FleetPlan(("worker-1",), (0,) * plan.partitions)
-    journal.begin(folder, journal.Shift(plan, after, ())).close()
+    journal.begin(folder, journal.PlanChange(plan, after, ())).close()
 
     assert move(folder, [ALONE], lambda _: None).alone
 

@@ -11,12 +11,12 @@ import pytest
 from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
-from crawlerproject.fleet.shared_sums import SharedSums
+from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.crawl_limits import Limits
-from crawlerproject.rules.fleet_shares import Claim, Share
+from crawlerproject.rules.fleet_shares import QuotaRequest, Share
 from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.protocols import Changes
 from tests.crawl.sessions import run_of
@@ -82,9 +82,9 @@ class Fleet:
     def __init__(self) -> None:
         self.granted: dict[str, int] = {}
         self.committed: dict[str, int] = {}
-        self.claims: list[Claim] = []
+        self.claims: list[QuotaRequest] = []
 
-    async def exchange(self, claims: Sequence[Claim]) -> list[Share]:
+    async def exchange(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         """The same part to each question."""
         self.claims += claims
         return [Share(self.granted.get(kind, 0), self.committed.get(kind, 0), False) for kind, *_ in claims]
@@ -96,7 +96,7 @@ def test_a_fleet_grants_what_may_be_asked_for(run: Run) -> None:
     limited, asked = limits(run, pages=10, most=1000), list[str]()
 
     async def crawl() -> None:
-        sums = SharedSums(fleet.exchange, asked.append)
+        sums = FleetQuotas(fleet.exchange, asked.append)
         limited.share(sums, lambda: under_way[0])
         assert (limited.room(0), limited.waits(), limited.reached()) == (False, True, "")
         fleet.granted = {"pages": 3, "bytes": 500}
@@ -131,7 +131,7 @@ def test_renders_are_the_crawls() -> None:
         return Renders(store, Workbench[Host](per_ip=False), random.Random(1), RenderLimits(mode))
 
     async def crawl() -> list[bool]:
-        sums, some = SharedSums(fleet.exchange, lambda why: None), renders("always")
+        sums, some = FleetQuotas(fleet.exchange, lambda why: None), renders("always")
         share_renders(some, sums)
         answers = [some.wanted("http://a/1", "a", RenderNeed.RENDER)]
         await sums.turn(idle=False)
@@ -142,7 +142,7 @@ def test_renders_are_the_crawls() -> None:
 
     assert asyncio.run(crawl()) == [True, False, True, False]
     before = len(fleet.claims)
-    sums = SharedSums(fleet.exchange, lambda why: None)
+    sums = FleetQuotas(fleet.exchange, lambda why: None)
     share_renders(renders("never"), sums)
     asyncio.run(sums.turn(idle=True))
     assert len(fleet.claims) == before
@@ -152,7 +152,7 @@ def test_renders_are_asked_for_before_a_page_needs_one() -> None:
     """A page is decided about at once: what came with the first commit, in an idle moment too, must be there."""
     fleet = Fleet()
     fleet.granted = {"renders": 1}
-    sums = SharedSums(fleet.exchange, lambda why: None)
+    sums = FleetQuotas(fleet.exchange, lambda why: None)
     share_renders(Renders(MemoryStore(), Workbench[Host](per_ip=False), random.Random(1), RenderLimits("always")), sums)
 
     asyncio.run(sums.turn(idle=True))

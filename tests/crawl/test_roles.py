@@ -161,7 +161,7 @@ def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
 
 
 class Post:
-    """As ``Mailbox``, with its answers in the test's hand."""
+    """As ``PeerLinks``, with its answers in the test's hand."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Any]] = []

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from crawlerproject.config.crawl_kind import worker_name
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink, WorkerReports
 from crawlerproject.fleet.local.tables import Counts
-from crawlerproject.fleet.messaging.peer_links import Mailbox
-from crawlerproject.fleet.shared_sums import SharedSums
+from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import widened_by
@@ -56,12 +56,12 @@ class LocalWorker(SingleProcess):
     all_hosts = False
 
     def __init__(
-        self, reports: WorkerReports, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: LocalPlace
+        self, reports: WorkerReports, store: RocksStore, mailbox: PeerLinks, settings: BaseSettings, place: LocalPlace
     ) -> None:
         super().__init__(store, mailbox.hosts)
         self._settings = settings
         self._place = place
-        self._sums: SharedSums | None = None
+        self._sums: FleetQuotas | None = None
         self._sharing: asyncio.Task[None] | None = None
         self._reports = reports
         self._mailbox = mailbox
@@ -116,7 +116,7 @@ class LocalWorker(SingleProcess):
             if self._sharing is None:
                 self._sharing = asyncio.get_running_loop().create_task(self._exchange(self._sums, run, idle=idle))
 
-    async def _exchange(self, sums: SharedSums, run: Run, *, idle: bool) -> None:
+    async def _exchange(self, sums: FleetQuotas, run: Run, *, idle: bool) -> None:
         try:
             if not run.has_joined:
                 running_seconds = await self._reports.link.ask(RUNNING)
@@ -177,9 +177,9 @@ class LocalWorker(SingleProcess):
             return None
         return partial(self._mailbox.hosts.send_to, self._place.of_first)
 
-    def sums(self, run: Run) -> SharedSums | None:
+    def sums(self, run: Run) -> FleetQuotas | None:
         """The supervisor grants."""
-        self._sums = SharedSums(partial(ask_shares, self._reports.link), lambda error: None)
+        self._sums = FleetQuotas(partial(ask_shares, self._reports.link), lambda error: None)
         return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
@@ -209,7 +209,7 @@ def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> LocalWorke
             held = (min(plan.held(other), default=None) for other in plan.workers if other != name)
             of_others = tuple(partition for partition in held if partition is not None)
             place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first, of_others)
-            return LocalWorker(WorkerReports(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
+            return LocalWorker(WorkerReports(link), store, PeerLinks(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()
             raise

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import answer_seconds
 from crawlerproject.crawl.roles.single_process import SingleProcess
+from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS
-from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
@@ -56,7 +56,7 @@ class RedisWorker(SingleProcess):
         super().__init__(fleet.store, fleet.held)
         self._settings = settings
         self._fleet = fleet
-        self._sums: SharedSums | None = None
+        self._sums: FleetQuotas | None = None
         self._revisits = revisits
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
@@ -178,9 +178,9 @@ class RedisWorker(SingleProcess):
             worker=self._fleet.fleet.worker,
         )
 
-    def sums(self, run: Run) -> SharedSums | None:
+    def sums(self, run: Run) -> FleetQuotas | None:
         """Redis grants."""
-        self._sums = SharedSums(self._fleet.share, run.pause)
+        self._sums = FleetQuotas(self._fleet.share, run.pause)
         return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:

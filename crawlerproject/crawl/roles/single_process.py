@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.run import Run
+    from crawlerproject.fleet.fleet_quotas import FleetQuotas
     from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
-    from crawlerproject.fleet.shared_sums import SharedSums
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
@@ -121,7 +121,7 @@ class SingleProcess:
         """How to write to the worker that hubs reach; None: they reach this process. Blocking; StorageError."""
         return None
 
-    def sums(self, run: Run) -> SharedSums | None:
+    def sums(self, run: Run) -> FleetQuotas | None:
         """What all workers may spend together; None: this process may spend it alone."""
         return None
 

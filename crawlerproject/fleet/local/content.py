@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.tables import ShareTable
-from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
+from crawlerproject.fleet.local.tables import QuotaTable
+from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
 from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -28,7 +28,7 @@ TEXTS = "texts"
 when the disk refuses.
 """
 SHARES = "shares"
-"""``[claim, …]`` (``Claim``): ``[share, …]`` (``Share``)."""
+"""``[claim, …]`` (``QuotaRequest``): ``[share, …]`` (``Share``)."""
 RUNNING = "running"
 """``[]``: for how many seconds this run of the fleet has lasted."""
 
@@ -52,7 +52,7 @@ class LocalContent:
         self._take_up(_stamp(folder))
         by_worker = {name: self._spent(name) for name in workers}
         kinds = {kind: {name: amounts[kind] for name, amounts in by_worker.items()} for kind in SUM_FACTS}
-        self._shares = ShareTable(kinds, len(workers))
+        self._shares = QuotaTable(kinds, len(workers))
         self.answers: dict[str, Callable[..., Any]] = {
             TEXTS: self._answer_texts,
             SHARES: self._answer_shares,
@@ -100,7 +100,7 @@ class LocalContent:
         return [[[near.bits, near.key.hex(), near.url] for near in some] for some in answers]
 
     def _answer_shares(self, worker: str, *claims: list[Any]) -> list[list[Any]]:
-        return [list(self._shares.exchange(worker, Claim(*claim))) for claim in claims]
+        return [list(self._shares.exchange(worker, QuotaRequest(*claim))) for claim in claims]
 
 
 def _stamp(folder: CrawlDir) -> bytes:
@@ -121,6 +121,6 @@ async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bi
     ]
 
 
-async def ask_shares(link: Link, claims: Sequence[Claim]) -> list[Share]:
+async def ask_shares(link: Link, claims: Sequence[QuotaRequest]) -> list[Share]:
     """What the supervisor grants of each sum."""
     return [Share(*share) for share in await link.ask(SHARES, *(list(claim) for claim in claims))]

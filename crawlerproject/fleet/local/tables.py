@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from crawlerproject.rules.fleet_shares import Claim, Share, part
+from crawlerproject.rules.fleet_shares import QuotaRequest, Share, part
 from crawlerproject.rules.politeness.address_turns import AddressTurns
 
 # Addresses that have rested are forgotten when so many are known: some MB.
@@ -80,37 +80,37 @@ class Agreement:
         self._before, self._round = {}, {}
 
 
-class ShareTable:
+class QuotaTable:
     """Grants parts of each sum, by the rule of the script SHARE (stores/redis/scripts.py) for other fleets."""
 
     def __init__(self, spent: Mapping[str, Mapping[str, int]], workers: int) -> None:
         """``spent``: by kind and worker, what is committed as the run begins; ``workers`` have a share."""
         self._granted = {kind: dict(by) for kind, by in spent.items()}
         self._committed = {kind: dict(by) for kind, by in spent.items()}
-        self._hungry: dict[str, set[str]] = {}
+        self._starved: dict[str, set[str]] = {}
         self._workers = workers
         self.claimed = False  # anything, by any worker
 
-    def exchange(self, worker: str, claim: Claim) -> Share:
+    def exchange(self, worker: str, claim: QuotaRequest) -> Share:
         """Take what a worker says of one sum, and grant it some."""
         self.claimed = True
         granted, committed = (each.setdefault(claim.kind, {}) for each in (self._granted, self._committed))
-        hungry = self._hungry.setdefault(claim.kind, set())
+        starved = self._starved.setdefault(claim.kind, set())
         mine = claim.used if claim.gives else max(claim.used, granted.get(worker, 0))
         left = claim.most - sum(granted.values()) + granted.get(worker, 0) - mine
         if claim.wants:
             mine += part(left, self._workers, claim.least, claim.largest)
-        (hungry.add if claim.wants and left <= 0 else hungry.discard)(worker)
+        (starved.add if claim.wants and left <= 0 else starved.discard)(worker)
         granted[worker], committed[worker] = mine, claim.committed
-        return Share(mine, sum(committed.values()), bool(hungry - {worker}))
+        return Share(mine, sum(committed.values()), bool(starved - {worker}))
 
     def ended(self, worker: str, spent: Mapping[str, int]) -> None:
         """The worker is not started again: the others have what it did not spend."""
         for kind, amount in spent.items():
             self._granted.setdefault(kind, {})[worker] = amount
             self._committed.setdefault(kind, {})[worker] = amount
-        for hungry in self._hungry.values():
-            hungry.discard(worker)
+        for starved in self._starved.values():
+            starved.discard(worker)
 
 
 class AddressTable:

@@ -97,7 +97,7 @@ class LocalHosts:
         self._links.clear()
 
 
-class SentLately:
+class RecentlySentLinks:
     """Forgets by number and by time.
 
     Two links are the same when their worker would judge them alike at one moment: URL, kind, and who named it
@@ -105,7 +105,6 @@ class SentLately:
     """
 
     def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
-        self.spared = 0
         self._most = most
         self._seconds = seconds
         self._until = inf
@@ -117,13 +116,7 @@ class SentLately:
         if now >= self._until:
             self._age()
             self._until = now + self._seconds if self._older else inf
-        fresh = []
-        for item in found:
-            if (key := _key(item)) in self._younger or key in self._older:
-                self.spared += 1
-            else:
-                fresh.append(item)
-        return fresh
+        return [item for item in found if (key := _key(item)) not in self._younger and key not in self._older]
 
     def sent(self, found: Iterable[DiscoveredUrl], now: float) -> None:
         """These are in a message."""
@@ -150,7 +143,7 @@ class LocalExchange:
     ) -> None:
         self.moved = False  # something came or went since this was last reset
         self.sent = 0  # links, since the start
-        self.lately = SentLately()
+        self.lately = RecentlySentLinks()
         self.keeps_delivered = False  # rows of messages stay though they are acknowledged: a backup is being made
         self._messages = messages
         self._hosts = hosts

@@ -36,7 +36,7 @@ class _Receiver:
         self.wake = asyncio.Event()  # there may be something to send
 
 
-class Mailbox:
+class PeerLinks:
     """For one event loop. ``hosts`` is the frontier's ownership, ``exchange`` what its commits call.
 
     An error of the disk's, or of ours, that ends a part of its work is raised by ``synced``.

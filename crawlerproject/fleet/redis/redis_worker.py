@@ -20,7 +20,7 @@ from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
-from crawlerproject.rules.fleet_shares import Claim, Share, partitions_wanted
+from crawlerproject.rules.fleet_shares import QuotaRequest, Share, partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -28,7 +28,7 @@ from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.forgetting import Answered, recognise
-from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisShares, Report, Round, Rounds
+from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisQuotas, Report, Round, Rounds
 from crawlerproject.stores.redis.store import RedisStore
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Fleet:
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.running_seconds = 0.0  # of the fleet, when this worker joined
-        self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
+        self._shares = RedisQuotas(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
         self._identity = identity
         self._answered = Answered(fleet.crawl_id)  # by Redis, as the worker's folder remembers it
@@ -243,11 +243,11 @@ class Fleet:
             await self._balance(frontier, status)
         await self._let_go(frontier, models)
 
-    async def share(self, claims: Sequence[Claim]) -> list[Share]:
+    async def share(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
         return await asyncio.to_thread(self._share, claims)
 
-    def _share(self, claims: Sequence[Claim]) -> list[Share]:
+    def _share(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         kinds = frozenset(claim.kind for claim in claims)
         if kinds != self._kinds:
             self._shares.begin(kinds)

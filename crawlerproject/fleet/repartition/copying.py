@@ -1,4 +1,4 @@
-"""Goes through a worker's frontier: puts rows where they go to, and later removes them where they were."""
+"""MoveRule through a worker's frontier: puts rows where they go to, and later removes them where they were."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from crawlerproject.fleet.repartition.journal import Cursor, Journal, Partitions, Shift
-from crawlerproject.fleet.repartition.row_partitions import STEPS, Goes, Placed, Placing, all_rows
+from crawlerproject.fleet.repartition.journal import Cursor, Journal, Partitions, PlanChange
+from crawlerproject.fleet.repartition.row_partitions import STEPS, MoveRule, PartitionedRow, RowPartitioner, all_rows
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY
@@ -45,10 +45,10 @@ class Progress:
             self.say(f"Partitions move: {self.done:,} of about {max(self.done, self.total):,} rows {self.what}")
 
 
-class Ways:
+class RowRouter:
     """Where rows of one step go from one worker's frontier."""
 
-    def __init__(self, shift: Shift, worker: str, goes: Goes) -> None:
+    def __init__(self, shift: PlanChange, worker: str, goes: MoveRule) -> None:
         self._shift = shift
         self._worker = worker
         self._goes = goes
@@ -65,14 +65,14 @@ class Ways:
 
     def _found(self, partitions: Partitions) -> tuple[str, ...]:
         goes, before, after = self._goes, self._shift.before, self._shift.after
-        if goes is Goes.WITH_SENDER and not self._departs:
+        if goes is MoveRule.WITH_SENDER and not self._departs:
             return ()
-        if goes is Goes.TRUE_ANYWHERE and not partitions and self._departs:
+        if goes is MoveRule.TRUE_ANYWHERE and not partitions and self._departs:
             return after.workers
         went = (
             after.workers[after.holders[each]]
             for each in partitions
-            if goes is not Goes.WITH_HOST or before.workers[before.holders[each]] == self._worker
+            if goes is not MoveRule.WITH_HOST or before.workers[before.holders[each]] == self._worker
         )
         return tuple(sorted({target for target in went if target != self._worker}))
 
@@ -84,7 +84,7 @@ class Ways:
         return found
 
     def _found_to_leave(self, partitions: Partitions) -> bool:
-        if not partitions or self._goes is Goes.WITH_SENDER:
+        if not partitions or self._goes is MoveRule.WITH_SENDER:
             return False
         after = self._shift.after
         return all(after.workers[after.holders[each]] != self._worker for each in partitions)
@@ -103,10 +103,10 @@ class Copying:
     def copy(self, worker: str, source: Tables, begun: Cursor | None) -> None:
         """All of one worker's, from where it stopped. StorageError."""
         shift = self._journal.shift
-        placing = Placing(source, self._journal, shift.before.partitions)
+        placing = RowPartitioner(source, self._journal, shift.before.partitions)
         for number in range(begun.step if begun is not None else 0, len(STEPS)):
             step = STEPS[number]
-            ways = Ways(shift, worker, step.goes)
+            ways = RowRouter(shift, worker, step.goes)
             behind = begun.behind if begun is not None and begun.step == number else b""
             read = 0
             for row in step.find(placing, behind):
@@ -122,7 +122,7 @@ class Copying:
             placing.write_places()
         self._write()
 
-    def _put(self, target: str, table: str, row: Placed) -> None:
+    def _put(self, target: str, table: str, row: PartitionedRow) -> None:
         batch = self._batches.get(target)
         if batch is None:
             batch = self._batches[target] = self._targets[target].batch()
@@ -136,7 +136,7 @@ class Copying:
             self._targets[target].write(batch)
         self._batches = {}
 
-    def _note(self, placing: Placing, cursor: Cursor) -> None:
+    def _note(self, placing: RowPartitioner, cursor: Cursor) -> None:
         placing.write_places()
         self._write()
         for target in self._targets.values():
@@ -148,9 +148,9 @@ class Copying:
 def clear(worker: str, frontier: Tables, journal: Journal, progress: Progress) -> None:
     """Remove from a worker's frontier what belongs to others now, and count its hosts on disk anew. StorageError."""
     shift = journal.shift
-    placing = Placing(frontier, journal, shift.before.partitions)
+    placing = RowPartitioner(frontier, journal, shift.before.partitions)
     for step in STEPS:
-        ways, batch, read = Ways(shift, worker, step.goes), frontier.batch(), 0
+        ways, batch, read = RowRouter(shift, worker, step.goes), frontier.batch(), 0
         for row in step.find(placing, b""):
             if ways.leaves(row.partitions):
                 for key, _ in all_rows(step.table, row):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.fleet.repartition.journal import Shift
+from crawlerproject.fleet.repartition.journal import PlanChange
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import COMBINED
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
@@ -40,7 +40,7 @@ _BEHIND_ALL_NAMES = b"\xff"  # no byte of a name in UTF-8
 _LETTERS_AT_A_TIME = 1000
 
 
-class Goes(Enum):
+class FactMove(Enum):
     """Where a fact is afterwards."""
 
     OWN = auto()  # where it was: it is about that folder and nothing else
@@ -56,9 +56,9 @@ def _first(kept: list[bytes]) -> bytes:
 class Rule(NamedTuple):
     """Where a fact goes to, and what several of them make, of the first worker first."""
 
-    goes: Goes
+    goes: FactMove
     join: Callable[[list[bytes]], bytes] = _first
-    empty: bytes = b""  # with Goes.FIRST: what the others have of it
+    empty: bytes = b""  # with FactMove.FIRST: what the others have of it
 
 
 def _latest(kept: list[bytes]) -> bytes:
@@ -82,25 +82,25 @@ def _subscriptions(kept: list[bytes]) -> bytes:
 
 
 RULES = {
-    FORMAT_FACT: Rule(Goes.OWN),
-    ARCHIVE_FACT: Rule(Goes.OWN),  # none is open: ``archives``
-    "copied": Rule(Goes.OWN),  # stores/copy: where the frontier came from
-    "copied from": Rule(Goes.OWN),
-    DUE_FACT: Rule(Goes.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
-    CLEAN_FACT: Rule(Goes.ALL),  # ``_clean``
-    IMPORTED_FACT: Rule(Goes.ALL),
-    "unsure-until": Rule(Goes.ALL, _latest),  # frontier/other_workers.py
-    "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/known.py
-    **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
-    "totals": Rule(Goes.ONE, _sums),  # crawl/progress/tallies.py
-    "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
-    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
-    "websub": Rule(Goes.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
-    HUBS_FACT: Rule(Goes.FIRST, COMBINED[HUBS_FACT], b"{}"),
-    LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
+    FORMAT_FACT: Rule(FactMove.OWN),
+    ARCHIVE_FACT: Rule(FactMove.OWN),  # none is open: ``archives``
+    "copied": Rule(FactMove.OWN),  # stores/copy: where the frontier came from
+    "copied from": Rule(FactMove.OWN),
+    DUE_FACT: Rule(FactMove.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
+    CLEAN_FACT: Rule(FactMove.ALL),  # ``_clean``
+    IMPORTED_FACT: Rule(FactMove.ALL),
+    "unsure-until": Rule(FactMove.ALL, _latest),  # frontier/other_workers.py
+    "clock": Rule(FactMove.ALL, _latest),  # frontier/hosts/known.py
+    **{name: Rule(FactMove.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
+    "totals": Rule(FactMove.ONE, _sums),  # crawl/progress/tallies.py
+    "renders": Rule(FactMove.ONE, _sum),  # frontier/learned/renders.py
+    "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
+    "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
+    HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),
+    LETTERS_FACT: Rule(FactMove.OWN),  # ``letters``
 }
 """By name; every fact of the code has a line (a test says so)."""
-_OF_ANOTHER_VERSION = Rule(Goes.ONE)
+_OF_ANOTHER_VERSION = Rule(FactMove.ONE)
 
 
 def rule_of(name: str) -> Rule:
@@ -129,7 +129,7 @@ def facts_of(frontier: Tables) -> dict[str, bytes]:
     return found
 
 
-def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]:
+def joined(known: Known, shift: PlanChange) -> Iterator[tuple[str, dict[str, bytes]]]:
     """What each worker of the new plan will have. ``known``: of every worker of the old plan that has a frontier."""
     workers = shift.after.workers
     names = sorted({name for facts in known.values() for name in facts if not name.startswith(LETTERS_PREFIX)})
@@ -141,7 +141,7 @@ def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]
             kept = [found[name] for one, found in known.items() if name in found and _comes(rule, one, worker, workers)]
             if kept:
                 facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
-            elif rule.goes is Goes.FIRST and name in known.get(worker, {}):
+            elif rule.goes is FactMove.FIRST and name in known.get(worker, {}):
                 facts[name] = rule.empty
         givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
         _clean(facts, givers or list(known.values()))
@@ -150,7 +150,7 @@ def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]
         yield worker, facts | letters[worker]
 
 
-def redivided(shift: Shift) -> set[str]:
+def redivided(shift: PlanChange) -> set[str]:
     """The workers of the new plan that have other partitions than before."""
     before, after = shift.before, shift.after
     kept = {
@@ -159,7 +159,7 @@ def redivided(shift: Shift) -> set[str]:
     return set(after.workers) - kept
 
 
-def givers_of(worker: str, shift: Shift) -> list[str]:
+def givers_of(worker: str, shift: PlanChange) -> list[str]:
     """The workers of the old plan, this one included, of whose hosts it has any in the new one."""
     before, after = shift.before, shift.after
     pairs = zip(before.holders, after.holders, strict=True)
@@ -168,11 +168,11 @@ def givers_of(worker: str, shift: Shift) -> list[str]:
 
 def _comes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
     """Whether what ``one`` knows becomes part of what ``worker`` will know."""
-    if rule.goes is Goes.FIRST:
+    if rule.goes is FactMove.FIRST:
         return worker == workers[0]
-    if rule.goes is Goes.ALL or one == worker:
+    if rule.goes is FactMove.ALL or one == worker:
         return True
-    return rule.goes is Goes.ONE and worker == workers[0] and one not in workers
+    return rule.goes is FactMove.ONE and worker == workers[0] and one not in workers
 
 
 def _clean(facts: dict[str, bytes], givers: Iterable[dict[str, bytes]]) -> None:

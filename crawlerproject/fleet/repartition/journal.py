@@ -41,7 +41,7 @@ class Phase(StrEnum):
     CLEARING = "clearing"  # rows are removed where they were
 
 
-class Shift(NamedTuple):
+class PlanChange(NamedTuple):
     """Who holds what before and after; ``before`` names frontiers by the folders that they are handed to."""
 
     before: FleetPlan
@@ -70,7 +70,7 @@ class Journal:
             self.close()
             raise OperatorError(f"A newer version began the move of partitions in {crawl.fleet_moving}; use that.")
         before, after = (FleetPlan(tuple(plan[0]), tuple(plan[1])) for plan in (written["before"], written["after"]))
-        self.shift = Shift(before, after, tuple((old, new) for old, new in written["handed"]))
+        self.shift = PlanChange(before, after, tuple((old, new) for old, new in written["handed"]))
 
     # --- how far it is --------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ def under_way(crawl: CrawlDir) -> bool:
     return crawl.fleet_moving.is_dir()
 
 
-def begin(crawl: CrawlDir, shift: Shift) -> Journal:
+def begin(crawl: CrawlDir, shift: PlanChange) -> Journal:
     """Write down durably what will be moved: from now on it is under way. Raises OperatorError, StorageError."""
     made = _unfinished(crawl)
     shutil.rmtree(made, ignore_errors=True)

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.repartition.journal import Shift
+from crawlerproject.fleet.repartition.journal import PlanChange
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.rules.fleet_shares import partition_of
@@ -31,7 +31,7 @@ from crawlerproject.stores.rocks.tables import RESERVE_BYTES, open_to_write
 _COPIES = 3
 
 
-def refuse_without_room(crawl: CrawlDir, shift: Shift, sources: dict[str, CrawlDir]) -> None:
+def refuse_without_room(crawl: CrawlDir, shift: PlanChange, sources: dict[str, CrawlDir]) -> None:
     """Raise OperatorError when less is free than the rows that move will take. ``sources``: folders, by worker."""
     free = shutil.disk_usage(crawl).free
     givers = [worker for worker in sources if _gives(worker, shift)]
@@ -50,13 +50,13 @@ def _needed(moving: int) -> int:
     return _COPIES * moving + RESERVE_BYTES
 
 
-def _gives(worker: str, shift: Shift) -> bool:
+def _gives(worker: str, shift: PlanChange) -> bool:
     before, after = shift.before, shift.after
     pairs = zip(before.holders, after.holders, strict=True)
     return any(before.workers[old] == worker != after.workers[new] for old, new in pairs)
 
 
-def _share(worker: str, folder: CrawlDir, shift: Shift) -> float:
+def _share(worker: str, folder: CrawlDir, shift: PlanChange) -> float:
     """How much of a frontier moves, by the URLs that its hosts have."""
     frontier, after = open_to_write(folder.frontier), shift.after
     whole = moving = 0
@@ -76,7 +76,7 @@ def _size(folder: CrawlDir) -> int:
     return sum(entry.stat().st_size for entry in os.scandir(Path(folder.frontier)) if entry.is_file())
 
 
-def _named(shift: Shift) -> str:
+def _named(shift: PlanChange) -> str:
     handed = {new: old for old, new in shift.handed}
     names = [handed.get(name, name) for name in shift.before.workers]
     return ", ".join(name or "scrapy crawl alone" for name in names)

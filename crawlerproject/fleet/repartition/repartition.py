@@ -12,7 +12,7 @@ from pathlib import Path
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.repartition import fact_rules, journal
 from crawlerproject.fleet.repartition.copying import Copying, Progress, Say, clear, count_due
-from crawlerproject.fleet.repartition.journal import Journal, Phase, Shift
+from crawlerproject.fleet.repartition.journal import Journal, Phase, PlanChange
 from crawlerproject.fleet.repartition.preparation import close_archive, refuse_without_room
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
@@ -117,20 +117,20 @@ def _take_back_seeds(crawl: CrawlDir, workers: Iterable[str]) -> None:
         take_back(crawl, [CrawlDir(crawl / worker) for worker in workers if worker != ALONE])
 
 
-def _shift(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> Shift:
+def _shift(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> PlanChange:
     """Workers that come take whole frontiers of workers that go, so that only what is too much of one moves by rows."""
     going = [name for name in before.workers if name not in workers and CrawlDir(crawl / name).has_frontier()]
     coming = [name for name in workers if name not in before.workers and _same_disk(crawl, name)]
     handed = dict(zip(going, coming, strict=False))
     renamed = replace(before, workers=tuple(handed.get(name, name) for name in before.workers))
-    return Shift(renamed, shared_out(renamed, workers), tuple(handed.items()))
+    return PlanChange(renamed, shared_out(renamed, workers), tuple(handed.items()))
 
 
 def _same_disk(crawl: CrawlDir, worker: str) -> bool:
     return os.stat(crawl / worker).st_dev == os.stat(crawl).st_dev
 
 
-def _by_new_name(sources: dict[str, CrawlDir], shift: Shift) -> dict[str, CrawlDir]:
+def _by_new_name(sources: dict[str, CrawlDir], shift: PlanChange) -> dict[str, CrawlDir]:
     handed = dict(shift.handed)
     return {handed.get(worker, worker): folder for worker, folder in sources.items()}
 
@@ -159,7 +159,7 @@ def _held_by(workers: Sequence[str]) -> str:
 class _Frontiers:
     """Those of the workers, open from when they are first needed."""
 
-    def __init__(self, crawl: CrawlDir, shift: Shift) -> None:
+    def __init__(self, crawl: CrawlDir, shift: PlanChange) -> None:
         self._crawl = crawl
         self._shares = len({*shift.before.workers, *shift.after.workers})
         self._open: dict[str, Tables] = {}

@@ -35,7 +35,7 @@ _SECOND_TABLE = table_key(1, 0)
 _LAST_OF_ALL = OF_ALL_HOSTS + b"\xff" * (1 + FINGERPRINT_BYTES)
 
 
-class Placed(NamedTuple):
+class PartitionedRow(NamedTuple):
     """A row, with the partitions that it belongs to: one, nearly always; none when its host is not known."""
 
     key: bytes
@@ -43,7 +43,7 @@ class Placed(NamedTuple):
     partitions: Partitions
 
 
-class Placing:
+class RowPartitioner:
     """Finds the partitions of the rows of one worker's frontier.
 
     The tables of hosts, queues and pages must have been gone through before those that know hosts by a hash alone.
@@ -73,14 +73,14 @@ class Placing:
 
     # --- tables that know their hosts' names ----------------------------------------------------
 
-    def hosts(self, behind: bytes) -> Iterator[Placed]:
+    def hosts(self, behind: bytes) -> Iterator[PartitionedRow]:
         """By name; where each host is, is written down for the tables that have only its hash."""
         for name, packed in self._source.rows(tables.HOSTS, behind):
             partitions = self._of(name.decode(*TEXT))
             self._place(xxh3_64_digest(name), partitions)
-            yield Placed(name, packed, partitions)
+            yield PartitionedRow(name, packed, partitions)
 
-    def queue(self, behind: bytes) -> Iterator[Placed]:
+    def queue(self, behind: bytes) -> Iterator[PartitionedRow]:
         """By the host in whose queue the row stands. A robots.txt may wait at another host than its key tells of."""
         queue, partitions = b"", Partitions()
         for key, value in self._source.rows(tables.QUEUE, behind):
@@ -88,9 +88,9 @@ class Placing:
                 queue, partitions = key[:-PLACE_BYTES], self._of(host_of(key))
             if value[:HASH_BYTES] != key[:HASH_BYTES]:
                 self._place(value[:PAGE_KEY_BYTES], partitions)
-            yield Placed(key, value, partitions)
+            yield PartitionedRow(key, value, partitions)
 
-    def pages(self, behind: bytes) -> Iterator[Placed]:
+    def pages(self, behind: bytes) -> Iterator[PartitionedRow]:
         """By the host of the page's URL, whatever its key says."""
         origin, head, partitions = " ", b"", Partitions()
         for key, value in self._source.rows(tables.PAGES, behind):
@@ -104,29 +104,29 @@ class Placing:
                     origin = " "  # no URL begins so: the next page is looked at itself
             if origin == " ":
                 self._place(key, partitions)
-            yield Placed(key, value, partitions)
+            yield PartitionedRow(key, value, partitions)
 
-    def named(self, behind: bytes, table: str) -> Iterator[Placed]:
+    def named(self, behind: bytes, table: str) -> Iterator[PartitionedRow]:
         """Of a table whose rows name their hosts. What is known of the crawl as a whole is no row: ``crawl_facts``."""
         for key, value in self._source.rows(table, behind):
             if host := tables.HOST_OF[table](key, value):
-                yield Placed(key, value, self._of(host))
+                yield PartitionedRow(key, value, self._of(host))
 
-    def of_boxes(self, behind: bytes, kind: int) -> Iterator[Placed]:
+    def of_boxes(self, behind: bytes, kind: int) -> Iterator[PartitionedRow]:
         """Messages, or how far they were read, by the partition that they are for."""
         for key, value in self._source.rows(tables.MESSAGES, behind, prefix=bytes([kind])):
-            yield Placed(key, value, (box_of(key).partition,))
+            yield PartitionedRow(key, value, (box_of(key).partition,))
 
     # --- tables that have hosts by their hash ---------------------------------------------------
 
-    def seen(self, behind: bytes) -> Iterator[Placed]:
+    def seen(self, behind: bytes) -> Iterator[PartitionedRow]:
         """By the hash of the host, but for pages that are elsewhere."""
         self.write_places()
         places = _Places(self._journal, behind)
         for key, value in self._source.rows(tables.SEEN, behind):
-            yield Placed(key, value, places.of(key))
+            yield PartitionedRow(key, value, places.of(key))
 
-    def prints(self, behind: bytes) -> Iterator[Placed]:
+    def prints(self, behind: bytes) -> Iterator[PartitionedRow]:
         """Those of all hosts by the page that has the text, then those of each host by its hash.
 
         A row of the first of the tables of all hosts stands for those of the others: ``all_rows``.
@@ -134,13 +134,13 @@ class Placing:
         self.write_places()
         if behind < _SECOND_TABLE:
             for key, page in self._source.rows(tables.PRINTS, behind, prefix=FIRST_TABLE):
-                yield Placed(key, page, self._journal.places_of(page[:HASH_BYTES]))
+                yield PartitionedRow(key, page, self._journal.places_of(page[:HASH_BYTES]))
         places = _Places(self._journal, behind)
         for key, page in self._source.rows(tables.PRINTS, max(behind, _LAST_OF_ALL)):
-            yield Placed(key, page, places.of(key[:HASH_BYTES]))
+            yield PartitionedRow(key, page, places.of(key[:HASH_BYTES]))
 
 
-class Goes(Enum):
+class MoveRule(Enum):
     """Where a row goes to when its partition does."""
 
     WITH_HOST = auto()  # from the holder to the next one
@@ -152,25 +152,25 @@ class Step(NamedTuple):
     """One table, or a part of one."""
 
     table: str
-    find: Callable[[Placing, bytes], Iterator[Placed]]
-    goes: Goes = Goes.WITH_HOST
+    find: Callable[[RowPartitioner, bytes], Iterator[PartitionedRow]]
+    goes: MoveRule = MoveRule.WITH_HOST
 
 
 STEPS = (
-    Step(tables.HOSTS, Placing.hosts),
-    Step(tables.QUEUE, Placing.queue),
-    Step(tables.PAGES, Placing.pages),
+    Step(tables.HOSTS, RowPartitioner.hosts),
+    Step(tables.QUEUE, RowPartitioner.queue),
+    Step(tables.PAGES, RowPartitioner.pages),
     # That a URL is known is so wherever it stands.
-    Step(tables.SEEN, Placing.seen, Goes.TRUE_ANYWHERE),
-    Step(tables.PRINTS, Placing.prints),
+    Step(tables.SEEN, RowPartitioner.seen, MoveRule.TRUE_ANYWHERE),
+    Step(tables.PRINTS, RowPartitioner.prints),
     *(
-        Step(table, partial(Placing.named, table=table))
+        Step(table, partial(RowPartitioner.named, table=table))
         for table in (tables.ROBOTS, tables.PAYLOADS, tables.DUE, tables.FACTS)
     ),
     # A message stays with its sender, who sends it to the new holder. There the mark says whether it was read. Which
     # outbox a frontier has is its own matter.
-    Step(tables.MESSAGES, partial(Placing.of_boxes, kind=READ_ROW)),
-    Step(tables.MESSAGES, partial(Placing.of_boxes, kind=MESSAGE_ROW), Goes.WITH_SENDER),
+    Step(tables.MESSAGES, partial(RowPartitioner.of_boxes, kind=READ_ROW)),
+    Step(tables.MESSAGES, partial(RowPartitioner.of_boxes, kind=MESSAGE_ROW), MoveRule.WITH_SENDER),
 )
 """All tables, in the order in which they are gone through."""
 
@@ -200,7 +200,7 @@ class _Places:
         return self._of_host if key[:HASH_BYTES] == self._host else ()
 
 
-def all_rows(table: str, row: Placed) -> list[tuple[bytes, bytes]]:
+def all_rows(table: str, row: PartitionedRow) -> list[tuple[bytes, bytes]]:
     """The rows that a row of a ``Step`` stands for, itself the last: one, but for fingerprints of all hosts."""
     if table != tables.PRINTS or not row.key.startswith(OF_ALL_HOSTS):
         return [(row.key, row.value)]

@@ -61,7 +61,7 @@ class ShareKeys(NamedTuple):
 
     granted: str  # hash: worker -> how much, over all its starts
     committed: str  # hash: worker -> how much of it is spent
-    hungry: str  # hash: worker -> "1" when it wants some and has none
+    hungry: str  # hash: worker -> "1" when it is starved: wants some and has none
 
 
 def partition_keys(crawl: str, number: int) -> PartitionKeys:
@@ -72,13 +72,13 @@ def partition_keys(crawl: str, number: int) -> PartitionKeys:
 
 
 def worker_keys(crawl: str, worker: str) -> WorkerKeys:
-    """The keys of the worker called ``worker``."""
+    """The keys of the worker called ``worker``; ``batch`` and ``fenced`` are stored under older words."""
     tag = f"{{{crawl}.w.{worker}}}:"
     return WorkerKeys(tag + "state", tag + "beat", tag + "left", tag + "barred")
 
 
 def fleet_keys(crawl: str) -> FleetKeys:
-    """The keys of the whole crawl."""
+    """The keys of the whole crawl; ``incarnations`` is stored under an older word, "lives"."""
     tag = f"{{{crawl}.fleet}}:"
     names = (
         "facts",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import NameTaken, OperatorError
-from crawlerproject.rules.fleet_shares import SUM_FACTS, Claim, Share, spent
+from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis import scripts
@@ -212,7 +212,7 @@ class RedisFleet:
         return [int(answer) / 1000 for answer in self.link.many(calls)[len(rested) :]]
 
 
-class RedisShares:
+class RedisQuotas:
     """One worker's part in them. Raises StorageError."""
 
     def __init__(self, link: RedisLink, crawl: str, worker: str, lease_ms: int) -> None:
@@ -232,7 +232,7 @@ class RedisShares:
                 was = spent(kind, self._link.call("HGET", [worker_keys(self._crawl, name).state], _fact(kind)))
                 self._link.many([Call("HSETNX", [key], [name, was]) for key in (keys.granted, keys.committed)])
 
-    def exchange(self, incarnation: str, claims: Sequence[Claim]) -> list[Share]:
+    def exchange(self, incarnation: str, claims: Sequence[QuotaRequest]) -> list[Share]:
         """Say how much is spent, give back, be granted some more. In vain: what dead workers had is taken back."""
         calls = [self._call(incarnation, claim) for claim in claims]
         shares, dead = [], []
@@ -244,7 +244,7 @@ class RedisShares:
             self._take_back(kind, name)
         return shares
 
-    def _call(self, incarnation: str, claim: Claim) -> Call:
+    def _call(self, incarnation: str, claim: QuotaRequest) -> Call:
         keys, fleet = share_keys(self._crawl, claim.kind), self._fleet
         numbers = [claim.most, claim.committed, claim.used, claim.wants, claim.gives, claim.least, claim.largest]
         return Call(

@@ -14,8 +14,8 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.local.content import RUNNING, LocalContent, ask_shares, ask_texts
-from crawlerproject.fleet.local.tables import ShareTable
-from crawlerproject.rules.fleet_shares import Claim
+from crawlerproject.fleet.local.tables import QuotaTable
+from crawlerproject.rules.fleet_shares import QuotaRequest
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import alone, shared_out, write_plan
 from crawlerproject.stores.fingerprints import NearText, Text
@@ -104,7 +104,7 @@ def test_sums_begin_at_what_is_committed(folder: CrawlDir) -> None:
         one, two = (Link(content, name) for name in _NAMES)
 
         def pages(link: Link, committed: int, used: int, *, gives: bool = False) -> tuple[int, int, bool]:
-            claim = Claim("pages", 9, committed, used, wants=not gives, gives=gives, least=2)
+            claim = QuotaRequest("pages", 9, committed, used, wants=not gives, gives=gives, least=2)
             [share] = asyncio.run(ask_shares(link, [claim]))
             return share.granted, share.committed, share.wanted
 
@@ -123,7 +123,7 @@ def test_sums_begin_at_what_is_committed(folder: CrawlDir) -> None:
 def test_a_sum_is_spent_to_the_last_and_never_exceeded(seed: int) -> None:
     """Three workers that fetch, commit, give back, and are killed and started again in any order."""
     chance, names = random.Random(seed), ("one", "two", "three")
-    table = ShareTable({"pages": dict.fromkeys(names, 0)}, 3)
+    table = QuotaTable({"pages": dict.fromkeys(names, 0)}, 3)
     committed, used, granted = (dict.fromkeys(names, 0) for _ in range(3))
     for step in range(1500):
         name = chance.choice(names) if step < 600 else "two"
@@ -139,7 +139,7 @@ def test_a_sum_is_spent_to_the_last_and_never_exceeded(seed: int) -> None:
             used[name], granted[name] = committed[name], 0
         else:
             wants, gives = used[name] >= granted[name], what == "give"
-            share = table.exchange(name, Claim("pages", _MOST, committed[name], used[name], wants, gives, 1, 7))
+            share = table.exchange(name, QuotaRequest("pages", _MOST, committed[name], used[name], wants, gives, 1, 7))
             granted[name] = share.granted
         assert sum(used.values()) <= _MOST or step >= 600
         assert sum(committed.values()) <= _MOST

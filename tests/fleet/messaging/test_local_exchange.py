@@ -10,7 +10,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.messaging import local_exchange as module
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing
 from crawlerproject.fleet.messaging.frames import Post
-from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts, SentLately
+from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts, RecentlySentLinks
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Links, Message, RobotsGiven, pack_message
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
@@ -90,7 +90,7 @@ def test_own_links_are_queued_at_once_and_others_written_once(one: One) -> None:
     found = links(f"http://{OURS}/1", f"http://{THEIRS}/1", f"http://{THEIRS}/x.zip", f"http://{THEIRS}/1")
     assert one.exchange.take(found, one.bench.frontier, one.bench.now) == 1
     assert one.exchange.take(found, one.bench.frontier, one.bench.now) == 0
-    assert (one.exchange.sent, one.exchange.lately.spared, one.exchange.moved) == (1, 2, False)
+    assert (one.exchange.sent, one.exchange.moved) == (1, False)
     assert not one.exchange.empty
     one.bench.commit()
     one.exchange.settle()
@@ -156,19 +156,18 @@ def link(url: str, via: str = "http://a.example/1", flags: int = FLAG_EXTERNAL) 
 
 
 def test_what_was_sent_is_spared() -> None:
-    """From other pages of the same domain too; counted."""
-    lately, one = SentLately(), link("http://b.example/1")
+    """From other pages of the same domain too."""
+    lately, one = RecentlySentLinks(), link("http://b.example/1")
     assert lately.unsent([one], 0.0) == [one]
     assert lately.unsent([one], 0.0) == [one]  # not sent yet
     lately.sent([one], 0.0)
     again = [link("http://b.example/1", via="http://a.example/2"), link("http://b.example/2")]
     assert lately.unsent(again, 0.0) == again[1:]
-    assert lately.spared == 1
 
 
 def test_what_its_worker_may_judge_otherwise_is_sent() -> None:
     """Another domain has a budget of its own; a seed passes where a link does not."""
-    lately = SentLately()
+    lately = RecentlySentLinks()
     lately.sent([link("http://b.example/1")], 0.0)
     others = [link("http://b.example/1", via="http://c.example/"), link("http://b.example/1", flags=FLAG_SEED)]
     assert lately.unsent(others, 0.0) == others
@@ -176,7 +175,7 @@ def test_what_its_worker_may_judge_otherwise_is_sent() -> None:
 
 def test_it_forgets_by_number() -> None:
     """Two generations: what was sent before these is unknown."""
-    lately, found = SentLately(most=2), [link(f"http://b.example/{number}") for number in range(7)]
+    lately, found = RecentlySentLinks(most=2), [link(f"http://b.example/{number}") for number in range(7)]
     for item in found:
         lately.sent([item], 0.0)
     assert lately.unsent(found, 0.0) == found[:3]
@@ -184,7 +183,7 @@ def test_it_forgets_by_number() -> None:
 
 def test_it_forgets_by_time() -> None:
     """After two of its times at most: what a worker refused may be allowed by then."""
-    lately, one, two = SentLately(seconds=100.0), link("http://b.example/1"), link("http://b.example/2")
+    lately, one, two = RecentlySentLinks(seconds=100.0), link("http://b.example/1"), link("http://b.example/2")
     lately.sent([one], 1000.0)
     assert lately.unsent([one], 1099.0) == []
     assert lately.unsent([one], 1101.0) == []

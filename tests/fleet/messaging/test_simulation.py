@@ -19,7 +19,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.messaging import delivery
 from crawlerproject.fleet.messaging.delivery import Connection
 from crawlerproject.fleet.messaging.frames import HEAD, BrokenConnection, acks_frame, acks_of, posts_frame, posts_of
-from crawlerproject.fleet.messaging.peer_links import Mailbox
+from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Links, Message, RobotsWanted
 from crawlerproject.rules.url.urls import parse
@@ -106,7 +106,7 @@ class Worker:
     def __init__(self, name: str, store: Disk) -> None:
         self.name = name
         self.store = store
-        self.box = Mailbox(store, CrawlDir("/nowhere"), name, PLAN)
+        self.box = PeerLinks(store, CrawlDir("/nowhere"), name, PLAN)
         self.effects = Effects(store)
         self._steps = self._commits()
         self.started = False

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-from crawlerproject.fleet.messaging.peer_links import Mailbox
+from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
@@ -58,7 +58,7 @@ class Worker:
     def __init__(self, crawl: CrawlDir, name: str, plan: FleetPlan, store: MessageStore | None = None) -> None:
         self.name = name
         self.store = store or MemoryStore()
-        self.box = Mailbox(self.store, crawl, name, plan)
+        self.box = PeerLinks(self.store, crawl, name, plan)
         self.bench = Bench(cast("MemoryStore", self.store), ownership=self.box.hosts, max_urls=1_000_000)
         (crawl / name).mkdir(parents=True, exist_ok=True)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import orjson
 
-from crawlerproject.fleet.repartition.fact_rules import RULES, Goes, joined
-from crawlerproject.fleet.repartition.journal import Shift
+from crawlerproject.fleet.repartition.fact_rules import RULES, FactMove, joined
+from crawlerproject.fleet.repartition.journal import PlanChange
 from crawlerproject.fleet.repartition.row_partitions import STEPS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import (
@@ -30,9 +30,9 @@ NAMED = re.compile(r'^_?[A-Z_]*FACT(?:: [A-Za-z]+)? = "([^"]+)"', re.MULTILINE)
 TWO = shared_out(alone(8), ["one", "two"])
 
 
-def from_two(*workers: str) -> Shift:
+def from_two(*workers: str) -> PlanChange:
     """Two workers' partitions go to these."""
-    return Shift(TWO, shared_out(TWO, workers), ())
+    return PlanChange(TWO, shared_out(TWO, workers), ())
 
 
 def test_every_fact_of_the_code_has_a_rule() -> None:
@@ -97,7 +97,7 @@ def test_hosts_of_one_that_died_begin_as_after_a_crash() -> None:
     """Who gets any of them rests all; the others know that their hosts were asked by nobody since."""
     known = {"one": {"clean": b"1"}, "two": {"clean": b"0", "unsure-until": b"8.5"}}
     plan = FleetPlan(("one", "two", "three"), (0, 0, 0, 0, 2, 2, 1, 1))
-    found = dict(joined(known, Shift(TWO, plan, ())))
+    found = dict(joined(known, PlanChange(TWO, plan, ())))
     assert TWO.holders == (0, 0, 0, 0, 1, 1, 1, 1)
     assert {worker: facts["clean"] for worker, facts in found.items()} == {"one": b"1", "two": b"0", "three": b"0"}
     assert {facts["unsure-until"] for facts in found.values()} == {b"8.5"}
@@ -149,7 +149,7 @@ def test_letters_go_to_the_holders_of_their_hosts() -> None:
 def test_rules_name_what_they_join() -> None:
     """What all have, or one is given, is put together by a rule of its own where two may differ."""
     first = RULES["clean"].join
-    assert {name for name, rule in RULES.items() if rule.goes is not Goes.OWN and rule.join is first} == {
+    assert {name for name, rule in RULES.items() if rule.goes is not FactMove.OWN and rule.join is first} == {
         "clean",
         "imported",
     }

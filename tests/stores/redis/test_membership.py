@@ -7,10 +7,10 @@ import random
 import orjson
 import pytest
 
-from crawlerproject.rules.fleet_shares import Claim, part
+from crawlerproject.rules.fleet_shares import QuotaRequest, part
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
-from crawlerproject.stores.redis.membership import RedisFleet, RedisShares
+from crawlerproject.stores.redis.membership import RedisFleet, RedisQuotas
 from crawlerproject.stores.redis.reader import RedisReader
 from tests.stores.redis_crawls import numbers
 from tests.stores.redis_servers import RedisServer
@@ -24,7 +24,7 @@ class Worker:
 
     def __init__(self, link: RedisLink, crawl: str, name: str) -> None:
         self.link, self.name = link, name
-        self.shares = RedisShares(link, crawl, name, _LEASE_MS)
+        self.shares = RedisQuotas(link, crawl, name, _LEASE_MS)
         self._fleet = fleet_keys(crawl)
         self._state = worker_keys(crawl, name).state
         self.life = ""
@@ -47,7 +47,7 @@ class Worker:
 
     def ask(self, *, wants: bool = True, gives: bool = False) -> None:
         """One exchange."""
-        claim = Claim("pages", _MOST, self.committed, self.used, wants, gives, 1, 7)
+        claim = QuotaRequest("pages", _MOST, self.committed, self.used, wants, gives, 1, 7)
         [share] = self.shares.exchange(self.life, [claim])
         self.granted, self.all_committed, _ = share
 
@@ -127,7 +127,7 @@ def test_what_is_wanted_in_vain_the_others_hear_of(server: RedisServer) -> None:
     while one.granted < _MOST:
         one.ask()
     two.ask()
-    claim = Claim("pages", _MOST, 0, 0, wants=False, gives=False)
+    claim = QuotaRequest("pages", _MOST, 0, 0, wants=False, gives=False)
     heard = one.shares.exchange(one.life, [claim])[0].wanted
     one.ask(wants=False, gives=True)
     two.ask()

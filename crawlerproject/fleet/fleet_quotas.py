@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.fleet_shares import Claim, Share
+from crawlerproject.rules.fleet_shares import QuotaRequest, Share
 
-Exchange = Callable[[Sequence[Claim]], Awaitable[list[Share]]]
+Exchange = Callable[[Sequence[QuotaRequest]], Awaitable[list[Share]]]
 
 
-class SharedSum:
+class FleetQuota:
     """One of them. Nothing is spent beyond ``granted``, so all workers together never spend more than the sum."""
 
     def __init__(self, kind: str, most: int, committed: Callable[[], int], used: Callable[[], int]) -> None:
@@ -33,14 +33,14 @@ class SharedSum:
         """What may still be spent."""
         return 0 if self.granted is None else self.granted - self._used()
 
-    def claim(self, *, gives: bool, idle: bool = False) -> Claim:
+    def claim(self, *, gives: bool, idle: bool = False) -> QuotaRequest:
         """What to say now; what is given back is not used from here on."""
         used = self._used()
         if gives:
             self.granted = used
         self.wanted = self.wanted and (self.at_hand or not idle)
         numbers = self.most, self._durable, max(used, self._durable), self.wanted, gives
-        return Claim(self.kind, *numbers, self.least, self.largest)
+        return QuotaRequest(self.kind, *numbers, self.least, self.largest)
 
     def durable(self) -> None:
         """All that was committed until now is."""
@@ -57,18 +57,18 @@ class SharedSum:
         self.wanted = self.wanted and self.left <= 0  # in vain: the others give back what they do not use
 
 
-class SharedSums:
+class FleetQuotas:
     """For one event loop; one exchange at a time."""
 
     def __init__(self, exchange: Exchange, failed: Callable[[str], None]) -> None:
         """``failed`` is called with the reason when nothing could be asked."""
         self._exchange = exchange
         self._failed = failed
-        self._sums: list[SharedSum] = []
+        self._sums: list[FleetQuota] = []
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, shared: SharedSum) -> SharedSum:
+    def add(self, shared: FleetQuota) -> FleetQuota:
         """Share this one as well."""
         self._sums.append(shared)
         return shared
@@ -89,23 +89,23 @@ class SharedSums:
             async with self._lock:
                 await self._ask(idle=idle, giving=True)
 
-    def want(self, shared: SharedSum, then: Callable[[], None]) -> None:
+    def want(self, shared: FleetQuota, then: Callable[[], None]) -> None:
         """Ask for more, unless that was in vain a moment ago; ``then`` is called when there is some."""
         shared.wanted = True
         if self._task is None and not shared.vain:
             self._task = asyncio.get_running_loop().create_task(self._want(then))
 
     async def _want(self, then: Callable[[], None]) -> None:
-        hungry = [shared for shared in self._sums if shared.wanted]
+        starved = [shared for shared in self._sums if shared.wanted]
         try:
             async with self._lock:
                 await self._ask(idle=False, giving=False)
-            if any(shared.left > 0 for shared in hungry):
+            if any(shared.left > 0 for shared in starved):
                 then()
         except StorageError as error:
             self._failed(str(error))
         finally:
-            for shared in hungry:
+            for shared in starved:
                 shared.vain = shared.left <= 0
             self._task = None
 
