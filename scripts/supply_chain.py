@@ -46,6 +46,7 @@ SPDX = {
 # Of packages that say no more than "BSD", or a text: read in their licence files.
 READ = {
     "Automat": "MIT",
+    "Jinja2": "BSD-3-Clause",
     "PyDispatcher": "BSD-3-Clause",
     "pypdfium2": "BSD-3-Clause AND Apache-2.0",
     "tinycss2": "BSD-3-Clause",

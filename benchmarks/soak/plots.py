@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from benchmarks.charts import Line
-from crawlerproject.reports.svg import ticks
+from crawlerproject.reports.report_page import ticks
 
 _WIDTH, _HEIGHT = 760, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 150, 34, 44

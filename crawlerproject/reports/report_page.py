@@ -1,32 +1,56 @@
-"""The report as one HTML page: plots with their figures below, no script, nothing loaded from elsewhere."""
+"""The report as one HTML page: plots with their figures below, no script, nothing loaded from elsewhere.
+
+Its parts are the macros of ``report.html``. Marks of plots are inline SVG that stretches with the page, text beside
+them is HTML that never shrinks or is cut: a name as long as a URL wraps, numbers stand below each other, and an axis
+has its unit at every mark. Colours are those of ``look.css``; none says anything that text does not.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
+from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any
+from math import floor, log10
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
 
 from crawlerproject.reports.crawl_report import Count, CrawlReport
-from crawlerproject.reports.svg import Bar, bars, line
 
-STYLE = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
-"""What a crawl's live page has as well, and the report's own."""
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # A smaller one is rounded to nothing, which it is not.
 _LEAST_SHARE = 0.005
-# Of a figure in large letters.
-_SHORT_LETTERS, _LONG = 12, ' class="long"'
 _PERCENT = re.compile(r"\d+ ?%")
 # Below so many a second an axis counts by the minute.
 _FEW_A_SECOND = 0.5
+_HUNDRED = 100  # units of every canvas: a mark's place is its share
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of an axis, times a power of ten
+_WHOLE_STEPS = (1.0, 2.0, 5.0, 10.0)  # of one that counts whole things
+_MARKS = 4  # of an axis, about
+_NONE = Markup("<p>None.</p>")
+
+
+@cache
+def templates() -> Environment:
+    """The pages' templates; whatever is put into them is escaped."""
+    from jinja2 import Environment, PackageLoader  # a third of a command's start, and Scrapy's list imports them all
+
+    return Environment(loader=PackageLoader("crawlerproject.reports", ""), autoescape=True)
+
+
+def _part(name: str, *values: Any) -> Markup:
+    """A macro of the report's, filled in."""
+    macros: Any = templates().get_template("report.html").module
+    return Markup(getattr(macros, name)(*values))  # it comes from the template, which escapes
 
 
 def page(title: str, report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> str:
     """The whole page. ``states``: hosts by state; ``traps``: host, template and why of suspects."""
-    head = [
+    figures = [
         ("Pages", f"{report.pages:,}"),
         ("Attempts", f"{report.attempts:,}"),
         ("Hosts", f"{report.hosts:,}"),
@@ -35,26 +59,12 @@ def page(title: str, report: CrawlReport, states: Mapping[str, int], traps: Sequ
         ("From (UTC)", _time(report.began)),
         ("To (UTC)", _time(report.ended)),
     ]
-    cards = "".join(
-        f"<div><dt>{name}</dt><dd{_LONG if len(value) > _SHORT_LETTERS else ''}>{escape(value)}</dd></div>"
-        for name, value in head
-    )
-    sections = "".join(_sections(report, states, traps))
-    body = f'<h1>{escape(title)}</h1><dl class="figures">{cards}</dl><main class="cards">{sections}</main>'
-    return document(title, body)
+    style = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
+    body = _part("page", title, figures, list(_sections(report, states, traps)))
+    return _part("document", title, body, Markup(style))  # ours
 
 
-def document(title: str, body: str, head: str = "") -> str:
-    """A page in the common style."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n{head}"
-        f"<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _over_time(report: CrawlReport) -> str:
+def _over_time(report: CrawlReport) -> Markup:
     over, ends, seconds = report.over_time, _ends(report), report.moment_seconds or 1.0
     received = [moment.bytes / seconds for moment in over]
     return section(
@@ -67,15 +77,15 @@ def _over_time(report: CrawlReport) -> str:
     )
 
 
-def _renders(report: CrawlReport) -> str:
+def _renders(report: CrawlReport) -> Markup:
     if not report.rendered:
-        return section("Renders", "<p>No attempt by a browser.</p>")
+        return section("Renders", Markup("<p>No attempt by a browser.</p>"))
     seconds = report.moment_seconds or 1.0
     chart = _rates("Renders over time", _ends(report), [m.rendered / seconds for m in report.over_time], "renders")
-    return section("Renders", f"<p>{report.rendered:,} attempts by a browser.</p>{chart}")
+    return section("Renders", Markup("<p>{:,} attempts by a browser.</p>").format(report.rendered) + chart)
 
 
-def _rates(title: str, ends: tuple[str, str], rates: Sequence[float], what: str) -> str:
+def _rates(title: str, ends: tuple[str, str], rates: Sequence[float], what: str) -> Markup:
     """A line of so many a second, or a minute where they are few."""
     few = max(rates, default=0.0) < _FEW_A_SECOND
     values = [60 * rate for rate in rates] if few else rates
@@ -97,7 +107,7 @@ def _day(report: CrawlReport) -> str:
     return f"Times are UTC, of {over[0].time[:10]}." if same else "Times are UTC."
 
 
-def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> Iterable[Markup]:
     yield _over_time(report)
     statuses = [Count(_status(count.name), count.number) for count in report.statuses]
     yield _plot("Status codes", statuses, "Answers, robots.txt included.", lambda name: f"c{name[0]}")
@@ -118,7 +128,7 @@ def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Ma
     yield from _tables(report, traps)
 
 
-def _tables(report: CrawlReport, traps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+def _tables(report: CrawlReport, traps: Sequence[Mapping[str, Any]]) -> Iterable[Markup]:
     yield section(
         "Trap suspects",
         table(["host", "template", "why"], [[t["host"], t["template"], t["why"]] for t in traps]),
@@ -148,45 +158,80 @@ def _tables(report: CrawlReport, traps: Sequence[Mapping[str, Any]]) -> Iterable
     )
 
 
-def _plot(title: str, counts: Sequence[Count], note: str, kind: Callable[[str], str] = lambda name: "") -> str:
+def _plot(title: str, counts: Sequence[Count], note: str, kind: Callable[[str], str] = lambda name: "") -> Markup:
     """Bars with number and share, and nothing but a word when there is none; ``note`` says what is counted."""
     total = sum(count.number for count in counts)
     if not total:
-        return section(title, "<p>None.</p>")
+        return section(title, _NONE)
     rows = [Bar(name, count, f"{count:,} ({_share(count / total)})", kind(name)) for name, count in counts]
     return section(title, _note(note) + bars(rows))
 
 
-def section(title: str, content: str, *, wide: bool = False) -> str:
+def section(title: str, content: Markup, *, wide: bool = False) -> Markup:
     """One part of the page; a wide one has the whole row."""
-    return f'<section class="card{" wide" if wide else ""}"><h2>{escape(title)}</h2>{content}</section>'
+    return _part("section", title, content, wide)
 
 
-def _note(text: str) -> str:
-    return f'<p class="dim">{escape(text)}</p>'
+def _note(text: str) -> Markup:
+    return _part("note", text)
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
     """A table that scrolls by itself on a narrow screen; numbers and the heads above them to the right."""
     lines = [list(row) for row in rows]
     if not lines:
-        return "<p>None.</p>"
-    kinds = [' class="n"' if _is_number(cell) else "" for cell in lines[0]]
-    head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, names, strict=True))
-    body = "".join(f"<tr>{''.join(map(_cell, kinds, row))}</tr>" for row in lines)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        return _NONE
+    numbers = [isinstance(cell, int) or _PERCENT.fullmatch(str(cell)) is not None for cell in lines[0]]
+    return _part(
+        "table", names, numbers, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in lines]
+    )
 
 
-def _cell(kind: str, cell: Any) -> str:
-    return f"<td{kind}>{f'{cell:,}' if isinstance(cell, int) else escape(str(cell))}</td>"
+def _details(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
+    return _part("details", table(names, rows))
 
 
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int) or _PERCENT.fullmatch(str(cell)) is not None
+class Bar(NamedTuple):
+    """One bar: its name, its length, and what stands beside it; ``kind`` is a class of the style sheet."""
+
+    name: str
+    value: float
+    text: str
+    kind: str = ""
 
 
-def _details(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    return f"<details><summary>Figures</summary>{table(names, rows)}</details>"
+def bars(rows: Sequence[Bar]) -> Markup:
+    """Horizontal bars, the given order."""
+    most = max((row.value for row in rows), default=0.0) or 1.0
+    return _part("bars", [(row, max(0.5, _HUNDRED * row.value / most) if row.value else 0.0) for row in rows])
+
+
+def line(
+    title: str, ends: tuple[str, str], values: Sequence[float], label: Callable[[float], str], *, whole: bool = False
+) -> Markup:
+    """Values at equal distances from zero up; ``ends``: labels of the first and the last, ``label``: a value's text.
+
+    ``whole``: what is counted has no halves, so the axis has none.
+    """
+    marks = ticks(max(values, default=0.0), whole=whole)
+    top = max(marks[-1], *values) if values else marks[-1]
+    step = _HUNDRED / max(1, len(values) - 1)
+    points = " ".join(f"{i * step:.2f},{_place(value, top):.2f}" for i, value in enumerate(values))
+    grid = "".join(f"M0 {_place(mark, top):.2f}H{_HUNDRED}" for mark in marks)
+    return _part("line", title, ends, [(_place(mark, top), label(mark)) for mark in (0.0, *marks)], points, grid)
+
+
+def ticks(most: float, *, whole: bool = False) -> list[float]:
+    """Round marks of an axis from zero to ``most``, zero left out; at least one."""
+    rough = (most or 1.0) / _MARKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(step * power for step in (_WHOLE_STEPS if whole else _STEPS) if step * power >= rough * 0.999)
+    step = max(step, 1.0) if whole else step
+    return [step * number for number in range(1, max(1, int(most / step + 0.001)) + 1)]
+
+
+def _place(value: float, top: float) -> float:
+    return _HUNDRED - _HUNDRED * value / top
 
 
 def _time(text: str) -> str:

@@ -11,8 +11,7 @@ import orjson
 import pytest
 
 from crawlerproject.reports.crawl_report import CrawlReport, crawl_report
-from crawlerproject.reports.report_page import page, table
-from crawlerproject.reports.svg import line, ticks
+from crawlerproject.reports.report_page import line, page, table, ticks
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.log_line import line as log_line
 from crawlerproject.rules.politeness.audit import Audit, asked_of

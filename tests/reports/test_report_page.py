@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.reports.svg import Bar, bars, line, ticks
+from crawlerproject.reports.report_page import Bar, bars, line, ticks
 
 AMOUNTS = st.floats(0.0, 1e12, allow_nan=False, allow_subnormal=False).filter(lambda value: value == 0 or value > 1e-6)
 
