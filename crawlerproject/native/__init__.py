@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 logger = logging.getLogger(__name__)
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__path__[0]).resolve()
 MODULE = "_page"
 SUFFIX = ".so"
 """The end of an extension's name; before it stands the tag of the Python that it was built for."""
