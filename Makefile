@@ -2,6 +2,7 @@
 # make test    checks and tests, all of them
 # make hostile attacks on a crawl and on those around it, and one table of who pays what (ARGS="--write": into SECURITY.md)
 # make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
+# make coverage  the tests under coverage.py, with branches (ARGS goes to pytest: ARGS=tests/rules)
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make conformance  the tests of peers and standards against ours, as they publish them (ARGS="robots" runs one suite)
@@ -38,7 +39,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt conformance bench-conformance check format deploy packages browser bench native fuzz lock alerts audit
+.PHONY: help crawl test hostile hunt coverage conformance bench-conformance check format deploy packages browser bench native fuzz lock alerts audit
 .DEFAULT_GOAL := help
 
 help:
@@ -62,6 +63,13 @@ hostile: packages browser native $(DEV_READY) $(TOOLS_READY)
 
 hunt: $(DEV_READY) native
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)
+
+# Processes that the tests start are counted as well (pyproject.toml). It takes twice the time of the tests.
+coverage: packages browser native $(DEV_READY) $(TOOLS_READY)
+	@$(PY) -m coverage erase
+	@-$(PY) -m coverage run -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not long_attack" $(ARGS)
+	@$(PY) -m coverage combine -q
+	@$(PY) -m coverage report
 
 fuzz: | $(READY)
 	@command -v clang >/dev/null || { echo "Installing clang"; $(APT) update -qq; \

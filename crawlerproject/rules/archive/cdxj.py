@@ -108,7 +108,7 @@ def row_of_member(member: Member) -> CdxjEntry:
 
 
 def digest_of(member: Member) -> str:
-    """As the record states it, without "sha1:"; of a response that states none, as others write them, its body's."""
+    """The stated payload digest without "sha1:"; of a response that states none (others write such) its body's."""
     if stated := member.field("warc-payload-digest").removeprefix("sha1:"):
         return stated
     return digest_text(payload_digest(member.body)) if member.kind == "response" else EMPTY_DIGEST
@@ -117,7 +117,7 @@ def digest_of(member: Member) -> str:
 def sha1_of(text: object) -> bytes:
     """The 20 bytes of ``sha1:3I42…``, ``3I42…`` or ``da39…``.
 
-    b"" for every other digest (sha256, md5), for ``-``, nothing, and what is none: such a payload is not known.
+    b"" for every other digest (sha256, md5), for ``-``, nothing, and any other text: such a payload is not known.
     """
     if not isinstance(text, str):
         return b""
@@ -154,7 +154,7 @@ def line(row: CdxjEntry, filename: str) -> bytes:
 
 
 def parse(index_line: bytes) -> tuple[CdxjEntry, str] | None:
-    """The row and the WARC's name of an index line, its span that of the record; None when it is none of ours."""
+    """The row and the WARC's name of an index line, its span that of the record; None for a line that is not ours."""
     try:
         _, timestamp, text = index_line.split(b" ", 2)
         fields = orjson.loads(text)

@@ -50,13 +50,13 @@ def content_encoding(head: bytes) -> bytes:
 
 
 def media_type(head: bytes) -> str:
-    """Content-Type of an HTTP head without its parameters, lower-cased; "" when there is none."""
+    """Content-Type of an HTTP head without its parameters, lower-cased; "" without one."""
     found = _CONTENT_TYPE.search(head)
     return found[1].strip().lower().decode("latin-1") if found else ""
 
 
 def redirect_target(head: bytes, status: int, url: str) -> str:
-    """Absolute Location of a 3xx answer to ``url``; "" when there is none."""
+    """Absolute Location of a 3xx answer to ``url``; "" without one."""
     found = _LOCATION.search(head) if 300 <= status < 400 else None
     if not found:
         return ""

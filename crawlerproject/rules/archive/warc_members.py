@@ -70,7 +70,7 @@ class Member(NamedTuple):
         return self.field("warc-target-uri").strip("<>")
 
     def field(self, name: str) -> str:
-        """The first value of a field, "" when there is none; ``name`` in lower case."""
+        """The first value of a field, "" without one; ``name`` in lower case."""
         return next((value for field, value in self.fields if field == name), "")
 
     def all(self, name: str) -> list[str]:
@@ -307,7 +307,7 @@ def _foreign_member(source: ArchiveIterator, record: Any) -> Member | Flaw:
 
 
 def _of_arc(record: Any, offset: int) -> Fields | None:
-    """As ``warcio recompress`` turns ARC into WARC, with a record id that is the same each time."""
+    """The WARC fields of an ARC record, as ``warcio recompress`` writes them; its record id is the same each time."""
     url, ip, date, media_type, length = (value for _, value in record.rec_headers.headers)
     moment = _ARC_DATE.fullmatch(date)
     if moment is None or ":" not in url or not length.strip().isdigit():

@@ -56,7 +56,7 @@ _CUTS = {"iso-2022-jp": b"\x1b(B"}
 class Sitemap:
     """What one file lists."""
 
-    kind: str = ""  # "urlset", "sitemapindex", "rss", "feed", "RDF", "text"; "" when it is none of them
+    kind: str = ""  # "urlset", "sitemapindex", "rss", "feed", "RDF", "text"; "" for any other document
     entries: list[Entry] = field(default_factory=list)
     flaw: str = ""  # why it was not read to its end; empty when it was
 

@@ -73,7 +73,7 @@ def asking(subscription: Subscription, callback: str) -> bytes:
 def hub_and_topic(url: str, header: Iterable[str], hubs: list[str], own: str) -> tuple[str, str] | None:
     """Hub and topic of a feed at ``url``: its Link headers' first, then its document's; None without a hub.
 
-    A topic of another domain than the feed's would let that feed's hub speak for a stranger: there is none.
+    A topic on another domain than the feed's is refused: it would let that feed's hub speak for another site.
     """
     said, self_said = link_header(header)
     base = Base(url)

@@ -440,7 +440,7 @@ class EntriesReader:
         _, self._prefixes, self._roles, self._base = self._scopes.pop()
 
     def _resolved(self, url: str) -> str:
-        """By the ``xml:base`` in force; as written where there is none."""
+        """By the ``xml:base`` in force; as written without one."""
         address = self._base.join(url) if self._base is not None else None
         return url if address is None else address.url
 

@@ -14,9 +14,9 @@ _DECLARED_WITHIN_BYTES = 4096
 # HTML 13.2.3.2, prescan: XHTML in UTF-16 that forgot its mark.
 _UTF_16_STARTS = {b"<\0?\0x\0": "utf-16le", b"\0<\0?\0x": "utf-16be"}
 
-# The next meta element behind what is none, up to the end of its tag (HTML 13.2.3.2, prescan), where browsers look:
-# not in a comment, in another tag's attributes, or in elements whose content is text. Possessive: nothing is read
-# twice; what is not closed ends the search.
+# The next meta element, with all that stands before it, up to the end of its tag (HTML 13.2.3.2, prescan), where
+# browsers look: not in a comment, in another tag's attributes, or in elements whose content is text. Possessive:
+# nothing is read twice; what is not closed ends the search.
 _BLANK = rb"[\t\n\x0c\r ]"
 _ENDED = _BLANK.replace(b"[", b"[/>")  # what is behind the name of a tag
 _TEXTS = (b"script", b"style", b"title", b"textarea", b"iframe", b"noembed", b"noframes", b"xmp")
@@ -87,7 +87,7 @@ def _encoding(body: bytes, content_type: str | None) -> tuple[bytes, str]:
 
 
 def _declared(body: bytes) -> str | None:
-    """The encoding that a meta element names, or else an XML declaration; a name that is none does not count."""
+    """The encoding that a meta element names, or else an XML declaration; names of no encoding do not count."""
     name, at = None, 0
     while name is None and (found := _META.match(body, at)) is not None:
         at = found.end()

@@ -70,7 +70,7 @@ class PageText(NamedTuple):
     text: str  # a line a block
     links: list[LinkText]
     canonical: str
-    structured: str = ""  # JSON, as rules/page/extract.py has it; "" where it was not asked for, or there is none
+    structured: str = ""  # JSON of ``structured_data``; "" where it was not requested, or the page has no such data
     language: str = ""  # of a document: as it names it itself
 
 

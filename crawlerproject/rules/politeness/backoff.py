@@ -140,7 +140,7 @@ def after_trouble(
     asked = min(retry_after_seconds, limits.retry_after_max_seconds) if retry_after_seconds else 0.0
     if now < rest.until:
         return rest._replace(until=max(rest.until, now + asked), last_trouble=now)
-    rest = after_success(rest, now, limits)  # quiet for long enough: starts anew
+    rest = after_success(rest, now, limits)  # quiet for long enough: starts again
     escalation = rest.escalation + 1
     wait = asked if asked > 0 else rest_seconds(escalation, limits.start_seconds, limits.max_seconds, rng)
     return Rest(escalation, now + wait, now)

@@ -147,5 +147,5 @@ def hopeless(*, is_root: bool) -> str:
 
 
 def refused_by(last_words: str) -> str:
-    """Why there is none, if the words of a browser that did not start are about that; else ""."""
+    """Why there is no sandbox, if the words of a browser that did not start are about that; else ""."""
     return _SYSTEM if any(words in last_words for words in _REFUSED) else ""

@@ -34,7 +34,7 @@ class History(NamedTuple):
     depth: int = 0
     visits: int = 0  # that showed something of the content
     seen_at: float = 0.0  # last of them; before the first: when it was first asked for, or refused in its queue
-    fresh_until: float = 0.0  # by the page's own word; before the first visit: until when it waits (unseen.py)
+    fresh_until: float = 0.0  # by the page's own word; before the first visit: until when it waits (waits.py)
     queued_at: float = 0.0  # waits in its queue to be visited again since then
     new_links: float = 0.0  # that a visit finds, lately
     announced: float = 0.0  # 1 when a sitemap, feed or push said that it changed since
@@ -43,7 +43,7 @@ class History(NamedTuple):
     origin: str = ""  # of a sitemap: whose robots.txt names it; of a requisite: the other domain that did
 
     def pack(self) -> bytes:
-        """As the store keeps it."""
+        """The bytes that the store keeps."""
         kind, depth, visits, seen_at, fresh_until, queued_at, new_links, announced, fingerprint, belief, origin = self
         head = _PAGE.pack(
             _FORMAT << 4 | kind,
@@ -93,7 +93,7 @@ class HostHistory(NamedTuple):
         return prior(np.array(self.together), self.pages)
 
     def pack(self) -> bytes:
-        """As the store keeps it."""
+        """The bytes that the store keeps."""
         trust = self.trust
         kept = _HOST.pack(
             _FORMAT,

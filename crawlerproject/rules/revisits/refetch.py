@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 DAY_SECONDS = 86_400.0
 MAX_FRESH_SECONDS = 30 * DAY_SECONDS
-"""A freshness beyond the longest wait of ``rules/change_rate`` counts as that: some servers say ten years."""
+"""A freshness beyond the longest wait of ``TIERS`` counts as that: some servers say ten years."""
 # A host's word weighs as if it had kept it so often before its first visit (ours): one slip in a hundred is forgiven.
 _CREDIT = 4.0
 # Below this share of kept words a kind of validator is not sent (ours).
@@ -171,7 +171,7 @@ def fresh_until(headers: Mapping[str, str], visited_at: float) -> float:
 
 
 def http_date(text: str) -> float | None:
-    """The epoch seconds of an HTTP date in any of its three forms; None when it is none."""
+    """The epoch seconds of an HTTP date in any of its three forms; None for any other text."""
     try:
         moment = parsedate_to_datetime(text)
         if moment.tzinfo is None:  # asctime's form, and "-0000": HTTP dates are UTC

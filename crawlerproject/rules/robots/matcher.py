@@ -37,7 +37,7 @@ _CALL = 32
 _SHORT_NEEDLE = 16
 
 # Of a file with more wildcard rules (the largest of 4,231 real ones has 506) the others are read as wider than they
-# are: an Allow is none, a Disallow ends at its first wildcard.
+# are: an Allow does not count, a Disallow ends at its first wildcard.
 MAX_WILDCARD_RULES = 5_000
 
 # RFC 9309 2.2.2: these octets mean the same escaped or not. Reserved ones (RFC 3986 2.2) do not, but for "*" and "$",

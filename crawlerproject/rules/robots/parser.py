@@ -155,7 +155,7 @@ def read_robots_text(body: bytes, token: str) -> RobotsText:
 
 
 def leading_number(value: bytes) -> float | None:
-    """The number a value starts with ("10", "10s", "0,5", "1e3", "inf"); None when there is none.
+    """The number a value starts with ("10", "10s", "0,5", "1e3", "inf"); None without one.
 
     Infinite when it is beyond what a float holds: the owner wrote a number, and a large one.
     """
@@ -175,7 +175,7 @@ def rate_seconds(value: bytes) -> float | None:
 
 
 def visit_time(value: bytes) -> VisitTime | None:
-    """The window of a Visit-time ("0400-0845", "0400 0845", "04:00-08:45", UTC); None when it is none."""
+    """The window of a Visit-time ("0400-0845", "0400 0845", "04:00-08:45", UTC); None for any other value."""
     match = _PERIOD.match(value)
     if match is None:
         return None

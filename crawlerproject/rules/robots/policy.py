@@ -82,7 +82,7 @@ class RobotsRules:
         return self.verdict(url) is PathAccess.ALLOW
 
     def verdict(self, url: str) -> PathAccess:
-        """As ``allowed``; DOUBT when the rules would cost too much to try (``robots_matcher``)."""
+        """What the rules say of ``url``; DOUBT when they would cost too much to try (``Matcher``)."""
         if self._matcher is None and not self.left_alone:
             return PathAccess.ALLOW
         path = _path_of(url)
@@ -101,7 +101,7 @@ class RobotsRules:
         return min(max(self.crawl_delay_seconds or 0.0, self.request_rate_seconds or 0.0), LONGEST_SECONDS)
 
     def seconds_until_open(self, now: float) -> float:
-        """Seconds from ``now`` (epoch) until the owner's next Visit-time; 0 inside one, or when there is none."""
+        """Seconds from ``now`` (epoch) until the owner's next Visit-time; 0 inside one, or without any."""
         second = now % 86400.0
         waits = []
         for start, end in self.visit_times:
@@ -222,7 +222,7 @@ def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
     if not _BROKEN.isdisjoint(flags):
         return None
     if not _UNREAD.isdisjoint(flags) and not (payload_type(body) or "").startswith("text/"):
-        return None  # the coding is none that we can undo, and the octets are no text as they are
+        return None  # the coding is not one that we can undo, and the octets are no text as they are
     if "truncated-length" in flags and len(body) <= MAX_BYTES:
         return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     return body

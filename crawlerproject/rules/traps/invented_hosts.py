@@ -74,7 +74,7 @@ class DomainHosts:
         return not may_take(self.named, named_by, self.most(max_hosts // 2) - self.taken)
 
     def pack(self) -> bytes:
-        """As bytes."""
+        """For the store."""
         more = orjson.dumps([self.dead, self.named]) if self.dead or self.named else b""
         return _PACKED.pack(self.hosts, self.pages, self.refused) + more
 
@@ -137,7 +137,7 @@ class NamedHosts:
         self._apart_seconds += (apart_seconds - self._apart_seconds) / _LAST_ONES
 
     def pack(self) -> bytes:
-        """As bytes; the pace is found anew."""
+        """For the store; the pace is found again at the next start."""
         return _NAMED.pack(self.unresolved, self.resolved, self.refused)
 
     @classmethod

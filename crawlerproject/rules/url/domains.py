@@ -81,7 +81,7 @@ def domain_of(name: str, *, private: bool) -> Domain:
 
 
 def _begin(labels: list[str], rules: _Rules) -> int:
-    """Where the suffix begins among the labels: behind them when there is none."""
+    """Where the suffix begins among the labels: behind them without one."""
     found = at = len(labels)
     for label in reversed(labels):
         if label in rules:
