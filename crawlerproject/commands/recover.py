@@ -133,7 +133,7 @@ class Command(OperatorCommand):
     def _damage(self, folder: CrawlDir, *, again: bool) -> str:
         if again:
             return f"The frontier in {folder} is given up"
-        from crawlerproject.recovery.damage import damage_of
+        from crawlerproject.recovery.rebuild import damage_of
 
         with Bytes("Reading the frontier", _frontier_size(folder)) as progress:
             return damage_of(folder, progress.advance)

@@ -44,7 +44,7 @@ class PlacedStore(RocksStore):
         self._lists = Rdict(str(self._lists_folder), options)
 
     def apply(self, changes: Changes) -> None:
-        """As in any store."""
+        """Apply all of it to the store, then to the lists. StorageError."""
         super().apply(changes)
         try:
             for row in changes.removed:

@@ -1,22 +1,29 @@
-"""Rebuilds a crawl's frontier beside the old one and replaces that when it is complete."""
+"""Tells whether a crawl's frontier is damaged, makes a new one beside it, and replaces it when that is complete.
+
+A frontier is whole when every row of every table can be read, which checks every block on the disk.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rocksdict import Rdict
+
 from crawlerproject.config.arguments import PATTERNS, Arguments, read
 from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.crawl.start.resume import Resumed
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import FrontierDamaged, OperatorError
 from crawlerproject.fleet.repartition.repartition import adopt_recovered
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
@@ -27,10 +34,14 @@ from crawlerproject.recovery.replay import Replay
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.logs.request_log import day_of, log_files
 from crawlerproject.stores.protocols import DUE_FACT, Changes, QueuedPage
-from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish
+from crawlerproject.stores.rocks import schema
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, KNOWS_NOTHING, finish, never_begun
+from crawlerproject.stores.rocks.store import RocksReader
+from crawlerproject.stores.rocks.tables import Tables, damaged, open_to_read
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -39,6 +50,67 @@ if TYPE_CHECKING:
 
 # Rows of known pages that wait all the same.
 _ROWS_AT_A_TIME = 1000
+
+# Of rows, between two calls of ``progress``.
+_BYTES_AT_A_TIME = 1 << 20
+
+
+# --- whether it is damaged -------------------------------------------------------------------------
+
+
+def damage_of(folder: CrawlDir, progress: Progress) -> str:
+    """What is wrong with a crawl folder's frontier, as a sentence; "" for one that is whole.
+
+    ``progress`` is called with the bytes of rows, unpacked. Raises OperatorError for one of another version.
+    """
+    if not folder.has_frontier():
+        return f"There is no frontier in {folder}"
+    frontier = str(folder.frontier)
+    try:
+        names = _tables_in(frontier)
+        # The table of hosts that are due as well, where there is one. No crawl runs: its files stay as they are.
+        with closing(open_to_read(frontier, names, tries=1)) as opened:
+            _read_all(opened, progress)
+            if never_begun(RocksReader(opened)) and folder.has_archive():
+                return _without_hint(damaged(frontier, KNOWS_NOTHING))
+    except FrontierDamaged as error:
+        return _without_hint(error)
+    except (struct.error, ValueError, IndexError) as error:
+        return _without_hint(damaged(frontier, f"a row is none: {error}"))
+    return ""
+
+
+def _tables_in(folder: str) -> list[str]:
+    try:
+        there = Rdict.list_cf(folder)
+    except Exception as error:  # rocksdict raises no narrower class
+        raise damaged(folder, str(error)) from error
+    return [name for name in schema.NAMED if name in there]
+
+
+def _read_all(opened: Tables, progress: Progress) -> None:
+    """Read every row. Raises FrontierDamaged, or what ``schema.READ`` raises for a malformed row."""
+    done = 0
+    for table in opened.columns:
+        read = schema.READ.get(table)
+        for key, value in opened.rows(table):
+            if table == schema.HOSTS:
+                Host.unpack(key.decode(), value)
+            elif read is not None:
+                read(key, value)
+            done += len(key) + len(value)
+            if done >= _BYTES_AT_A_TIME:
+                progress(done)
+                done = 0
+    progress(done)
+
+
+def _without_hint(error: FrontierDamaged) -> str:
+    """The sentence up to what is to be done, which is being done."""
+    return str(error).rpartition("; scrapy recover")[0] or str(error)
+
+
+# --- made again ------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -126,24 +198,15 @@ def _known_seeds(folders: Sequence[CrawlDir], file: CrawlFile, store: PlacedStor
     known = KnownSeeds(store)
     known.take(seeds.addresses, seeds.addresses, seeds.options, file.scope)
     if file.scope != "any":
-        by_key = {address.key: address for address in _seeds_asked(attempts(folders, _unheard))}
+        by_key: dict[bytes, Address] = {}
+        for attempt in attempts(folders, lambda count: None):  # progress is reported when the files are read again
+            if not attempt.hops and not attempt.depth:
+                with suppress(UrlRefused):
+                    address = parse(attempt.url)
+                    by_key[address.key] = address
         added = known.unknown(by_key.values())
         known.take(added, added, {}, file.scope)
     return known
-
-
-def _seeds_asked(found: Iterable[Attempt]) -> Iterator[Address]:
-    """The seeds that the archive and the log know of."""
-    for attempt in found:
-        if not attempt.hops and not attempt.depth:
-            try:
-                yield parse(attempt.url)
-            except UrlRefused:
-                continue
-
-
-def _unheard(count: int) -> None:
-    """No progress here: it is reported when the files are read again."""
 
 
 def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:

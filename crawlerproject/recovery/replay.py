@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 # Pages whose ends are stored together.
 _COMMIT_PAGES = 500
-# Pages after which the frontier is opened anew: what it keeps of hosts and of their clocks is in memory meanwhile.
+# Pages after which the frontier is opened again: what it keeps of hosts and of their clocks is in memory meanwhile.
 _FRONTIER_PAGES = 50_000
 # Links of one page that are queued in one change.
 _LINKS_AT_A_TIME = 5_000
@@ -89,7 +89,7 @@ class _Stats(Counter[str]):
     """The statistics of a crawl."""
 
     def inc_value(self, key: str, count: int = 1) -> None:
-        """As Scrapy's collector has it."""
+        """Count something, as Scrapy's collector does."""
         self[key] += count
 
 

@@ -25,8 +25,11 @@ class StorageFull(StorageError):
     """The disk (or the quota) has no room; the crawl pauses until there is some."""
 
 
-class _StorageErrors:
-    """A class and no generator: each capture is written in one."""
+class storage_errors:  # noqa: N801 - used as a function
+    """A ``with`` block that turns an OSError into a StorageError that names the file.
+
+    A class and no generator: each capture is written in one.
+    """
 
     __slots__ = ("_path",)
 
@@ -40,11 +43,6 @@ class _StorageErrors:
         if isinstance(error, OSError):
             refused = StorageFull if error.errno in _NO_ROOM else StorageError
             raise refused(f"cannot write {self._path}: {error.strerror}") from error
-
-
-def storage_errors(path: Path) -> _StorageErrors:
-    """A ``with`` block that turns an OSError into a StorageError that names the file."""
-    return _StorageErrors(path)
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:

@@ -1,6 +1,6 @@
 """Brings a folder from the formats that an earlier version wrote to today's, one migration after the other.
 
-A migration is a list of moves, made anew from what lies there: after a kill at any point the same call does the rest.
+A migration is a list of moves, computed from what lies there: after a kill at any point the same call does the rest.
 It is recorded in ``format.json`` when all of it is durable, and not before. Nothing is deleted.
 """
 

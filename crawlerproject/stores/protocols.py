@@ -175,7 +175,7 @@ class DueStore(FrontierStore, Protocol):
         """Whether the host has this very place."""
 
     def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
-        """As ``host`` for each of them, in one question."""
+        """The packed state of each host, in one question."""
 
 
 class Applied(NamedTuple):
@@ -247,7 +247,7 @@ class ContentStore(Protocol):
     """What was archived, by content; changed through ``FrontierStore.apply`` of the same store."""
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
-        """As ``FrontierStore.page``."""
+        """What is known of a decided page; None when unknown or still queued."""
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
         """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""

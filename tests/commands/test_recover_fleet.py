@@ -8,7 +8,7 @@ from pathlib import Path
 from crawlerproject.config.crawl_file import CrawlFile, write_crawl_file
 from crawlerproject.fleet.repartition import journal
 from crawlerproject.fleet.repartition.repartition import move
-from crawlerproject.recovery.damage import damage_of
+from crawlerproject.recovery.rebuild import damage_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan

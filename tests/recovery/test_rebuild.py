@@ -16,7 +16,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 
-from crawlerproject.recovery.damage import damage_of
+from crawlerproject.recovery.rebuild import damage_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.rocks.frontier_folder import put_in_place

@@ -17,8 +17,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.recovery.replay import Replay
-from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.rules.archive.warc_records import Context, Original
+from crawlerproject.rules.archive.warc_records import Context, Original, Render
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in

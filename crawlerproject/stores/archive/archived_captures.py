@@ -24,7 +24,7 @@ _STATUS = re.compile(rb"\S+[ \t]+([0-9]{3})(?!\S)")
 
 
 def date_of(member: Member) -> float:
-    """A record's WARC-Date in epoch seconds; ValueError for one that is none."""
+    """A record's WARC-Date in epoch seconds; raises ValueError when it is malformed."""
     return datetime.fromisoformat(member.field("warc-date")).timestamp()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -16,7 +16,7 @@ from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage, is_embedded
+from crawlerproject.stores.protocols import Changes, ContentStore, FrontierStore, PageRecord, QueuedPage, is_embedded
 
 
 class LostCapture(NamedTuple):
@@ -26,20 +26,8 @@ class LostCapture(NamedTuple):
     digest: bytes  # sha1 of its payload, b"" when that is not known
 
 
-class PageStore(Protocol):
-    """What of a frontier's store is needed here."""
-
-    def page(self, key: bytes) -> PageRecord | None: ...
-
-    def pages(self) -> Iterator[tuple[bytes, PageRecord]]: ...
-
-    def host(self, host: str) -> bytes | None: ...
-
-    def fact(self, name: str) -> bytes | None: ...
-
-    def original(self, digest: bytes) -> Original | None: ...
-
-    def apply(self, changes: Changes) -> None: ...
+class PageStore(FrontierStore, ContentStore, Protocol):
+    """A frontier's store that knows what was archived."""
 
 
 def lost_of_row(row: CdxjEntry) -> LostCapture:

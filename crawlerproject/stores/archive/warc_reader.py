@@ -51,7 +51,7 @@ def members(path: Path, start: int = 0, progress: Progress | None = None) -> Ite
 
 
 def packed_members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:
-    """As ``members``, of gzip members alone."""
+    """The good records of a compressed file from byte ``start`` on; a Flaw, if any, comes last."""
 
     @cache
     def ours() -> bool:
@@ -130,7 +130,7 @@ def member_at(path: Path, offset: int, length: int) -> Member | Flaw:
 
 
 def member_of(data: bytes, offset: int, length: int) -> Member | Flaw:
-    """The one record of a span that holds ``data``, whoever wrote it."""
+    """The one record of a span that holds ``data``, whichever program wrote it."""
     found = next(walk([data], offset, cut=records_in), None)
     if isinstance(found, Flaw) and found.plain:
         found = next(plain_records(BytesIO(data)), found)

@@ -108,7 +108,7 @@ class HeldStore(RedisStore):
                 return
 
     def members(self, key: str | bytes) -> Iterator[bytes]:
-        """As those of ``RedisQueues``, however many."""
+        """The members of a sorted set, however many; leases are renewed meanwhile."""
         for member in self.queues.members(key):
             self.keep()
             yield member

@@ -67,7 +67,7 @@ def open_frontier(folder: CrawlDir) -> RocksStore:
     """The frontier of the crawl in ``folder``, a new one for a new crawl. Raises OperatorError.
 
     One that knows of no crawl although there is an archive has lost its tables: RocksDB opens a manifest that was cut
-    short as an earlier one. A start on it would begin the crawl anew.
+    short as an earlier one. A start on it would begin the crawl again.
     """
     put_in_place(folder)
     refuse_gone(folder)

@@ -59,7 +59,7 @@ READ: Final[dict[str, Callable[[bytes, bytes], object]]] = {
     QUEUE: lambda key, value: unpack_queued(host_of(key), key, value),
     PAGES: lambda key, value: unpack_record(value),
 }
-"""What a row says; raises what a row raises that is none. A host's state is the frontier's to read."""
+"""What a row says; raises ValueError, IndexError or struct.error for a malformed one. The frontier reads hosts."""
 
 OF_ALL_HOSTS: Final = table_key(0, 0)[:HASH_BYTES]
 """What fingerprints for all hosts begin with, in place of the hash of a host."""

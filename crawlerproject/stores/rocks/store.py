@@ -157,7 +157,7 @@ class RocksStore(RocksReader):
         return self._tables.due.get(due_key(place)) is not None
 
     def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
-        """As ``host`` for each of them, in one question."""
+        """The packed state of each host, in one question."""
         return self._tables.hosts.get([host.encode() for host in hosts]) or [] if hosts else []
 
     # --- changes --------------------------------------------------------------------------------

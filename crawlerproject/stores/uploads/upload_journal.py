@@ -18,7 +18,7 @@ from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 _WORTH_PACKING_LINES = 1000
-"""Lines that count no more, from which on a start writes the others anew."""
+"""Lines that count no more, from which on a start rewrites the others."""
 
 
 class Journal:
@@ -45,21 +45,21 @@ class Journal:
         return [name for name, known in self if known.stage is Stage.REMOVED]
 
     def open(self, url: str) -> None:
-        """Begin to write, of what goes to ``url``; what went to another place is not there, so all begins anew.
+        """Begin to write, of what goes to ``url``; what went to another place is not there, so all of it is sent again.
 
         Raises StorageError, and OperatorError when another place has what this folder has not.
         """
         with storage_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-        anew = url != self.url
-        if anew and (only_there := self.removed()):
+        moved = url != self.url
+        if moved and (only_there := self.removed()):
             raise OperatorError(
                 f"{len(only_there):,} files of this archive are at {self.url} alone; leave ARCHIVE_URL as it was, or "
                 "copy them into the folder first."
             )
-        if anew:
+        if moved:
             self.url, self.identity, self._uploads = url, uuid4().hex, {}
-        if anew or self._lines - len(self._uploads) > _WORTH_PACKING_LINES or not self._whole():
+        if moved or self._lines - len(self._uploads) > _WORTH_PACKING_LINES or not self._whole():
             head = {"url": self.url, "id": self.identity}
             lines = [orjson.dumps(head), *(_packed(name, known) for name, known in self)]
             replace_file(self._path, b"\n".join(lines) + b"\n")

@@ -115,7 +115,7 @@ class Uploader:
         self._options.tick()
 
     def doubt(self) -> None:
-        """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now.
+        """Have everything that was confirmed checked again by the next round; what is only there is checked now.
 
         What was a problem before is one no more, unless it is found again.
         """

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from crawlerproject.errors import FrontierDamaged
-from crawlerproject.recovery.damage import damage_of
+from crawlerproject.recovery.rebuild import damage_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
