@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject import __version__
 from crawlerproject.config.crawl_kind import crawl_folder, local, one_of_several, shared
-from crawlerproject.crawl.backups import Backups
-from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
@@ -21,10 +19,11 @@ from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreF
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
+from crawlerproject.rules.printable import listed
 from crawlerproject.stores.crawl_dir import stamp_formats, take_lock
 from crawlerproject.stores.crawl_folders import ALONE
 from crawlerproject.stores.migrations import migrate
-from crawlerproject.stores.operator_files.control import Control
+from crawlerproject.stores.operator_files.control import Control, Pauses
 from crawlerproject.stores.poison import Poison
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class Crawl:
         self.folder = crawl_folder(settings, spider.name)
         self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
-        self.backups = Backups(self.folder)
         self._figures = Figures()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         raise_limit(settings)
@@ -101,12 +99,12 @@ class Crawl:
         say_paused(run.pauses)
         return session
 
-    def begin_anew(self) -> None:
+    def rejoin(self) -> None:
         """Another worker has what this one worked on: forget what is not committed and join again. Blocking.
 
         Nothing may be leased any more. Raises NameTaken or StoreForgot; StorageError when it must be tried again.
         """
-        self.session.commits.forget()
+        self.session.commits.discard_uncommitted()
         self.session.archive.abandon()
         self.session.store.close()
         try:
@@ -120,7 +118,7 @@ class Crawl:
     def progress(self, *, exact: bool = False) -> Progress:
         """Where the crawl stands; with many hosts as of some seconds ago, unless it is to be ``exact`` or has ended."""
         session, run = self.session, self.run
-        return self._figures.now(session.frontier, session.troubles, run, exact=exact or run.closed)
+        return self._figures.now(session.frontier, session.reporter, run, exact=exact or run.closed)
 
     def check_room(self) -> bool:
         """Pause when the disk is nearly full; True when a pause has just ended."""
@@ -161,3 +159,11 @@ class Crawl:
                 logger.error(_NOT_CLEAN, error)
             self.poison.close()
             os.close(self._lock)
+
+
+def say_paused(pauses: Pauses) -> None:
+    """Log what a start finds paused, and how to resume it."""
+    if pauses.crawl:
+        logger.warning("The crawl is paused, %s: scrapy resume lets it go on.", pauses.crawl)
+    if pauses.hosts:
+        logger.warning("Paused hosts: %s; scrapy resume HOST lets one go on.", listed(sorted(pauses.hosts)))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.dns_lookups import DnsLookups
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
@@ -14,12 +18,15 @@ from crawlerproject.runtime.loop_budget import LoopBudget
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
 
-    from crawlerproject.crawl.engine import Engine
     from crawlerproject.crawl.requests import LeaseRequests
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
     from crawlerproject.fetch.resolver import Resolver
+
+logger = logging.getLogger(__name__)
 
 # While as many are under way as may be, it is looked again so often: the window opens by two meanwhile.
 _FULL_SECONDS = 0.01
@@ -51,7 +58,7 @@ class Fetches(NamedTuple):
         return sum([line.waiting for line in self.lines])
 
 
-class UnderWay:
+class InFlight:
     """Knows each lease from its turn to its end, and the request that was sent for it until its Page is here."""
 
     def __init__(self) -> None:
@@ -120,6 +127,59 @@ class SendWindow:
         self._under_way += 1
 
 
+class Engine:
+    """One timer at most, for the earliest moment that was asked for. Moments are epoch seconds."""
+
+    def __init__(self, crawler: Crawler, run: Run) -> None:
+        self._crawler = crawler
+        self._run = run
+        self._timer: CallLaterResult | None = None
+        self._at = 0.0
+
+    def ask_at(self, moment: float | None, now: float) -> None:
+        """Have the engine ask then, or sooner when that was asked for; None: no moment."""
+        if moment is None or (self._timer is not None and self._at <= moment):
+            return
+        self.cancel()
+        self._at = moment
+        self._timer = call_later(max(0.0, moment - now), self._ask_now)
+
+    def cancel(self) -> None:
+        """Forget the moment."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def ask(self) -> None:
+        """Have the engine ask in the next turn of the loop. One that is full asks when a request has ended."""
+        engine = self._crawler.engine
+        if engine is None or engine.spider is None or self._run.closed or engine.needs_backout():
+            return
+        # Scrapy 2.19 has no public call for it but ``crawl``, which takes a request and hands it back to the scheduler.
+        slot: Any = engine._slot
+        slot.nextcall.schedule()
+
+    def _ask_now(self) -> None:
+        self._timer = None
+        self.ask()
+
+    def requests(self) -> set[Request]:
+        """The requests in progress."""
+        slot: Any = getattr(self._crawler.engine, "_slot", None)
+        return set() if slot is None else slot.inprogress
+
+    def stop_for_damage(self, error: FrontierDamaged) -> None:
+        """End the crawl: what cannot be read of its frontier would be forgotten."""
+        logger.error("%s The crawl stops.", error)
+        self.stop("frontier_damaged")
+
+    def stop(self, reason: str) -> None:
+        """End the crawl; what is on its way ends first."""
+        engine = self._crawler.engine
+        assert engine is not None
+        deferred_from_coro(engine.close_spider_async(reason=reason))
+
+
 class LeaseDispatch:
     """What has a lease, an address and a reservation is ready; it leaves by ``next`` alone, when the engine asks."""
 
@@ -128,7 +188,7 @@ class LeaseDispatch:
         session: Session,
         run: Run,
         requests: LeaseRequests,
-        under_way: UnderWay,
+        in_flight: InFlight,
         engine: Engine,
         fetches: Fetches,
     ) -> None:
@@ -137,7 +197,7 @@ class LeaseDispatch:
         self._limits = session.limits
         self._run = run
         self._requests = requests
-        self._under_way = under_way
+        self._in_flight = in_flight
         self._engine = engine
         self._fetches = fetches
         self._window = SendWindow()
@@ -147,7 +207,7 @@ class LeaseDispatch:
         )
         self._addresses = session.role.reservations(run, self)
         if self._addresses is not None:
-            under_way.rest_with(self._addresses.rest)
+            in_flight.rest_with(self._addresses.rest)
         self._ready: deque[tuple[Lease, FetchError | None]] = deque()
         self._budget = LoopBudget()
         self._full = False  # no more may be under way
@@ -164,7 +224,7 @@ class LeaseDispatch:
             self.wake()
             return None
         request = self._requests.request(*turn)
-        self._under_way.sent(turn[0], request)
+        self._in_flight.sent(turn[0], request)
         self._window.sent()
         return request
 
@@ -233,7 +293,7 @@ class LeaseDispatch:
         run, now = self._run, self._run.now()
         if run.lost or run.stopped or not self._role.may_ask(lease.row.host):
             self._frontier.postpone(lease, now, now)
-            self._under_way.over(lease)
+            self._in_flight.over(lease)
             return
         lease.granted(now)
         self._hand_over(lease, error)
@@ -257,7 +317,7 @@ class LeaseDispatch:
             lease, _ = self._ready.popleft()
             if not lease.ended:
                 self._frontier.requeue(lease, self._run.now())
-                self._under_way.over(lease)
+                self._in_flight.over(lease)
         return not (self._frontier.state.leased or self._lookups)
 
     def cancel(self) -> None:

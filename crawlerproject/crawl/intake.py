@@ -41,7 +41,7 @@ class Intake:
         """``wake``: there may be work."""
         self._role = session.role
         self._frontier = session.frontier
-        self._troubles = session.troubles
+        self._troubles = session.reporter
         self._resumed = session.resumed
         self._run = run
         self.wake = wake

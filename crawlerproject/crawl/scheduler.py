@@ -16,8 +16,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch, UnderWay
-from crawlerproject.crawl.engine import Engine
+from crawlerproject.crawl.dispatch import Engine, Fetches, InFlight, LeaseDispatch
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests, SubrequestAnswers
@@ -54,7 +53,7 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self.crawl: Crawl
-        self.under_way: UnderWay
+        self.in_flight: InFlight
         self.long: LongPages
         self.websub: WebSub
         self._dispatch: LeaseDispatch
@@ -89,38 +88,38 @@ class FrontierScheduler:
             read = read_messages if session.role.all_hosts else read_letters
             read(session.store, session.frontier, crawl.run.now())
 
-    def begin_anew(self) -> bool:
+    def rejoin(self) -> bool:
         """Replace the session once none of its leases is under way; whether that is done. Blocking.
 
         Raises NameTaken; StorageError when it must be tried again.
         """
-        self.crawl.session.pages.forget()
+        self.crawl.session.pages.discard_uncommitted()
         if not self._dispatch.quit():
             return False
         self._dispatch.cancel()
-        self.crawl.begin_anew()
+        self.crawl.rejoin()
         self._begin_session(self._crawler.spider)
         return True
 
     def _begin_session(self, spider: Any) -> None:
         """Build what works on the session, and let the other components find it."""
         crawl, run, session = self.crawl, self.crawl.run, self.crawl.session
-        self.under_way = UnderWay()
+        self.in_flight = InFlight()
         intake = Intake(session, run, self.wake)
-        self.long = LongPages(session.pages, intake, crawl.poison, self.under_way, spider.count_error)
+        self.long = LongPages(session.pages, intake, crawl.poison, self.in_flight, spider.count_error)
         self.websub = WebSub(session.subscriptions, intake, run)
         embeds = SubrequestAnswers(spider, self.long)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
         fetches = Fetches(
-            resolver_for(self._crawler), (unread_answers_of(self._crawler), self.under_way.line), Proxies().may_serve
+            resolver_for(self._crawler), (unread_answers_of(self._crawler), self.in_flight.line), Proxies().may_serve
         )
         longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS", MAX_WAIT_SECONDS)
         reaches = pool_for(self._crawler).reaches
         self._outage = session.pages.outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)
-        self._dispatch = LeaseDispatch(session, run, requests, self.under_way, self._engine, fetches)
+        self._dispatch = LeaseDispatch(session, run, requests, self.in_flight, self._engine, fetches)
         services_of(self._crawler).provide(
             *(self, crawl, run, crawl.reader, session, session.frontier, session.frontier.renders),
-            *(intake, self.long, self.websub, self.under_way, session.models.duplicates, crawl.poison),
+            *(intake, self.long, self.websub, self.in_flight, session.models.duplicates, crawl.poison),
         )
 
     def _log_queued(self) -> None:
@@ -160,7 +159,7 @@ class FrontierScheduler:
     async def complete_replaced(self) -> None:
         """End the leases whose request a middleware of the project replaced."""
         spider: Any = self._crawler.spider
-        for lease in self.under_way.unanswered(self._engine.requests() | set(self._others)):
+        for lease in self.in_flight.unanswered(self._engine.requests() | set(self._others)):
             outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware put another request in its place")
             if lease.embed is not None:
                 lease.embed.answered(RuntimeError(outcome.error))

@@ -3,37 +3,73 @@
 from __future__ import annotations
 
 import logging
+import random
+import socket
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawlerproject import __version__
+from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_file, keeping_crawl_file
-from crawlerproject.config.crawl_kind import whole_crawl
-from crawlerproject.crawl import assembly as parts
+from crawlerproject.config.crawl_kind import whole_crawl, worker_name
+from crawlerproject.config.values import identity, preset_of, rest_limits_of
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.completion.records import CrawlRecords
 from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
-from crawlerproject.crawl.progress.failure_reports import Troubles
+from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.start.resume import Resumed, resume
+from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.hosts.domain_models import NamesToResolve
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.known import Start
+from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
+from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
+from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
+from crawlerproject.frontier.learned.models import CrawlModels
+from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, Renders
+from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
+from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
+from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.other_workers import SoleOwner, unsure_until
+from crawlerproject.frontier.robots_cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.crawl_limits import limits_of
+from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
+from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
+from crawlerproject.rules.politeness.clock_set_back import Longest
+from crawlerproject.rules.politeness.pace import delay_seconds
+from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
+from crawlerproject.rules.url.domains import bounded_domain
+from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.seeds import host_limits
+from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.archive.lost_captures import LostPages
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, TrapAllowFile
 from crawlerproject.stores.protocols import Changes, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.run import Run
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
-    from crawlerproject.frontier.url_filters import UrlFilters
-    from crawlerproject.stores.archive.archive import Archive
+    from crawlerproject.frontier.learned.duplicates import OtherWorkers
+    from crawlerproject.frontier.other_workers import HostOwnership
+    from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
+    from crawlerproject.stores.protocols import FrontierStore
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +86,7 @@ class Session:
     totals: TotalsBook
     subscriptions: Subscriptions | RemoteSubscriptions | None  # None: hubs cannot reach this crawl
     resumed: Resumed
-    troubles: Troubles
+    reporter: FailureReporter
     limits: CrawlLimits
     pages: PageCompletion
     commits: Commits
@@ -91,25 +127,25 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, r
     """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = role.store
     clean = store.fact(CLEAN_FACT)
-    archive = parts.archive_of(settings, folder, store, run.now, role)
+    archive = archive_of(settings, folder, store, run.now, role)
     totals = TotalsBook(store, run.tallies, run.now())
     crawl = whole_crawl(settings, spider.name)
     with keeping_crawl_file(crawl):
         adopt_crawl_file(crawl, folder)
         resumed = resume(crawl, store, spider, continued=clean is not None)
     limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))
-    traps = parts.traps_of(settings, store)
-    filters = parts.url_filters_in(settings, store, resumed, run.never_crawl, traps)
+    traps = traps_of(settings, store)
+    filters = url_filters_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     suspensions = HostSuspensions(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
-    hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), role.ownership, suspensions)
-    frontier = parts.frontier_of(settings, hosts, filters, crawl.ranked_linked, recrawl=spider.recrawl)
-    models = parts.models_of(settings, store, frontier, traps, totals, role.texts(run))
+    hosts = hosts_of(settings, store, Began(run.now(), clean), role.ownership, suspensions)
+    frontier = frontier_of(settings, hosts, filters, crawl.ranked_linked, recrawl=spider.recrawl)
+    models = models_of(settings, store, frontier, traps, totals, role.texts(run))
     _share_sums(role, run, limits, frontier)
     records = CrawlRecords(archive, frontier, models.duplicates)
-    troubles = Troubles(resumed.hosts)
+    reporter = FailureReporter(resumed.hosts)
     longest_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
-    pages = PageCompletion(frontier, records, models, troubles, run, longest_seconds)
+    pages = PageCompletion(frontier, records, models, reporter, run, longest_seconds)
     session = Session(
         role,
         archive,
@@ -117,12 +153,12 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, r
         frontier,
         models,
         totals,
-        parts.subscriptions_of(settings, role, frontier),
+        subscriptions_of(settings, role, frontier),
         resumed,
-        troubles,
+        reporter,
         limits,
         pages,
-        Commits(frontier, archive, pages, models, role, troubles, run),
+        Commits(frontier, archive, pages, models, role, reporter, run),
     )
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
@@ -135,3 +171,185 @@ def _share_sums(role: SingleProcess, run: Run, limits: CrawlLimits, frontier: Fr
     if sums is not None:
         limits.share(sums, lambda: frontier.state.leased - frontier.renders.in_flight)
         share_renders(frontier.renders, sums)
+
+
+def archive_of(
+    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], role: SingleProcess
+) -> Archive:
+    """The archive, cut back to the last commit; what had to be repaired is logged, of an own frontier queued again."""
+    archive = Archive(
+        folder,
+        unpack_open(store.fact(ARCHIVE_FACT)),
+        WarcSeries(
+            prefix=settings["WARC_PREFIX"],
+            # Workers on one machine have names of their own, so that their files can be put into one folder.
+            host_name=socket.gethostname() if role.all_hosts else worker_name(settings),
+            max_bytes=settings.getint("WARC_MAX_BYTES"),
+            description=_description(settings, folder.resolve().name),
+        ),
+        keep_days=settings.getint("LOG_KEEP_DAYS"),
+        clock=clock,
+        # In Redis the pages may be another worker's: what is lost is reported, and not queued again.
+        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if role.own_frontier else None,
+    )
+    for message in archive.messages:
+        logger.warning(message)
+    return archive
+
+
+def _description(settings: BaseSettings, crawl_name: str) -> list[tuple[str, str]]:
+    fields = [
+        ("software", f"crawlerproject/{__version__}"),
+        ("http-header-user-agent", identity(settings).user_agent),
+        ("robots", "obeyed (RFC 9309)"),
+        ("isPartOf", crawl_name),
+        ("hostname", socket.gethostname()),
+    ]
+    if settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]:
+        fields.append(("operator", settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]))
+    return fields
+
+
+def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
+    """What is known of traps, with those that the operator allows."""
+    return TrapModel(
+        store,
+        TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS)),
+    )
+
+
+def url_filters_in(
+    settings: BaseSettings, store: FrontierStore, resumed: Resumed, never_crawl: NeverCrawl, traps: TrapModel
+) -> UrlFilters:
+    """The crawl's filters, its scope widened by redirects of seeds."""
+    hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
+    scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
+    for seed, place in moves_of(store):
+        scope.move(seed, place)
+    return url_filters_of(settings, scope, never_crawl, traps)
+
+
+class Began(NamedTuple):
+    """The moment (epoch seconds) at which a session begins, and CLEAN_FACT as the one before it left it."""
+
+    at: float
+    clean: bytes | None  # b"0": it crashed; None: there was none
+
+
+def hosts_of(
+    settings: BaseSettings,
+    store: FrontierStore,
+    began: Began,
+    ownership: HostOwnership | None = None,
+    suspensions: HostSuspensions | None = None,
+) -> HostTable:
+    """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
+    clean = began.clean != b"0"
+    names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, began.at, clean_start=clean)))
+    ip_pause = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
+    workbench = Workbench[Host](
+        per_ip=settings.getbool("PACE_PER_IP"),
+        ip_pause_seconds=ip_pause,
+        ips_free_from=0.0 if began.clean is None else began.at + ip_pause,
+        domain_of=bounded_domain,
+        payer_of=names.payer,
+        places=settings.getint("FRONTIER_MAX_IN_FLIGHT"),
+    )
+    bounds = HostBounds(
+        delay_seconds(preset_of(settings), ()),
+        settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY", MAX_HOSTS_IN_MEMORY),
+        settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
+    )
+    return HostTable(
+        store, workbench, names, Start(began.at, clean, _longest(settings)), bounds, suspensions=suspensions
+    )
+
+
+def frontier_of(
+    settings: BaseSettings, hosts: HostTable, filters: UrlFilters, ranks: Path, *, recrawl: bool = False
+) -> Frontier:
+    """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
+    robots = RobotsCache(hosts.store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
+    return Frontier(
+        FrontierState(hosts, robots),
+        filters,
+        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
+        _renders_of(settings, hosts.store, hosts.workbench),
+        revisits_of(settings, hosts.store),
+        random.Random(),
+        _linked(ranks),
+        recrawl=recrawl,
+    )
+
+
+def _linked(ranks: Path) -> Callable[[str], float | None] | None:
+    if not ranks.is_file():
+        return None
+    from crawlerproject.stores.index.ranks import Linked  # loads numpy and Arrow
+
+    return Linked(ranks).less_important
+
+
+def _longest(settings: BaseSettings) -> Longest:
+    """The longest time for which these settings can put a host off."""
+    rests = rest_limits_of(settings)
+    return Longest(
+        max(rests.max_seconds, rests.retry_after_max_seconds),
+        max(settings.getfloat("ROBOTS_TTL_SECONDS"), HOUR_SECONDS),  # an old copy serves for an hour, whatever its TTL
+        1 if settings["RENDER"] == "never" else 1 + settings.getint("RENDER_MAX_SUBREQUESTS", MAX_SUBREQUESTS),
+    )
+
+
+def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench[Host]) -> Renders:
+    """The frontier's part of rendering, as the RENDER* settings have it."""
+    mode = settings["RENDER"]
+    missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None
+    return Renders(
+        store,
+        workbench,
+        random.Random(),
+        RenderLimits(
+            mode,
+            settings.getint("RENDER_MAX_IN_FLIGHT"),
+            settings.getint("RENDER_MAX_PER_HOST", MAX_PER_HOST),
+        ),
+        closed="no Chromium was found on this machine" if missing else "",
+    )
+
+
+def models_of(
+    settings: BaseSettings,
+    store: Store,
+    frontier: Frontier,
+    traps: TrapModel,
+    totals: TotalsBook,
+    others: OtherWorkers | None = None,
+) -> CrawlModels:
+    """All that learns, around the frontier; ``others``: of a fleet, the texts of all workers."""
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS), MAX_BITS)
+    return CrawlModels(frontier, traps, BadCertificates(store), DuplicateIndex(store, reach, others), totals)
+
+
+def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
+    """What is known of how often pages change."""
+    return Revisits(
+        store,
+        random.Random(),
+        near_bits=settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS),
+        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE", CHECK_SHARE),
+    )
+
+
+def subscriptions_of(
+    settings: BaseSettings, role: SingleProcess, frontier: Frontier
+) -> Subscriptions | RemoteSubscriptions | None:
+    """The subscriptions to hubs; None unless hubs can reach this crawl."""
+    port = settings.getint("WEBSUB_PORT")
+    if not port:
+        return None
+    if (write := role.hubs()) is not None:
+        frontier.subscriptions = RemoteSubscriptions(frontier, write)
+    else:
+        here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
+        frontier.subscriptions = Subscriptions(role.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
+    return frontier.subscriptions

@@ -102,7 +102,7 @@ class CommitLoop(CrawlTask):
     async def _commit(self, scheduler: FrontierScheduler) -> None:
         crawl, run = scheduler.crawl, scheduler.crawl.run
         async with crawl.committing:
-            if run.closed or (run.lost and not scheduler.begin_anew()):
+            if run.closed or (run.lost and not scheduler.rejoin()):
                 return
             if run.paused:  # where that cannot be done the crawl stays paused
                 crawl.session.role.reopen_store()

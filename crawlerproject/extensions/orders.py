@@ -1,25 +1,42 @@
-"""Carries out the operator's orders to a running crawl, and its limits; both take effect within a second."""
+"""The operator's orders to a running crawl: pauses, added seeds, checkpoints for backups, limits of the crawl."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
-from crawlerproject.crawl.orders import obey, take_in
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl.intake import visit_again
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
+from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.rules.printable import listed
+from crawlerproject.rules.url.seeds import BadOption, Seeds, host_limits, seeds_of
 from crawlerproject.runtime.services import services_of
+from crawlerproject.stores.backup.checkpoint_orders import Answer, Order, OrdersHere, Stage, remove_checkpoint
+from crawlerproject.stores.operator_files.control import Pauses
+from crawlerproject.stores.protocols import Changes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.crawl.session import Session
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.crawl_dir import CrawlDir
+    from crawlerproject.stores.rocks.store import RocksStore
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +47,12 @@ _LEFT = {
 # A look is two calls of the system: 20 µs.
 _TICK_SECONDS = 0.5
 
+_LOOK_SECONDS = 0.02
+
+# How long what is in memory only may take to be written out before a checkpoint waits for it itself: 80 MB take about a
+# second (stores/rocks/options.py).
+_MOST_LOOKS = 500
+
 
 class Orders(CrawlTask):
     """Pauses and resumes, takes in seeds, makes checkpoints for backups, and ends a crawl that has reached a limit."""
@@ -37,6 +60,7 @@ class Orders(CrawlTask):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler, _TICK_SECONDS)
         self._stopping = False
+        self._backups: Backups | None = None  # from the first look on
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -85,11 +109,13 @@ class Orders(CrawlTask):
                 crawl.control.look_again()
                 raise
             scheduler.resume()
-        if (order := crawl.backups.due(crawl.session)) is not None:
+        if self._backups is None:
+            self._backups = Backups(crawl.folder)
+        if (order := self._backups.due(crawl.session)) is not None:
             async with crawl.committing:
                 if crawl.run.closed:
                     return
-                await crawl.backups.obey(order, crawl.session)
+                await self._backups.obey(order, crawl.session)
         if not crawl.session.frontier.hosts.loading:
             for spooled in crawl.control.added():
                 async with crawl.committing:
@@ -106,3 +132,120 @@ class Orders(CrawlTask):
             f"{max(0, scheduler.crawl.session.frontier.hosts.waiting_urls):,}",
         )
         self.close_crawl(limit.partition("=")[0])
+
+
+def obey(frontier: Frontier, run: Run, pauses: Pauses) -> None:
+    """Pause and resume what changed. StorageError: call again."""
+    before, hosts = run.pauses, pauses.hosts.keys()
+    frontier.pause_hosts(pauses.hosts, run.now())
+    run.pauses = pauses
+    if new := hosts - before.hosts.keys():
+        logger.warning("Paused by the operator: %s", listed(sorted(new)))
+    if over := before.hosts.keys() - hosts:
+        logger.warning("The operator lets go on: %s", listed(sorted(over)))
+    if pauses.crawl and not before.crawl:
+        logger.warning("The crawl pauses: by the operator, %s; what is on its way ends.", pauses.crawl)
+    if before.crawl and not pauses.crawl:
+        logger.warning("The crawl goes on: the operator says so.")
+
+
+async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -> None:
+    """Queue the seeds of one list, durably, then remove it. StorageError, OSError: it stays, and none is lost.
+
+    No commit runs meanwhile: the store stays open, and messages to other workers go as with a commit. After a crash in
+    between the list is read again: what was queued is known.
+    """
+    try:
+        seeds = seeds_of(spooled.read_text("utf-8", errors="replace").splitlines())
+    except BadOption as error:  # written by hand: the command checks what it writes
+        logger.error("%s: %s; it is set aside", spooled, error)
+        spooled.rename(spooled.with_suffix(".refused"))
+        return
+    new = _remember(session, seeds)
+    await _queue(session, seeds, clock)
+    if session.role.own_frontier:
+        visit_again(session.frontier, new, clock())
+    await asyncio.to_thread(session.store.sync)
+    spooled.unlink(missing_ok=True)
+    logger.info("Added from outside: %s, %d of them new", listed([seed.url for seed in seeds.addresses]), len(new))
+
+
+async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> None:
+    found = [seed_found(address) for address in seeds.addresses]
+    for first in range(0, len(found), MOST_AT_ONCE):
+        some = found[first : first + MOST_AT_ONCE]
+        for one in some:
+            if (refusal := session.filters.refusal(one, clock())) is not None:
+                logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
+        session.role.enqueue_links(some, session.frontier, clock())
+        await asyncio.sleep(0)
+    await session.role.deliver(session.frontier, clock)
+
+
+def _remember(session: Session, seeds: Seeds) -> list[Address]:
+    """Make added seeds the crawl's own, for its scope and for later starts; those that are new."""
+    known = KnownSeeds(session.store)
+    new = known.unknown(seeds.addresses)
+    scope = session.filters.scope
+    known.take(seeds.addresses, new, seeds.options, scope.mode)
+    session.store.apply(Changes(facts=known.facts()))
+    rules = known.rules()
+    for rule in rules:
+        scope.govern(rule)
+    session.frontier.hosts.suspensions.of_hosts = dict(host_limits(rules))
+    for address in new:
+        if not scope.governs(address.host):
+            scope.widen(address.host)
+    return new
+
+
+class Backups:
+    """Of one process. ``due`` is asked twice a second; ``obey`` carries out what it says."""
+
+    def __init__(self, folder: CrawlDir) -> None:
+        self._folder = folder
+        self._orders = OrdersHere(folder)
+        self._answered: Order | None = None
+        self._holds = ""  # number of the backup for which nothing is removed that others have acknowledged
+
+    def due(self, session: Session) -> Order | None:
+        """What was ordered and is not done yet; a hold whose backup is over ends."""
+        order = self._orders.current()
+        if self._holds and (order is None or order.number != self._holds):
+            session.role.keep_delivered(keep=False)
+            self._holds = ""
+        return None if order == self._answered else order
+
+    async def obey(self, order: Order, session: Session) -> None:
+        """Do it and say so. No commit runs meanwhile. What cannot be done is the command's to say. StorageError."""
+        answer = await self._done(order, session)
+        self._orders.answer(answer)
+        self._answered = order
+
+    async def _done(self, order: Order, session: Session) -> Answer:
+        store = session.role.own_store
+        if store is None:
+            return Answer(order.number, order.stage, "its frontier is in Redis")
+        if order.stage is Stage.HOLD:
+            session.role.keep_delivered(keep=True)
+            self._holds = order.number
+            return Answer(order.number, order.stage)
+        if not session.role.all_hosts and self._holds != order.number:
+            return Answer(order.number, order.stage, "it was started while the backup was made")
+        try:
+            await _checkpoint(store, self._folder)
+        except StorageError as error:
+            remove_checkpoint(self._folder)
+            return Answer(order.number, order.stage, str(error))
+        logger.info("A checkpoint of the frontier was made for a backup")
+        return Answer(order.number, order.stage, closed=tuple(path.name for path in self._folder.closed_warcs()))
+
+
+async def _checkpoint(store: RocksStore, folder: CrawlDir) -> None:
+    remove_checkpoint(folder)
+    store.write_out()
+    looks = 0
+    while store.is_writing_out() and looks < _MOST_LOOKS:
+        looks += 1
+        await asyncio.sleep(_LOOK_SECONDS)
+    store.checkpoint(folder.frontier_checkpoint)

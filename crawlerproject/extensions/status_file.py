@@ -145,7 +145,7 @@ class StatusFile:
             "nevercrawl_lists": self._lists(scheduler),
             "leases": [
                 {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}
-                for host, lease in scheduler.under_way.by_host.items()
+                for host, lease in scheduler.in_flight.by_host.items()
             ],
             **crawl.run.tallies.as_dict(),
             "commit_lag_seconds": round(max(0.0, crawl.run.now() - committed), 3) if committed is not None else 0.0,

@@ -33,10 +33,8 @@ from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import stamp, steady
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.statscollectors import StatsCollector
 
     from crawlerproject.frontier.lease import Lease
 

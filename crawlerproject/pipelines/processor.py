@@ -15,7 +15,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
 from crawlerproject.crawl.completion.long_pages import LongPages
-from crawlerproject.crawl.dispatch import UnderWay
+from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.pipelines.warc import WarcPipeline
@@ -51,10 +51,10 @@ class PageProcessor(ItemPipelineManager):
         if not isinstance(item, LeaseResult):
             return await super().process_item_async(item)
         services, lease = self._services, item.lease
-        under_way, poison = services[UnderWay], services[Poison]
-        under_way.answered(lease)
+        in_flight, poison = services[InFlight], services[Poison]
+        in_flight.answered(lease)
         try:
-            await under_way.line.room()
+            await in_flight.line.room()
             with poison.reading(lease.row):  # mostly all of it, in one go
                 compared = self._dedup.process_item(item)
                 if compared is item and not self._for_pages:

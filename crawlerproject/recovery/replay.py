@@ -9,12 +9,12 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.completion.records import remember
-from crawlerproject.crawl.progress.failure_reports import Troubles
+from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.session import Began, frontier_of, hosts_of, models_of, traps_of, url_filters_in
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain, seed_found
@@ -131,18 +131,18 @@ class Replay:
 
     def _open(self) -> None:
         settings, store = self.settings, self.store
-        traps = parts.traps_of(settings, store)
-        filters = parts.url_filters_in(settings, store, self._resumed, self._run.never_crawl, traps)
-        hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
-        self.frontier = parts.frontier_of(settings, hosts, filters, self.folder.ranked_linked)
+        traps = traps_of(settings, store)
+        filters = url_filters_in(settings, store, self._resumed, self._run.never_crawl, traps)
+        hosts = hosts_of(settings, store, Began(self._now, b"1"))
+        self.frontier = frontier_of(settings, hosts, filters, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
-        models = self._models = parts.models_of(settings, store, self.frontier, traps, totals)
+        models = self._models = models_of(settings, store, self.frontier, traps, totals)
         self._records = _Archived(self.frontier, models.duplicates)
         self._completion = PageCompletion(
             self.frontier,
             self._records,
             models,
-            Troubles(()),
+            FailureReporter(()),
             self._run,
             settings.getfloat("RETRY_AFTER_MAX_SECONDS"),
         )

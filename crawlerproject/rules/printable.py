@@ -43,6 +43,7 @@ _PLAIN_SIGNS = {
 PLAINER = "crawlerproject.plainer"
 """For ``errors=`` of a stream: what it cannot show is shown in plainer signs."""
 _FOR_EVER_SECONDS = 1e11  # some 3,000 years
+_NAMED = 10  # names that one line lists
 LATEST = 253_402_300_799.0
 """Epoch seconds of the last second of year 9999: no later moment can be written as a date."""
 
@@ -103,6 +104,12 @@ codecs.register_error(PLAINER, _plainer)
 def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 error``, ``1,204 errors``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def human_bytes(count: int) -> str:

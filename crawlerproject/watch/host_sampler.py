@@ -111,7 +111,7 @@ class HostSampler:
             return
         began = time.thread_time()
         some = list(islice(hosts, SLICE_HOSTS))
-        survey.look(some, run.now(), self._scheduler.under_way.by_host)
+        survey.look(some, run.now(), self._scheduler.in_flight.by_host)
         self._spent += time.thread_time() - began
         loop = asyncio.get_running_loop()
         if len(some) == SLICE_HOSTS:

@@ -13,7 +13,7 @@ import pytest
 from scrapy import Request
 
 from crawlerproject.crawl import dispatch as send_window
-from crawlerproject.crawl.dispatch import LEAST, Fetches, LeaseDispatch, SendWindow, UnderWay
+from crawlerproject.crawl.dispatch import LEAST, Engine, Fetches, InFlight, LeaseDispatch, SendWindow
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.lease import Lease
@@ -22,7 +22,7 @@ from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_RENDER, FLAG_SEED, ROW_KINDS
 from crawlerproject.runtime.loop_budget import LoopBudget
-from tests.crawl.sessions import HOST, Bench, requests_of
+from tests.crawl.sessions import HOST, Bench, requests_of, run_of
 
 HOSTS = [f"http://h{number}.test/" for number in range(4)]
 
@@ -51,7 +51,7 @@ class Resolver:
         return Resolved((f"192.0.2.{len(self.asked)}",), 1e12)
 
 
-class Engine:
+class EngineDouble:
     """Notes when it is to ask."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Out(Bench):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, FRONTIER_MAX_IN_FLIGHT=3)
-        self.engine, self.resolver, self.under_way = Engine(), Resolver(), UnderWay()
+        self.engine, self.resolver, self.under_way = EngineDouble(), Resolver(), InFlight()
         self.unread = SimpleNamespace(waiting=0)
         self.add(*HOSTS, flags=FLAG_SEED)
         self.dispatch = self.made()
@@ -428,7 +428,7 @@ def lease(host: str = "a.test", *, render: bool = False) -> Any:
 
 def test_a_host_shows_what_is_asked_of_it_until_that_is_over() -> None:
     """Its end is told to whoever keeps its address."""
-    under_way, one, rested = UnderWay(), lease(), list[Any]()
+    under_way, one, rested = InFlight(), lease(), list[Any]()
     under_way.rest_with(rested.append)
     under_way.sent(one, REQUEST)
     assert under_way.by_host == {"a.test": one}
@@ -440,7 +440,7 @@ def test_a_host_shows_what_is_asked_of_it_until_that_is_over() -> None:
 
 def test_a_page_in_the_browser_does_not_hide_what_its_host_is_asked() -> None:
     """Nor does its end."""
-    under_way, page, script = UnderWay(), lease(render=True), lease()
+    under_way, page, script = InFlight(), lease(render=True), lease()
     under_way.sent(script, REQUEST)
     under_way.sent(page, REQUEST)
     assert under_way.by_host == {"a.test": script}
@@ -451,7 +451,7 @@ def test_a_page_in_the_browser_does_not_hide_what_its_host_is_asked() -> None:
 
 def test_a_request_that_nobody_has_any_more_is_found() -> None:
     """Until its Page is here."""
-    under_way, one, two = UnderWay(), lease(), lease("b.test")
+    under_way, one, two = InFlight(), lease(), lease("b.test")
     under_way.sent(one, REQUEST)
     under_way.sent(two, Request("http://b.test/"))
 
@@ -459,3 +459,105 @@ def test_a_request_that_nobody_has_any_more_is_found() -> None:
     under_way.answered(two)
     assert under_way.unanswered({REQUEST}) == []
     assert under_way.unanswered(set()) == [one]
+
+
+class Scrapys:
+    """As far as Scrapy's engine is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.full = False
+        self.ended = ""
+        self.spider: Any = object()
+        self._slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._schedule), inprogress={"a request"})
+
+    def _schedule(self) -> None:
+        self.asked += 1
+
+    def needs_backout(self) -> bool:
+        """Whether it has all that it may have."""
+        return self.full
+
+    async def close_spider_async(self, *, reason: str) -> None:
+        """The end."""
+        self.ended = reason
+
+
+@pytest.fixture
+def scrapys() -> Scrapys:
+    """A running engine."""
+    return Scrapys()
+
+
+def engine_of(scrapys: Scrapys | None) -> Engine:
+    """Ours, before that one."""
+    return Engine(SimpleNamespace(engine=scrapys), run_of())  # type: ignore[arg-type]
+
+
+def test_it_is_asked_to_ask(scrapys: Scrapys) -> None:
+    """One question of the engine's takes all that is ready."""
+    engine_of(scrapys).ask()
+
+    assert scrapys.asked == 1
+
+
+@pytest.mark.parametrize("why", ["full", "no spider", "closed", "not there"])
+def test_it_is_left_alone(scrapys: Scrapys, why: str) -> None:
+    """A request that ends has a full one ask; one that ends takes nothing more."""
+    engine = engine_of(None if why == "not there" else scrapys)
+    scrapys.full = why == "full"
+    engine._run.closed = why == "closed"
+    if why == "no spider":
+        scrapys.spider = None
+    engine.ask()
+
+    assert scrapys.asked == 0
+
+
+def test_the_earliest_moment_counts(scrapys: Scrapys) -> None:
+    """A later one does not put it off, an earlier one takes its place, none changes nothing."""
+    engine = engine_of(scrapys)
+
+    async def run() -> None:
+        engine.ask_at(1000.01, 1000.0)
+        engine.ask_at(2000.0, 1000.0)
+        engine.ask_at(None, 1000.0)
+        engine.ask_at(999.0, 1000.0)
+        while not scrapys.asked:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.03)
+
+    asyncio.run(run())
+    assert scrapys.asked == 1
+
+
+def test_a_moment_that_is_forgotten(scrapys: Scrapys) -> None:
+    """At the end of a crawl nothing wakes the engine."""
+    engine = engine_of(scrapys)
+
+    async def run() -> None:
+        engine.ask_at(1000.0, 1000.0)
+        engine.cancel()
+        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert scrapys.asked == 0
+
+
+def test_what_it_has_begun(scrapys: Scrapys) -> None:
+    """Before it runs there is nothing."""
+    assert cast("set[object]", engine_of(scrapys).requests()) == {"a request"}
+    assert engine_of(None).requests() == set()
+
+
+def test_damage_ends_the_crawl(scrapys: Scrapys, caplog: pytest.LogCaptureFixture) -> None:
+    """With its sentence, and a reason that a watcher sees."""
+    engine = engine_of(scrapys)
+
+    async def run() -> None:
+        engine.stop_for_damage(FrontierDamaged("a block is broken."))
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert scrapys.ended == "frontier_damaged"
+    assert caplog.messages == ["a block is broken. The crawl stops."]

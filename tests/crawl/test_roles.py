@@ -301,7 +301,7 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
     """They share one list, in which nothing stands twice; one that joins later reads it from its beginning."""
     said = [pack_message(ScopeWidened(["others.test"], []))]
     fleet = Fleet()
-    fleet.fleet.moved, fleet.fleet.say_moved = (lambda after: said[after:]), said.extend
+    fleet.fleet.moved, fleet.fleet.announce_scope = (lambda after: said[after:]), said.extend
     fleet.store = bench.store  # type: ignore[assignment]  # it is asked for facts
     bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
     scope = bench.frontier.admission._filters.scope

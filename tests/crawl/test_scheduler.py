@@ -137,7 +137,7 @@ def test_a_page_that_ends_lets_its_host_go_on(scheduler: Opened) -> None:
         return urls
 
     assert asyncio.run(run()) == [f"{HOST}/robots.txt", f"{HOST}/"]
-    assert scheduler.under_way.by_host == {}
+    assert scheduler.in_flight.by_host == {}
 
 
 def test_requests_of_others_are_handed_out_as_they_are(scheduler: Opened) -> None:
@@ -217,9 +217,9 @@ def test_a_new_session_waits_for_the_last_lease(scheduler: Opened) -> None:
         lease = lease_in(await scheduler.request())
         assert lease is not None
         scheduler.crawl.run.lose("a partition was taken")
-        assert not scheduler.begin_anew()
+        assert not scheduler.rejoin()
         await scheduler.spider.complete(page_of(lease, scheduler.crawl.run.now()))
-        assert scheduler.begin_anew()
+        assert scheduler.rejoin()
         assert services[Session] is scheduler.crawl.session is not before
         assert services[LongPages] is scheduler.long
         scheduler._engine.cancel()

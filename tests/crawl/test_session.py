@@ -97,7 +97,7 @@ def test_a_session_is_replaced_as_one(opened: Opened) -> None:
     before, run = opened.session, opened.run
     run.tallies.pages = 7
     run.lose("a partition was taken")
-    opened.begin_anew()
+    opened.rejoin()
     after = opened.session
 
     assert opened.run is run
@@ -116,11 +116,11 @@ def test_a_session_that_cannot_begin_is_tried_again(opened: Opened, error: Excep
     opened.run.lose("why")
     opened.fail = error
     with pytest.raises(raised):
-        opened.begin_anew()
+        opened.rejoin()
     assert opened.run.lost == "why"
 
     opened.fail = None
-    opened.begin_anew()
+    opened.rejoin()
     assert opened.run.lost == ""
 
 
@@ -138,7 +138,7 @@ def test_a_session_that_fails_half_way_closes_its_store(opened: Opened, monkeypa
 
     monkeypatch.setattr(sessions, "resume", fail)
     with pytest.raises(StorageError):
-        opened.begin_anew()
+        opened.rejoin()
 
     assert closed == opened.stores
 
@@ -187,7 +187,7 @@ def test_what_was_paused_before_the_start_is_paused(tmp_path: Path, monkeypatch:
     change_pauses(folder, lambda pauses: pauses.hosts.update({"a.test": "since noon"}))
     opened = Opened(folder, monkeypatch)
     assert opened.session.frontier.hosts.suspensions.pause_of("a.test") is not None
-    opened.begin_anew()
+    opened.rejoin()
 
     assert opened.run.pauses.hosts == {"a.test": "since noon"}
     assert opened.session.frontier.hosts.suspensions.pause_of("a.test") is not None

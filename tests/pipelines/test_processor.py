@@ -12,7 +12,7 @@ import pytest
 from scrapy.exceptions import DropItem
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.crawl.dispatch import UnderWay
+from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
@@ -32,13 +32,13 @@ class Line(Bench):
         self.add(f"{HOST}/one", f"{HOST}/two")
         self.errors = self.woken = 0
         self.poison = Poison(self.folder, self.now)
-        self.under_way = UnderWay()
+        self.in_flight = InFlight()
         self.intake = Intake(self.session, self.run, self._wake)
-        self.long = LongPages(self.session.pages, self.intake, self.poison, self.under_way, self._count)
+        self.long = LongPages(self.session.pages, self.intake, self.poison, self.in_flight, self._count)
         self.crawler: Any = self.spider.crawler
         self.crawler.crawling, self.crawler.stats = True, cast("Any", self.stats)
         services_of(self.crawler).provide(
-            self.session.models.duplicates, self.poison, self.under_way, self.intake, self.long
+            self.session.models.duplicates, self.poison, self.in_flight, self.intake, self.long
         )
         self.processor = PageProcessor(crawler=self.crawler)
 

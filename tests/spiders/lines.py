@@ -15,7 +15,7 @@ from scrapy.spiders import Spider
 from twisted.python.failure import Failure
 
 from crawlerproject.crawl.completion.long_pages import LongPages
-from crawlerproject.crawl.dispatch import UnderWay
+from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import LeaseResult
@@ -60,15 +60,15 @@ class Line(Bench):
 
     def _provide(self) -> None:
         processes: Any = NoProcesses()
-        under_way = UnderWay()
-        long = LongPages(self.session.pages, self.intake, self.poison, under_way, self.web.count_error)
+        in_flight = InFlight()
+        long = LongPages(self.session.pages, self.intake, self.poison, in_flight, self.web.count_error)
         websub = WebSub(None, self.intake, self.run)
         websub.feed_met = self._feed_met  # type: ignore[method-assign]
         websub.hub_moved = lambda lease, target, hops: self.asked_hubs.append((target.url, hops))  # type: ignore[method-assign]
         reader = PageReader(processes, self.poison, "foobot", self.stats)
         duplicates = self.session.models.duplicates
         self.web.services.provide(self.frontier.renders)
-        self.web.services.provide(duplicates, self.poison, under_way, long, self.intake, self.frontier, reader, websub)
+        self.web.services.provide(duplicates, self.poison, in_flight, long, self.intake, self.frontier, reader, websub)
 
     async def process_item_async(self, result: LeaseResult) -> None:
         """What the spider hands on."""

@@ -11,7 +11,7 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.pages import PageCompletion
-    from crawlerproject.crawl.progress.failure_reports import Troubles
+    from crawlerproject.crawl.progress.failure_reports import FailureReporter
     from crawlerproject.crawl.roles.single_process import SingleProcess
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
@@ -31,7 +31,7 @@ class Commits:
         pages: PageCompletion,
         models: CrawlModels,
         role: SingleProcess,
-        troubles: Troubles,
+        reporter: FailureReporter,
         run: Run,
     ) -> None:
         self._frontier = frontier
@@ -39,7 +39,7 @@ class Commits:
         self._pages = pages
         self._models = models
         self._role = role
-        self._troubles = troubles
+        self._reporter = reporter
         self._run = run
         self._waiting: list[asyncio.Future[bool]] = []
 
@@ -49,7 +49,7 @@ class Commits:
         self._waiting.append(waiting)
         return waiting
 
-    def forget(self) -> None:
+    def discard_uncommitted(self) -> None:
         """What is not committed is lost."""
         self._answer(self._take_waiting(), durable=False)
 
@@ -128,7 +128,7 @@ class Commits:
         frontier.state.apply(changes, facts)
         self._models.stored(changes, facts)
         self._role.ack_inbox()
-        self._troubles.refused(frontier.state.refused.take_seeds())
+        self._reporter.refused(frontier.state.refused.take_seeds())
         for reason, count in frontier.state.refused.take().items():
             self._run.stats.inc_value(f"refused/{reason}", count)
         if announced := frontier.state.announced:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
     from crawlerproject.crawl.completion.pages import PageCompletion
-    from crawlerproject.crawl.dispatch import UnderWay
+    from crawlerproject.crawl.dispatch import InFlight
     from crawlerproject.crawl.intake import Intake
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.stores.poison import Poison
@@ -57,14 +57,14 @@ class LongPages:
         pages: PageCompletion,
         intake: Intake,
         poison: Poison,
-        under_way: UnderWay,
+        in_flight: InFlight,
         count_error: Callable[[], None],
     ) -> None:
         """``count_error`` is called after each error of our own."""
         self._pages = pages
         self._intake = intake
         self._poison = poison
-        self._under_way = under_way
+        self._in_flight = in_flight
         self._count_error = count_error
         self._line: deque[_Rest] = deque()
         self._timer: CallLaterResult | None = None
@@ -90,14 +90,14 @@ class LongPages:
         """A page's links are queued: archive it and end its lease. The page is marked as being read."""
         lease, outcome = result.lease, result.outcome
         self._pages.finish(result)
-        self._under_way.over(lease)
+        self._in_flight.over(lease)
         if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
             self._poison.acquit(lease.row.key)
 
     def requeue(self, lease: Lease) -> None:
         """End a lease whose page could not be completed; it will be tried again."""
         self._pages.requeue(lease)
-        self._under_way.over(lease)
+        self._in_flight.over(lease)
 
     def fail(self, lease: Lease) -> None:
         """End a lease as ``requeue`` does, and count an error of our own."""

@@ -24,7 +24,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.outage import Outage
     from crawlerproject.crawl.completion.records import Records
-    from crawlerproject.crawl.progress.failure_reports import Troubles
+    from crawlerproject.crawl.progress.failure_reports import FailureReporter
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
@@ -46,7 +46,7 @@ class PageCompletion:
         frontier: Frontier,
         records: Records,
         models: CrawlModels,
-        troubles: Troubles,
+        reporter: FailureReporter,
         run: Run,
         retry_after_max_seconds: float,
     ) -> None:
@@ -54,7 +54,7 @@ class PageCompletion:
         self._frontier = frontier
         self._records = records
         self._models = models
-        self._troubles = troubles
+        self._reporter = reporter
         self._run = run
         self._retry_after_max_seconds = retry_after_max_seconds
         self.renders = RenderCompletion(frontier, records, models, run)
@@ -129,7 +129,7 @@ class PageCompletion:
                 return
             await asyncio.sleep(0)
 
-    def forget(self) -> None:
+    def discard_uncommitted(self) -> None:
         """Return the leases of pages that found no room or wait for a verdict: another worker has them now."""
         if self.outage is not None:
             self.outage.forget()
@@ -190,7 +190,7 @@ class PageCompletion:
         if outcome.reason not in GOOD:
             if lease.host.rest_until > now:
                 self._run.stats.inc_value(f"rests/{outcome.reason}")
-            self._troubles.ended(lease, outcome, now)
+            self._reporter.ended(lease, outcome, now)
         models.learn(visit, now)
 
     def _end_requisite(self, lease: Lease, visit: Visit, consequences: FetchOutcome, now: float) -> None:

@@ -29,7 +29,7 @@ _REMEMBERED = 1000
 _LINES = 3
 
 
-class Troubles:
+class FailureReporter:
     """Of one start. ``seed_hosts`` are sorted host keys."""
 
     def __init__(self, seed_hosts: Sequence[str]) -> None:

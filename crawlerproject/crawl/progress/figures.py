@@ -16,7 +16,7 @@ from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_l
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from crawlerproject.crawl.progress.failure_reports import Troubles
+    from crawlerproject.crawl.progress.failure_reports import FailureReporter
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.hosts.host import Host
@@ -115,7 +115,7 @@ class Figures:
         self._spent = 0.0  # by it
         self._not_before = 0.0
 
-    def now(self, frontier: Frontier, troubles: Troubles, run: Run, *, exact: bool = False) -> Progress:
+    def now(self, frontier: Frontier, reporter: FailureReporter, run: Run, *, exact: bool = False) -> Progress:
         """Where the crawl stands. ``exact``: by a look at every host here and now, as without an event loop."""
         hosts, loop = frontier.workbench.hosts, _running_loop()
         if exact or self._last is None or loop is None or len(hosts) <= _HOSTS_A_SLICE:
@@ -123,7 +123,7 @@ class Figures:
         elif self._slices is None and self._clock() >= self._not_before:
             self._slices, self._spent = self._looking(frontier, run), 0.0
             loop.call_soon(self._go_on, loop)
-        return _progress(frontier, troubles, run, self._last)
+        return _progress(frontier, reporter, run, self._last)
 
     def _looking(self, frontier: Frontier, run: Run) -> Iterator[None]:
         """A look at the hosts of this moment, a slice each time it goes on."""
@@ -147,9 +147,9 @@ class Figures:
             self._not_before = self._clock() + self._spent / _COST_SHARE
 
 
-def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed) -> Progress:
+def progress(frontier: Frontier, reporter: FailureReporter, run: Run, allowed: Allowed) -> Progress:
     """Where the crawl stands; costs a look at every host in memory."""
-    return _progress(frontier, troubles, run, _seen(frontier, run, allowed))
+    return _progress(frontier, reporter, run, _seen(frontier, run, allowed))
 
 
 def _seen(frontier: Frontier, run: Run, allowed: Allowed) -> _Seen:
@@ -164,7 +164,7 @@ def _found(look: _Look, frontier: Frontier, allowed: Allowed) -> _Seen:
     return _Seen(look.counts, look.quiet, *allowed.take(found, look.part, look.parts))
 
 
-def _progress(frontier: Frontier, troubles: Troubles, run: Run, seen: _Seen) -> Progress:
+def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Seen) -> Progress:
     now, done, on_disk = run.now(), run.tallies, frontier.hosts.counts_on_disk
     counts, quiet, per_second, seconds = seen
     due_on_disk = on_disk.hosts - on_disk.resting
@@ -190,7 +190,7 @@ def _progress(frontier: Frontier, troubles: Troubles, run: Run, seen: _Seen) -> 
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
         ceiling_per_second=_with_disk(per_second, sum(counts.values()) - counts["resting"], due_on_disk),
-        standing=() if moves else troubles.standing(quiet, now, on_disk.hosts),
+        standing=() if moves else reporter.standing(quiet, now, on_disk.hosts),
         paused=run.halted,
     )
 

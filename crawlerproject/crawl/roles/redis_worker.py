@@ -105,7 +105,7 @@ class RedisWorker(SingleProcess):
         if first and (kept := widened_by(self.store)) is not None:
             own = [ScopeWidened(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
         if packed := [pack_message(each) for each in own if any(each)]:
-            await asyncio.to_thread(fleet.say_moved, packed)
+            await asyncio.to_thread(fleet.announce_scope, packed)
         frontier.state.moved = []
 
     def hubs(self) -> Callable[[HubMessage], None] | None:

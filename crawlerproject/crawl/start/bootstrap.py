@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.utils.asyncio import CallLaterResult
 
-    from crawlerproject.crawl.engine import Engine
+    from crawlerproject.crawl.dispatch import Engine
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.stores.protocols import FrontierStore

@@ -106,7 +106,7 @@ class RedisFleet:
         found: list[bytes] = self.link.call("LRANGE", [self._keys.moved], after, -1)
         return found
 
-    def say_moved(self, packed: Sequence[bytes]) -> None:
+    def announce_scope(self, packed: Sequence[bytes]) -> None:
         """Write to all workers."""
         self.link.call("RPUSH", [self._keys.moved], *packed)
 

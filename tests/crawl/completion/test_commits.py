@@ -151,7 +151,7 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
         monkeypatch.setattr(bench.role, "deliver", later)
         await commits.commit(lambda: False)
         assert (await waiting[0], waiting[1].done()) == (True, False)
-        commits.forget()
+        commits.discard_uncommitted()
         assert await waiting[1] is False
         monkeypatch.setattr(bench.session.archive, "sync", lambda: bench.run.lose("taken"))
         lost = wait()

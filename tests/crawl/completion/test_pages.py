@@ -111,7 +111,7 @@ def test_pages_without_room_are_forgotten_when_they_are_anothers(bench: Bench, m
     lease = bench.page_lease()
     no_room(bench, monkeypatch)
     bench.session.pages.finish(page_of(lease, bench.now))
-    bench.session.pages.forget()
+    bench.session.pages.discard_uncommitted()
 
     assert lease.ended
     assert bench.frontier.state.leased == 0

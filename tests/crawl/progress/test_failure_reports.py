@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.progress.failure_reports import Troubles
+from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.items import FailedFetch
 from crawlerproject.reasons import REMEDIES, Reason
@@ -39,39 +39,39 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_a_seeds_robots_txt_that_fails(caplog: pytest.LogCaptureFixture) -> None:
     """URL, reason, detail, next moment and what helps; once, also when it fails again."""
-    troubles = Troubles(["a.test", "example.org"])
+    reporter = FailureReporter(["a.test", "example.org"])
     page = ended("example.org", Reason.DNS_NOT_FOUND, rest=3540.0)
-    troubles.ended(*page, NOW)
-    troubles.ended(*page, NOW)
+    reporter.ended(*page, NOW)
+    reporter.ended(*page, NOW)
 
     assert said(caplog) == [
         "The seeds of example.org wait for https://example.org/robots.txt: dns-not-found (no such name), "
         f"again in 59 min 0 s. {REMEDIES[Reason.DNS_NOT_FOUND]}"
     ]
-    assert troubles.standing([page[0].host], NOW) == ("example.org: dns-not-found, again in 59 min 0 s",)
+    assert reporter.standing([page[0].host], NOW) == ("example.org: dns-not-found, again in 59 min 0 s",)
 
 
 def test_hosts_that_are_no_seeds_are_not_said(caplog: pytest.LogCaptureFixture) -> None:
     """Links lead to dead hosts all the time; why they rest is remembered all the same."""
-    troubles = Troubles(["example.org"])
+    reporter = FailureReporter(["example.org"])
     page = ended("other.test", Reason.CONNECT_REFUSED, rest=60.0)
-    troubles.ended(*page, NOW)
+    reporter.ended(*page, NOW)
 
     assert said(caplog) == []
-    assert troubles.standing([page[0].host], NOW) == ("other.test: connect-refused, again in 1 min 0 s",)
+    assert reporter.standing([page[0].host], NOW) == ("other.test: connect-refused, again in 1 min 0 s",)
 
 
 def test_a_seed_that_is_answered_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
     """A status is said, too: a seed that is gone is no start."""
-    Troubles([]).ended(*ended("example.org", Reason.HTTP_ERROR, status=404, seed=True), NOW)
+    FailureReporter([]).ended(*ended("example.org", Reason.HTTP_ERROR, status=404, seed=True), NOW)
 
     assert said(caplog) == ["Seed https://example.org/: http-error (404)."]
 
 
 def test_very_many_seeds_that_fail_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     """Ten by name, then a line at 10, 100 and 1,000 more."""
-    troubles = Troubles([])
-    troubles.refused((f"http://{number}.test/", Reason.NEVERCRAWL) for number in range(1500))
+    reporter = FailureReporter([])
+    reporter.refused((f"http://{number}.test/", Reason.NEVERCRAWL) for number in range(1500))
 
     lines = said(caplog)
     assert len(lines) == 10 + 3
@@ -89,13 +89,13 @@ def test_the_host_that_is_free_first_comes_first() -> None:
     slow = Host("slow.test", 120.0)
     slow.next_free, slow.floor_seconds = NOW + 50, 120.0
 
-    assert Troubles([]).standing([*hosts, slow], NOW) == (
+    assert FailureReporter([]).standing([*hosts, slow], NOW) == (
         "slow.test: robots.txt asks for 120 s, again in 50.0 s",
         "h4.test: rests, 2 failures in a row, again in 1 min 40 s",
         "h3.test: rests, 2 failures in a row, again in 3 min 20 s",
         "and 3 more rest or keep their pause",
     )
-    assert Troubles([]).standing([], NOW, 7) == ("and 7 more rest or keep their pause",)
+    assert FailureReporter([]).standing([], NOW, 7) == ("and 7 more rest or keep their pause",)
 
 
 def test_the_settings_that_help_are_settings() -> None:

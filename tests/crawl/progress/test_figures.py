@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.progress import figures
-from crawlerproject.crawl.progress.failure_reports import Troubles
+from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.crawl.progress.figures import Allowed
 from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.hosts.host import Host
@@ -53,12 +53,12 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
         wake_at=bench.wake_at,
     )
     run = Run(SimpleNamespace(inc_value=None), NeverCrawlLists([], 60.0), clock=lambda: NOW)
-    return SimpleNamespace(frontier=frontier, run=run, allowed=Allowed(), troubles=Troubles([]))
+    return SimpleNamespace(frontier=frontier, run=run, allowed=Allowed(), reporter=FailureReporter([]))
 
 
 def progress(look: Any) -> Progress:
     """Where it stands."""
-    return figures.progress(look.frontier, look.troubles, look.run, look.allowed)
+    return figures.progress(look.frontier, look.reporter, look.run, look.allowed)
 
 
 def status(look: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_a_look_at_many_hosts_takes_many_turns_and_finds_the_same() -> None:
     look = crawl(host("first.test"))
 
     def now() -> Progress:
-        return shown.now(look.frontier, look.troubles, look.run)
+        return shown.now(look.frontier, look.reporter, look.run)
 
     async def looks() -> None:
         assert now().hosts_ready == 1
@@ -170,7 +170,7 @@ def test_a_look_at_many_hosts_takes_many_turns_and_finds_the_same() -> None:
             assert now().hosts_ready == 1
             await _turns(1)
         assert (now().hosts_ready, now().hosts_resting) == (1 + one_slice, 2 * one_slice)
-        assert now() == progress(look) == shown.now(look.frontier, look.troubles, look.run, exact=True)
+        assert now() == progress(look) == shown.now(look.frontier, look.reporter, look.run, exact=True)
 
     asyncio.run(looks())
 
@@ -184,18 +184,18 @@ def test_looks_take_their_share_of_the_processor_however_often_they_are_asked_fo
 
     async def ready(at: float) -> int:
         clock.at = at
-        shown.now(look.frontier, look.troubles, look.run)
+        shown.now(look.frontier, look.reporter, look.run)
         await _turns(9)
-        return shown.now(look.frontier, look.troubles, look.run).hosts_ready
+        return shown.now(look.frontier, look.reporter, look.run).hosts_ready
 
     async def looks() -> None:
-        assert shown.now(look.frontier, look.troubles, look.run).hosts_ready == whole
+        assert shown.now(look.frontier, look.reporter, look.run).hosts_ready == whole
         look.frontier.workbench.add(host("second.test"))
         assert await ready(0.0) == whole + 1
         look.frontier.workbench.add(host("third.test"))
         assert await ready(7.9) == whole + 1
         assert await ready(8.1) == whole + 2
         look.frontier.workbench.add(host("fourth.test"))
-        assert shown.now(look.frontier, look.troubles, look.run, exact=True).hosts_ready == whole + 3
+        assert shown.now(look.frontier, look.reporter, look.run, exact=True).hosts_ready == whole + 3
 
     asyncio.run(looks())

@@ -276,8 +276,8 @@ def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
     """From the beginning, or from where it has read."""
     ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
     assert theirs.moved(0) == []
-    ours.say_moved([b"first"])
-    theirs.say_moved([b"second", b"third"])
+    ours.announce_scope([b"first"])
+    theirs.announce_scope([b"second", b"third"])
 
     assert [theirs.moved(0), ours.moved(1)] == [[b"first", b"second", b"third"], [b"second", b"third"]]
 

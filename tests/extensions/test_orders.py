@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.crawl.orders import obey, say_paused, take_in
+from crawlerproject.crawl.crawl import say_paused
 from crawlerproject.errors import StorageError
+from crawlerproject.extensions.orders import obey, take_in
 from crawlerproject.stores.operator_files.control import Pauses
 from tests.crawl.sessions import HOST, Bench
 
