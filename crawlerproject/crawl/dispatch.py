@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
+    from crawlerproject.crawl.completion.outage import Outage
     from crawlerproject.crawl.requests import LeaseRequests
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
@@ -191,6 +192,7 @@ class LeaseDispatch:
         in_flight: InFlight,
         engine: Engine,
         fetches: Fetches,
+        outage: Outage | None = None,
     ) -> None:
         self._frontier = session.frontier
         self._role = session.role
@@ -201,7 +203,7 @@ class LeaseDispatch:
         self._engine = engine
         self._fetches = fetches
         self._window = SendWindow()
-        self._outage = session.pages.outage
+        self._outage = outage
         self._lookups = DnsLookups(
             fetches.resolver, session.frontier, run, self._looked_up, self.wake, fetches.behind_proxy
         )

@@ -93,6 +93,7 @@ class FrontierScheduler:
 
         Raises NameTaken; StorageError when it must be tried again.
         """
+        self._outage.forget()
         self.crawl.session.pages.discard_uncommitted()
         if not self._dispatch.quit():
             return False
@@ -106,17 +107,17 @@ class FrontierScheduler:
         crawl, run, session = self.crawl, self.crawl.run, self.crawl.session
         self.in_flight = InFlight()
         intake = Intake(session, run, self.wake)
-        self.long = LongPages(session.pages, intake, crawl.poison, self.in_flight, spider.count_error)
+        longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS", MAX_WAIT_SECONDS)
+        reaches = pool_for(self._crawler).reaches
+        self._outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)
+        self.long = LongPages(session.pages, intake, crawl.poison, self.in_flight, spider.count_error, self._outage)
         self.websub = WebSub(session.subscriptions, intake, run)
         embeds = SubrequestAnswers(spider, self.long)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
         fetches = Fetches(
             resolver_for(self._crawler), (unread_answers_of(self._crawler), self.in_flight.line), Proxies().may_serve
         )
-        longest_seconds = self._crawler.settings.getfloat("NETWORK_MAX_WAIT_SECONDS", MAX_WAIT_SECONDS)
-        reaches = pool_for(self._crawler).reaches
-        self._outage = session.pages.outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)
-        self._dispatch = LeaseDispatch(session, run, requests, self.in_flight, self._engine, fetches)
+        self._dispatch = LeaseDispatch(session, run, requests, self.in_flight, self._engine, fetches, self._outage)
         services_of(self._crawler).provide(
             *(self, crawl, run, crawl.reader, session, session.frontier, session.frontier.renders),
             *(intake, self.long, self.websub, self.in_flight, session.models.duplicates, crawl.poison),

@@ -25,7 +25,7 @@ from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subrequests import (
+from crawlerproject.render.subresources import (
     CrawlEmbeds,
     PageEmbeds,
     RenderProxies,

@@ -170,7 +170,7 @@ class Post:
         )
         self.hosts.send_to = lambda partition, message: self.sent.append((f"partition {partition}", message))
         self.exchange = SimpleNamespace(moved=False, take=self._take, read=self._read)
-        self.exchange.deliver = self.exchange.deliver_now = self.exchange.settle = lambda *given: None
+        self.exchange.settle = lambda *given: None
         self.taken: list[str] = []
         self.log: list[str] = []
         self.quiet = True

@@ -22,7 +22,7 @@ from crawlerproject.render import renderer as renderers
 from crawlerproject.render.browser import BrowserMissing
 from crawlerproject.render.renderer import Renderer
 from crawlerproject.render.request import rendered as rendered_request
-from crawlerproject.render.subrequests import CrawlEmbeds
+from crawlerproject.render.subresources import CrawlEmbeds
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider

@@ -20,6 +20,7 @@ from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
+    from crawlerproject.crawl.completion.outage import Outage
     from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.dispatch import InFlight
     from crawlerproject.crawl.intake import Intake
@@ -59,13 +60,15 @@ class LongPages:
         poison: Poison,
         in_flight: InFlight,
         count_error: Callable[[], None],
+        outage: Outage | None = None,
     ) -> None:
-        """``count_error`` is called after each error of our own."""
+        """``count_error`` is called after each error of our own; ``outage`` holds what may be our network's."""
         self._pages = pages
         self._intake = intake
         self._poison = poison
         self._in_flight = in_flight
         self._count_error = count_error
+        self._outage = outage
         self._line: deque[_Rest] = deque()
         self._timer: CallLaterResult | None = None
 
@@ -89,7 +92,8 @@ class LongPages:
     def end(self, result: LeaseResult) -> None:
         """A page's links are queued: archive it and end its lease. The page is marked as being read."""
         lease, outcome = result.lease, result.outcome
-        self._pages.finish(result)
+        if self._outage is None or not self._outage.takes(result):
+            self._pages.finish(result)
         self._in_flight.over(lease)
         if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
             self._poison.acquit(lease.row.key)

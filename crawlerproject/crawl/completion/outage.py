@@ -17,7 +17,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.items import FailedFetch, FetchedPage
@@ -39,6 +39,7 @@ from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:
+    from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.run import Run
     from crawlerproject.items import LeaseResult
 
@@ -55,16 +56,6 @@ _REMEMBER_SECONDS = 1.0
 _SAY_AGAIN_SECONDS = 60.0
 
 
-class Ends(Protocol):
-    """Ends the pages whose failure is understood."""
-
-    def end_now(self, result: LeaseResult) -> None:
-        """The failure is the host's."""
-
-    def requeue_blameless(self, result: LeaseResult) -> None:
-        """It is ours: the page waits as if it had never been asked for."""
-
-
 class _Held(NamedTuple):
     """A failure without a verdict."""
 
@@ -78,14 +69,14 @@ class Outage:
     def __init__(
         self,
         run: Run,
-        ends: Ends,
+        pages: PageCompletion,
         reaches: Callable[[Endpoint], Awaitable[bool]],
         wake: Callable[[], None],
         longest_seconds: float,
     ) -> None:
         """``reaches``: whether a connection opens; ``wake`` has the engine ask; 0 ``longest_seconds``: never wait."""
         self._run = run
-        self._ends = ends
+        self._pages = pages
         self._reaches = reaches
         self._wake = wake
         self._longest_seconds = longest_seconds
@@ -110,11 +101,11 @@ class Outage:
     def takes(self, result: LeaseResult) -> bool:
         """Whether the end is put off, or was: a failure of which it must be seen first whose it is."""
         outcome, lease = result.outcome, result.lease
-        if not isinstance(outcome, FetchedPage | FailedFetch):
+        if self._run.lost or not isinstance(outcome, FetchedPage | FailedFetch):
             return False
         if outcome.reason is Reason.OUR_LIMIT:
             self._say_limit(outcome.error)
-            self._ends.requeue_blameless(result)
+            self._pages.requeue_blameless(result)
             return True
         if not self._longest_seconds:
             return False
@@ -151,7 +142,7 @@ class Outage:
                     outcome = each.result.outcome
                     if isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
                         held.remove(each)
-                        self._ends.end_now(each.result)
+                        self._pages.finish(each.result)
         self.forget()
 
     def forget(self) -> None:
@@ -198,7 +189,7 @@ class Outage:
         """A request of that moment (epoch seconds) was answered: failures before it are their hosts'."""
         for line in self._held.values() if tls else (self._held[False],):
             while line and line[0].since <= sent_at:
-                self._ends.end_now(line.popleft().result)
+                self._pages.finish(line.popleft().result)
 
     async def _look(self) -> None:
         """See whose the failures are that are held; when they are ours, try until the network is there."""
@@ -286,7 +277,7 @@ class Outage:
 
     def _spare(self, result: LeaseResult) -> None:
         self._spared += 1
-        self._ends.requeue_blameless(result)
+        self._pages.requeue_blameless(result)
 
 
 def _is_tls(result: LeaseResult) -> bool:

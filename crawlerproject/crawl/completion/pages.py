@@ -22,7 +22,6 @@ from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.stores.protocols import PageRecord, QueuedPage
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.completion.outage import Outage
     from crawlerproject.crawl.completion.records import Records
     from crawlerproject.crawl.progress.failure_reports import FailureReporter
     from crawlerproject.crawl.run import Run
@@ -60,20 +59,12 @@ class PageCompletion:
         self.renders = RenderCompletion(frontier, records, models, run)
         self._unwritten: list[LeaseResult] = []
         self._held = False  # the archive's file is closed: what ends waits for the next one
-        self.outage: Outage | None = None  # none where what failed failed long ago, as in a recovery
 
     def finish(self, result: LeaseResult) -> None:
-        """Archive and log a page and end its lease; without room on the disk it is kept until there is some.
-
-        So is a failure of which it is not known whether it is the host's.
-        """
+        """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
         if self._run.lost:  # another worker has the page now
             self.requeue(result.lease)
-        elif self.outage is None or not self.outage.takes(result):
-            self.end_now(result)
-
-    def end_now(self, result: LeaseResult) -> None:
-        """As ``finish``, of a page of which nothing more is to be found out."""
+            return
         if self._held:
             self._unwritten.append(result)
             return
@@ -130,9 +121,7 @@ class PageCompletion:
             await asyncio.sleep(0)
 
     def discard_uncommitted(self) -> None:
-        """Return the leases of pages that found no room or wait for a verdict: another worker has them now."""
-        if self.outage is not None:
-            self.outage.forget()
+        """Return the leases of pages that found no room: another worker has them now."""
         while self._unwritten:
             self.requeue(self._unwritten.pop().lease)
 

@@ -194,12 +194,6 @@ class LocalExchange:
             most -= max(urls, 1)
             await asyncio.sleep(0)
 
-    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Within a commit: what was found for others is in its changes already, by ``LocalHosts.add_messages``."""
-
-    def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """As ``deliver``."""
-
     def settle(self) -> None:
         """The commit that holds what was read and written is applied."""
         self._incoming.applied()

@@ -34,7 +34,8 @@ class Line:
         self.spared: list[str] = []
         self.at: dict[float, Callable[[], None]] = {}  # what happens when the clock comes to it
         self.run = run_of(lambda: self.now)
-        self.outage = Outage(self.run, self, self.reaches, lambda: None, longest_seconds)
+        pages: Any = self
+        self.outage = Outage(self.run, pages, self.reaches, lambda: None, longest_seconds)
 
     async def reaches(self, endpoint: Endpoint) -> bool:
         """Whether a connection opens."""
@@ -48,7 +49,7 @@ class Line:
             self.at.pop(moment)()
         await _sleep(0)
 
-    def end_now(self, result: LeaseResult) -> None:
+    def finish(self, result: LeaseResult) -> None:
         """The host's."""
         self.blamed.append(result.lease.host.name)
 

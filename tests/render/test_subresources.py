@@ -17,7 +17,7 @@ from crawlerproject.guard.pace import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subrequests import CrawlEmbeds, RenderProxies, SubrequestBounds
+from crawlerproject.render.subresources import CrawlEmbeds, RenderProxies, SubrequestBounds
 from crawlerproject.render.visit import Blocked, PageTime
 from crawlerproject.runtime.services import Services
 from crawlerproject.stores.logs.request_log import read_log

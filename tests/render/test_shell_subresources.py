@@ -15,7 +15,7 @@ from crawlerproject.guard.pace import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subrequests import ShellEmbeds, SubrequestBounds, embedded
+from crawlerproject.render.subresources import ShellEmbeds, SubrequestBounds, embedded
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.browser_limits import Reuse
 
