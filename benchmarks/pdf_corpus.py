@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from crawlerproject.batch.languages import language_of
+from crawlerproject.batch.warc_extract import language_of
+from crawlerproject.documents.document_process import MAX_MEMORY_BYTES, SECONDS
+from crawlerproject.documents.document_texts import CRASHED, TOO_SLOW, DocumentTexts
 from crawlerproject.documents.kinds import kind_of
-from crawlerproject.documents.process import MAX_MEMORY_BYTES, SECONDS
-from crawlerproject.documents.texts import CRASHED, TOO_SLOW, DocumentTexts
 from crawlerproject.rules.page.extract import PageText
 
 _MEBIBYTE = 1 << 20

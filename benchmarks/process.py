@@ -15,7 +15,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.rules.archive.warc_records import Context, capture, warcinfo
 from crawlerproject.rules.page.extract import read_page

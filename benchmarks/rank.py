@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from benchmarks.engines.__main__ import ranked, web
-from crawlerproject.batch.engines.pagerank import harmonic
+from crawlerproject.batch.pagerank import harmonic
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 HOSTS, LINKS = 20_000, 1_000_000

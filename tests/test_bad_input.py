@@ -20,9 +20,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlerproject.batch.commoncrawl_import import Records
-from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_captures
+from crawlerproject.batch.commoncrawl_index import Distant, Filter, ForeignCapture, read_captures
 from crawlerproject.batch.plans import Broken, read_plan
-from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
 from crawlerproject.parse.links import MAX_FILES, entries_of_sitemap

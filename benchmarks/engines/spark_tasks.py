@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from benchmarks.engines.cc_jobs import JOBS, on_spark
-from crawlerproject.batch.engines.spark import session
+from crawlerproject.batch.spark import session
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import archives_of
 

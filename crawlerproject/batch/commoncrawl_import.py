@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
-from crawlerproject.batch.commoncrawl_index import ForeignCapture
-from crawlerproject.batch.remote_files import Distant
+from crawlerproject.batch.commoncrawl_index import Distant, ForeignCapture
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.warc_members import Member, walk

@@ -5,15 +5,24 @@ Of a page that a browser made, title, text and links are those of what it made: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.rules.archive.cdxj import row_of_member
 from crawlerproject.rules.page.extract import PageText, read_page
 from crawlerproject.rules.page.page import is_html
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture
+from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
+from crawlerproject.stores.archive.wacz import WaczPage
+from crawlerproject.stores.archive.warc_reader import Progress
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _OK = 200
+_PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+# Heritrix's letters of what belongs to a page or a host and is none itself: robots.txt, and what a page embeds.
+_NO_PAGES = ("P", "E")
+_REDIRECT = "R"
 _NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date is none
 
 
@@ -44,3 +53,29 @@ class PageCapture:
         if not is_html(self.content_type, self.body):
             return None
         return read_page(self.body, url=self.url, content_type=self.content_type or None, structured=structured)
+
+
+def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage]:
+    """Every HTML answer with status 200, up to the file's first flaw.
+
+    And each page as its scripts left it, which is to be told apart by ``rendered``: maybe of a file before this one.
+    """
+    for capture in captures_in(warc, progress):
+        if capture.member.kind != "revisit" and capture.status == _OK:
+            yield from _page(capture, text=text)
+
+
+def _page(capture: ArchivedCapture, *, text: bool) -> Iterator[WaczPage]:
+    page = PageCapture(capture)
+    if page.mime not in _PAGE_TYPES:
+        return
+    hops = capture.notes.get("hopsFromSeed")
+    hops = hops.rstrip(_REDIRECT) if hops is not None else None
+    if hops is not None and hops.endswith(_NO_PAGES):
+        return
+    read = page.read_html()
+    if read is not None:
+        shown, row = read.text if text else "", row_of_member(capture.member)
+        yield WaczPage(
+            capture.url, row.timestamp, read.title, shown, hops == "", capture.answer_id, rendered=capture.rendered
+        )

@@ -53,8 +53,7 @@ class Command(OperatorCommand):
         """Import, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.commoncrawl_import import Records, counted, import_captures
-        from crawlerproject.batch.commoncrawl_index import Filter, read_captures
-        from crawlerproject.batch.remote_files import Distant
+        from crawlerproject.batch.commoncrawl_index import Distant, Filter, read_captures
 
         if not args:
             raise OperatorError("Give an index to read, for example: scrapy commoncrawl index.cdxj --domain a.org")

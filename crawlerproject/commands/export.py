@@ -36,8 +36,8 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Export, send if asked to, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.export import FORMATS, OPENSEARCH, export
-        from crawlerproject.batch.process import PAGES
+        from crawlerproject.batch.bulk_export import FORMATS, OPENSEARCH, export
+        from crawlerproject.batch.process_warcs import PAGES
 
         if opts.to and opts.format != OPENSEARCH:
             raise OperatorError("--to speaks OpenSearch's bulk interface; Quickwit takes the files (docs/engines.md).")
@@ -56,8 +56,7 @@ class Command(OperatorCommand):
 
 def _send(out: Path, index: bytes, url: str, wait: Callable[[float], None]) -> int:
     """Say what became of it; 1 when documents were refused."""
-    from crawlerproject.batch.bulk import BulkSender
-    from crawlerproject.batch.export import bodies
+    from crawlerproject.batch.bulk_export import BulkSender, bodies
 
     sender = BulkSender(url, wait)
     waiting = bodies(out)

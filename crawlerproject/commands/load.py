@@ -24,7 +24,7 @@ class Command(OperatorCommand):
         """Load, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.fulltext import load
-        from crawlerproject.batch.process import PAGES
+        from crawlerproject.batch.process_warcs import PAGES
 
         folder = named_crawl(args, self.settings)
         pages = folder.processed / PAGES

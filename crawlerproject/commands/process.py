@@ -14,7 +14,7 @@ from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
-    from crawlerproject.batch.process import Outcome
+    from crawlerproject.batch.process_warcs import Outcome
     from crawlerproject.batch.warc_extract import Wanted
 
 
@@ -74,10 +74,10 @@ def _made(
 ) -> list[Outcome]:
     """By the engine that is asked for."""
     if opts.engine == SPARK:
-        from crawlerproject.batch.engines.spark import process_on_spark, session
+        from crawlerproject.batch.spark import process_on_spark, session
 
         with session(opts.master) as spark:
             return process_on_spark(spark, [warc.absolute() for warc in warcs], out, wanted, done)
-    from crawlerproject.batch.process import process_all
+    from crawlerproject.batch.process_warcs import process_all
 
     return process_all(warcs, out, wanted, opts.workers or os.cpu_count() or 1, done)

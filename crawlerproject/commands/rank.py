@@ -13,7 +13,7 @@ from crawlerproject.operator_command import DUCKDB, LOCAL, SPARK, Bytes, Operato
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
-    from crawlerproject.batch.engines.pagerank import Tables
+    from crawlerproject.batch.pagerank import Tables
 
 
 class Command(OperatorCommand):
@@ -36,8 +36,8 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Rank, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.engines.pagerank import work_folder, write_ranks
-        from crawlerproject.batch.process import LINKS, PAGES
+        from crawlerproject.batch.pagerank import work_folder, write_ranks
+        from crawlerproject.batch.process_warcs import LINKS, PAGES
 
         folder = named_crawl(args, self.settings)
         pages, links = ((folder.processed / name).absolute() for name in (PAGES, LINKS))
@@ -59,12 +59,12 @@ class Command(OperatorCommand):
 @contextmanager
 def _tables(work: Path, opts: argparse.Namespace, done: Callable[[int], None]) -> Iterator[Tables]:
     if opts.engine != SPARK:
-        from crawlerproject.batch.engines.pagerank import duck_tables
+        from crawlerproject.batch.pagerank import duck_tables
 
         with duck_tables(work, opts.memory, done) as ours:
             yield ours
         return
-    from crawlerproject.batch.engines.spark import SparkTables, session
+    from crawlerproject.batch.spark import SparkTables, session
 
     with session(opts.master) as spark:
         yield SparkTables(spark, work)

@@ -38,7 +38,7 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Pack."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.wacz_pages import pages_of
+        from crawlerproject.batch.page_captures import pages_of
 
         archives = named_archives(args, self.settings)
         warcs = archives.closed_warcs()

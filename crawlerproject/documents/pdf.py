@@ -10,7 +10,7 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from crawlerproject.documents.bounds import (
+from crawlerproject.documents.kinds import (
     BROKEN,
     LOCKED,
     MAX_ADDRESS,

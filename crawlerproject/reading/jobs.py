@@ -33,7 +33,7 @@ from crawlerproject.rules.url.urls import Address, Base, parse
 from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
-    from crawlerproject.documents.texts import DocumentTexts
+    from crawlerproject.documents.document_texts import DocumentTexts
 
 PARTS = ("found", "changed", "requisites")
 """Of a ``ReadPage``, what may be long: sent in parts."""
@@ -164,7 +164,7 @@ def _document(job: Job, body: bytes) -> ReadPage:
 
 @cache
 def _documents() -> DocumentTexts:
-    from crawlerproject.documents.texts import DocumentTexts
+    from crawlerproject.documents.document_texts import DocumentTexts
 
     return DocumentTexts()
 

@@ -23,8 +23,7 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_captures
-from crawlerproject.batch.remote_files import Distant
+from crawlerproject.batch.commoncrawl_index import Distant, Filter, ForeignCapture, read_captures
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.cdxj import surt_key
 from crawlerproject.rules.archive.warc_records import Context, Original

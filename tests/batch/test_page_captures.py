@@ -13,7 +13,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import load, search
-from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.rules.archive.warc_records import Context, Render
 from tests.commands.running import archive_of

@@ -12,9 +12,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.languages import language_of_header
-from crawlerproject.batch.process import process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.process_warcs import process_warc
+from crawlerproject.batch.warc_extract import Wanted, language_of_header
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of, scrapy
 from tests.documents.pdfs import pdf, shown, stream

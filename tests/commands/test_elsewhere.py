@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.batch.process import outputs, process_warc
+from crawlerproject.batch.process_warcs import outputs, process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.inspection.range_server import ranges_served
 from crawlerproject.stores.archive.warc_reader import next_member

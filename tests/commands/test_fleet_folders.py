@@ -21,7 +21,7 @@ from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject import commands
-from crawlerproject.batch import process
+from crawlerproject.batch import process_warcs as process
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.commands.add import _places
 from crawlerproject.commands.looking_process import answer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.process import Outcome, process_warc
+from crawlerproject.batch.process_warcs import Outcome, process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import scrapy

@@ -21,7 +21,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import load, search
-from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.reports.warc_check import check_file

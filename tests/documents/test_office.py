@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from crawlerproject.documents.bounds import BROKEN, LOCKED, MAX_CHARACTERS, TOO_LARGE
-from crawlerproject.documents.kinds import DOCX, EPUB, ODT
-from crawlerproject.documents.package import MAX_ENTRIES, MAX_UNPACKED_BYTES
-from crawlerproject.documents.process import read
+from crawlerproject.documents.document_process import read
+from crawlerproject.documents.kinds import BROKEN, DOCX, EPUB, LOCKED, MAX_CHARACTERS, ODT, TOO_LARGE
+from crawlerproject.documents.office import MAX_ENTRIES, MAX_UNPACKED_BYTES
 from tests.documents.packages import CONTAINER, docx, epub, link, odt, packed
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.engines.pagerank import Ranked, duck_tables, harmonic, node_id, work_folder, write_ranks
+from crawlerproject.batch.pagerank import Ranked, duck_tables, harmonic, node_id, work_folder, write_ranks
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.index.ranks import Linked
 from tests.commands.running import scrapy

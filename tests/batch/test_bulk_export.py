@@ -15,9 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch import bulk
-from crawlerproject.batch.bulk import BulkSender
-from crawlerproject.batch.export import FIELDS, FORMATS, OPENSEARCH, QUICKWIT, TEXT_CHARACTERS, bodies, export
+from crawlerproject.batch import bulk_export as bulk
+from crawlerproject.batch.bulk_export import (
+    FIELDS,
+    FORMATS,
+    OPENSEARCH,
+    QUICKWIT,
+    TEXT_CHARACTERS,
+    BulkSender,
+    bodies,
+    export,
+)
 from crawlerproject.batch.warc_extract import PAGE_SCHEMA
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -48,7 +56,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 @pytest.fixture
 def crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CrawlDir:
     """Two files of pages; bodies of some ten documents."""
-    monkeypatch.setattr("crawlerproject.batch.export._BODY_BYTES", 5_000)
+    monkeypatch.setattr("crawlerproject.batch.bulk_export._BODY_BYTES", 5_000)
     crawl = CrawlDir(tmp_path / "crawl")
     write(crawl.processed / "pages" / "one.parquet", [row(page, 0) for page in range(PAGES)])
     second = range(PAGES - AGAIN, 2 * PAGES - AGAIN)

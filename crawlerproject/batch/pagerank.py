@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 
-from crawlerproject.batch.process import PART
+from crawlerproject.batch.process_warcs import PART
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.url.urls import host_key
 

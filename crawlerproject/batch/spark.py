@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject import __version__
-from crawlerproject.batch.engines.pagerank import Reader
-from crawlerproject.batch.process import PART, Outcome, is_done, process_all, remaining
+from crawlerproject.batch.pagerank import Reader
+from crawlerproject.batch.process_warcs import PART, Outcome, is_done, process_all, remaining
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.errors import OperatorError
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from crawlerproject.documents.process import LENGTH_BYTES, SECONDS
+from crawlerproject.documents.document_process import LENGTH_BYTES, SECONDS
 from crawlerproject.rules.page.extract import LinkText, PageText
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Base, host_key
@@ -105,7 +105,7 @@ class DocumentTexts:
     def _process_with(document: int) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         return subprocess.Popen(
-            [sys.executable, "-m", "crawlerproject.documents.process", str(document)],
+            [sys.executable, "-m", "crawlerproject.documents.document_process", str(document)],
             # Nothing of ours: proxies and Redis have their passwords in the environment.
             env={"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,

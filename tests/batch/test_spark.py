@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.batch.engines.spark import environment, process_one, sentence, session
-from crawlerproject.batch.process import Outcome, process_warc
+from crawlerproject.batch.process_warcs import Outcome, process_warc
+from crawlerproject.batch.spark import environment, process_one, sentence, session
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from crawlerproject.batch.warc_extract import Wanted, Writers
-from crawlerproject.documents.texts import DocumentTexts
+from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.atomic_files import sync_file

@@ -13,10 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.documents.bounds import MAX_CHARACTERS, MAX_LINKS
-from crawlerproject.documents.kinds import PDF
+from crawlerproject.documents.document_texts import CRASHED, TOO_SLOW, UNREAD, DocumentTexts
+from crawlerproject.documents.kinds import MAX_CHARACTERS, MAX_LINKS, PDF
 from crawlerproject.documents.pdf import MAX_PAGES
-from crawlerproject.documents.texts import CRASHED, TOO_SLOW, UNREAD, DocumentTexts
 from crawlerproject.rules.page.extract import LinkText
 from tests.commands.running import archive_of, scrapy, write
 from tests.documents.pdfs import pdf, shown, stream, whole

@@ -1,9 +1,9 @@
-"""``python -m crawlerproject.documents.process DOCUMENT_FD``: reads documents for texts.py, one after the other.
+"""``python -m crawlerproject.documents.document_process DOCUMENT_FD``: reads one document after the other.
 
-A process of its own, since what reads them are large libraries in C and C++ and what they read are strangers' bytes: it
-may crash, hang, or take all memory. It can write no file and open few, has none of our environment, and ends with its
-caller. For each line on standard input (kind and bytes of the document, which stands in the descriptor given) it
-answers with the length of some JSON in four bytes, and the JSON.
+``document_texts`` runs it. A process of its own, since what reads them are large libraries in C and C++ and what they
+read are strangers' bytes: it may crash, hang, or take all memory. It can write no file and open few, has none of our
+environment, and ends with its caller. For each line on standard input (kind and bytes of the document, which stands in
+the descriptor given) it answers with the length of some JSON in four bytes, and the JSON.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from crawlerproject.documents.bounds import TOO_LARGE, Unreadable
-from crawlerproject.documents.kinds import DOCX, EPUB, ODT, PDF
+from crawlerproject.documents.kinds import DOCX, EPUB, ODT, PDF, TOO_LARGE, Unreadable
 
 SECONDS = 20
 """Wall clock for one document. A book of 500 pages takes one second."""
@@ -33,7 +32,7 @@ _LIMITS = (
     (resource.RLIMIT_NOFILE, _MAX_FILES),
 )
 # The module that reads each kind, imported when the first of that kind comes.
-_READERS = {PDF: "pdf", DOCX: "office", ODT: "office", EPUB: "epub"}
+_READERS = {PDF: "pdf", DOCX: "office", ODT: "office", EPUB: "office"}
 
 
 def main() -> None:
@@ -60,7 +59,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def read(kind: str, body: bytes) -> dict[str, Any]:
-    """``title``, ``text``, ``links`` (address, words) and ``language``; or ``failed`` with a word of bounds.py."""
+    """``title``, ``text``, ``links`` (address, words) and ``language``; or ``failed`` with a word of kinds.py."""
     try:
         reader = import_module(f"crawlerproject.documents.{_READERS[kind]}")
         found: dict[str, Any] = reader.read(kind, body)
