@@ -24,11 +24,11 @@ _URLS_A_COMMIT = 5_000
 # Of messages that were left for hosts which are this worker's by now, read from the store at a time.
 _LEFT_BYTES = 64 << 10
 _Sent = tuple[bytes, int, str]
-# Of each of the two generations; some 280 bytes a link (measured), so 18 MB at most.
-_MOST = 32_768
+# Links that were sent, of each of two generations; some 280 bytes a link (measured), so 18 MB at most.
+_MOST_SENT = 32_768
 # A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
 # a crawl of one process it is judged anew each time.
-_SECONDS = 600.0
+_SENT_SECONDS = 600.0
 # Links in one message: a frame of 16 MB takes as many of the longest URLs that settings may allow.
 _LINKS_A_MESSAGE = 100
 
@@ -104,7 +104,7 @@ class RecentlySentLinks:
     (rules/traps/strangers.py); where on whose pages they stand changes nothing about a URL that is known.
     """
 
-    def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
+    def __init__(self, most: int = _MOST_SENT, seconds: float = _SENT_SECONDS) -> None:
         self._most = most
         self._seconds = seconds
         self._until = inf

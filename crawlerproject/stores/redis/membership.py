@@ -77,7 +77,7 @@ class RedisFleet:
         return reply
 
     def running_seconds(self) -> float:
-        """For how long the crawl's workers have been at work; they begin anew when none is."""
+        """For how long the crawl's workers have been at work; they begin again when none is."""
         seconds: float = int(self.link.call(scripts.BEGAN, [self._keys.seen, self._keys.facts], self.lease_ms)) / 1000
         return seconds
 
@@ -128,21 +128,10 @@ class RedisFleet:
         self, incarnation: str, earlier: Sequence[str], report: Report, partitions: int, *, starts: bool = False
     ) -> FleetStatus | None:
         keys = self._keys
+        of_workers = [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners]
         answer = self.link.call(
             scripts.REPORT,
-            [
-                *(
-                    keys.seen,
-                    keys.incarnations,
-                    keys.quiet,
-                    keys.activity,
-                    keys.info,
-                    keys.owners,
-                    keys.done,
-                    keys.round,
-                ),
-                keys.facts,
-            ],
+            [*of_workers, keys.done, keys.round, keys.facts],
             self.worker,
             incarnation,
             ",".join(earlier),
@@ -198,11 +187,7 @@ class RedisFleet:
         """
         rest = f"{self.worker}:rest"
         calls = [
-            Call(
-                scripts.REST,
-                address_keys(self.crawl, ip),
-                [mark, rest_ms, rest, hold_ms, domain, int(quick_waits)],
-            )
+            Call(scripts.REST, address_keys(self.crawl, ip), [mark, rest_ms, rest, hold_ms, domain, int(quick_waits)])
             for ip, mark, domain, quick_waits in rested
         ]
         calls += [
