@@ -231,7 +231,7 @@ PANELS = (
         "Share of time that the loop was held",
         {"rate(crawler_loop_held_seconds_total@[5m])": "{{instance}} {{worker}}"},
         "percentunit",
-        "HostSuspensions of 50 ms or more.",
+        "Holds of 50 ms or more.",
     ),
     Panel(
         "timeseries",

@@ -74,7 +74,7 @@ def _is_of_re(function: ast.expr, names: set[str]) -> bool:
 
 def _built(path: Path, node: ast.Call) -> re.Pattern[Any]:
     """The compiled expression: computed from the module's own names where it is no literal."""
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     names = vars(__import__(module, fromlist=["_"]))
     arguments = [node.args[0], *[keyword.value for keyword in node.keywords if keyword.arg == "flags"]]
     if node.func.attr == "compile":  # type: ignore[attr-defined]

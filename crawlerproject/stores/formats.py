@@ -111,8 +111,8 @@ PARTS = (
     Part(
         "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.reader:FORMAT",
         changes=(
-            Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.shares:RedisQuotas.begin",
-                   "stores/redis/test_shares.py::test_what_was_spent_before_counts"),
+            Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.membership:RedisQuotas.begin",
+                   "stores/redis/test_membership.py::test_what_was_spent_before_counts"),
         ),
     ),
     Part("index", 1, "a line of the CDXJ index and its journal, a column of the Parquet one", ("index", "parquet"),
@@ -149,16 +149,16 @@ PARTS = (
     Part("poison", 1, "pages that ended a process, and the mark of the one being read", ("poison", "reading_mark"),
          "stores.poison:_FORMAT"),
     Part("last hour", 1, "samples of the last hour; those of another version are passed over", ("last_hour",),
-         "watch.last_hour:_FORMAT"),
+         "watch.live:_FORMAT"),
     Part("backup", 1, "what a backup names", (), "stores.backup.making:_FORMAT"),
     Part(
         "status", 1, "what a running crawl says of itself", ("status",),
         changes=(
             Change("1.1.0", "sums of hosts in line and of what is queued are missing", How.READ,
-                   "inspection.worker_folders:_SUMS_LATER",
-                   "inspection/test_worker_folders.py::test_a_worker_of_an_earlier_version_says_less"),
-            Change("1.5.0", "some sums are missing", How.READ, "watch.whole:_SUMS_LATER",
-                   "watch/test_whole.py::test_a_worker_of_an_earlier_version_says_less"),
+                   "inspection.crawl_progress:_SUMS_LATER",
+                   "inspection/test_crawl_progress.py::test_a_worker_of_an_earlier_version_says_less"),
+            Change("1.5.0", "some sums are missing", How.READ, "watch.fleet_summary:_SUMS_LATER",
+                   "watch/test_fleet_summary.py::test_a_worker_of_an_earlier_version_says_less"),
         ),
     ),
 )  # fmt: skip

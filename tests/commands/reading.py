@@ -60,6 +60,7 @@ def readings(crawl: CrawlDir, url: str, out: Path) -> list[Reading]:
         "show": [(url,), (url, "--raw")],
         "state": [("migrate", "--check")],
         "status": [(), ("--json",), ("--metrics",)],
+        "robots": [(url,), (f"{url}nowhere", "--json")],
         "traps": [()],
         "wacz": [(str(crawl), "-o", str(out / "crawl.wacz"), "--text")],
         "why": [(url,), (host, "--json"), (f"{url}nowhere",)],

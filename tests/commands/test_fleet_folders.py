@@ -88,6 +88,7 @@ def test_why_asks_the_holder_of_the_host(crawls: Crawls) -> None:
     assert same(crawls, "why", url("ant.test", "/3"))["state"] == "done"
     two = crawls._replace(again=crawls.fleet)  # the log is the same
     assert same(two, "why", url("bee.test", "/private"))["reason"] == "robots"
+    assert same(two, "robots", url("bee.test", "/private"))["url"] == url("bee.test", "/private")
     assert same(two, "why", url("cat.test", "/gone"))["last_attempt_status"] == 404
     assert same(crawls, "why", url(PAUSED))["reason"] == "paused"
     assert same(crawls, "why", url("elsewhere.test"))["state"] == "never-seen"
@@ -444,8 +445,8 @@ def test_each_worker_uploads_below_its_name(crawls: Crawls, tmp_path: Path) -> N
 
 COMPARED = {
     "add", "audit", "commoncrawl", "export", "forecast", "hosts", "index", "load", "lookup", "never", "pause", "plan",
-    "process", "rank", "recover", "reply", "report", "requests", "resume", "search", "shell", "show", "status", "traps",
-    "upload", "verify", "wacz", "why",
+    "process", "rank", "recover", "reply", "report", "requests", "resume", "robots", "search", "shell", "show",
+    "status", "traps", "upload", "verify", "wacz", "why",
 }  # fmt: skip
 """Commands that this file runs on a fleet's folder."""
 ELSEWHERE = {

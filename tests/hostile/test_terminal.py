@@ -95,6 +95,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "search": [["words"], ["word"], ["title:All"]],
         "requests": [["evil.test"]],
         "lookup": [[f"{url}mime"], [f"{url}moved"], [f"{url}mime", "--cdxj"]],
+        "robots": [[f"{url}mime"], [f"{url}mime", "--file", f"{out}/bad.txt"]],
         "why": [[f"{url}{path}"] for path in ("mime", f"no{EVIL}", "garbage", "moved", f"x{EVIL}")] + [[LISTED]],
         "hosts": [[]],
         "status": [[]],
@@ -155,6 +156,7 @@ def assert_harmless(done: Done, what: str) -> None:
 def test_no_command_lets_a_control_character_through(crawled: tuple[Arena, Path]) -> None:
     """Every command of the project on a crawl of hostile values; with ``--json`` its answer is JSON as well."""
     web, folder = crawled
+    (folder.parent / "bad.txt").write_text(f"User-agent: *\nDisallow: /mime{EVIL}\nDisallow: /m\n")
     (folder.parent / "bad.cdxj").write_text("\n".join(f"test,evil)/ 2026 {{{EVIL}" for _ in range(20)))
     lines = in_process(web.url("evil.test"), folder)
     assert sorted([*lines, *of_their_own(web, folder), "show"]) == names(), "a new command belongs into the table"
