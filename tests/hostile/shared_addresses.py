@@ -13,20 +13,40 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 from tests.crawls.operator.spoken_to import crawling
-from tests.hostile.arena import SETTINGS, arena
+from tests.hostile.arena import SETTINGS, Arena, arena
 from tests.hostile.test_slow_neighbours import SLOW_SECONDS, slow
 from tests.stores.redis_servers import redis_server
 from tests.web.running import one_pace
 from tests.web.waiting import wait_until
+from tests.web.zygote import Process
 
 LEAST_SHARE = 0.9
 _SITES, _SLOW_HOSTS = 8, 3
 _SECONDS = 90.0
 _PACED = {**SETTINGS, **one_pace(0.5), "SCOPE_MAX_DEPTH": "100000", "PACE_IP_SECONDS": "0.1"}
+
+
+@contextlib.contextmanager
+def crawl_of(kind: str, web: Arena, seeds: list[str], settings: Mapping[str, str]) -> Iterator[list[Process]]:
+    """The processes of a crawl of one process, or of a fleet of two workers (``local``, ``redis``)."""
+    listed = web.folder / "seeds.txt"
+    listed.write_text("\n".join(seeds) + "\n")
+    given = ("-a", f"seeds={listed}", "-a", "scope=any", *(("--workers", "2") if kind == "local" else ()))
+    command = "fleet" if kind == "local" else "crawl web"
+    with contextlib.ExitStack() as stack:
+        workers: list[dict[str, str]] = [{}]
+        if kind == "redis":
+            server = stack.enter_context(redis_server(web.folder / "redis"))
+            workers = [{"STATE_URL": server.url, "FLEET_WORKER": name} for name in ("one", "two")]
+        yield [
+            stack.enter_context(crawling(web, *given, settings={**settings, **each}, command=command))
+            for each in workers
+        ]
 
 
 def shares(kind: str, folder: Path) -> list[float]:
@@ -38,19 +58,7 @@ def shares(kind: str, folder: Path) -> list[float]:
             seeds += [web.raw_site(f"h{n}.slow-{number}.test", slow(SLOW_SECONDS), address) for n in range(_SLOW_HOSTS)]
             seeds += [web.innocent(name=f"site-{number}.test", address=address)]
             seeds += [web.innocent(name=f"twin-{number}.test")]
-        listed = folder / "seeds.txt"
-        listed.write_text("\n".join(seeds) + "\n")
-        given = ("-a", f"seeds={listed}", "-a", "scope=any")
-        workers: list[dict[str, str]] = [{}]
-        if kind == "redis":
-            server = stack.enter_context(redis_server(folder / "redis"))
-            workers = [{"STATE_URL": server.url, "FLEET_WORKER": name} for name in ("one", "two")]
-        more = ("--workers", "2") if kind == "local" else ()
-        command = "fleet" if kind == "local" else "crawl web"
-        processes = [
-            stack.enter_context(crawling(web, *given, *more, settings={**_PACED, **each}, command=command))
-            for each in workers
-        ]
+        processes = stack.enter_context(crawl_of(kind, web, seeds, _PACED))
         twins = [f"twin-{number}.test" for number in range(_SITES)]
         wait_until(lambda: all(len(web.of(twin)) > 1 for twin in twins), "every twin is asked", seconds=60)
         began = time.time()
