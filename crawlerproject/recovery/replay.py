@@ -117,11 +117,6 @@ class Replay:
             pass  # it is empty
         self.frontier.add([seed_found(address) for address in seeds], now)
 
-    def end(self) -> None:
-        """Store everything. The store stays open."""
-        self.commit()
-        self.reader.close()
-
     def commit(self) -> None:
         """Store the ends of pages so far."""
         changes, facts = self.frontier.state.take_changes(), self._models.facts()
