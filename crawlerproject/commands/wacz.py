@@ -10,7 +10,7 @@ from pathlib import Path
 from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
-from crawlerproject.stores.archive.wacz import Packing, WaczSigner, parts_of, write_parts, write_wacz
+from crawlerproject.stores.archive.wacz import Packing, WaczSigner, is_being_closed, parts_of, write_parts, write_wacz
 from crawlerproject.terminal import say
 
 
@@ -41,14 +41,15 @@ class Command(OperatorCommand):
         from crawlerproject.batch.page_captures import pages_of
 
         archives = named_archives(args, self.settings)
-        warcs = archives.closed_warcs()
+        closed = archives.closed_warcs()
+        warcs = [warc for warc in closed if not is_being_closed(warc)]
         if not warcs:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet.")
         if opts.split_bytes is not None and opts.split_bytes < 1:
             raise OperatorError(f"--split-bytes is {opts.split_bytes}; give 1 or more.")
         sign = WaczSigner(opts.key, __version__).sign if opts.key else None
         target = Path(opts.output or f"{archives.crawl.resolve().name}.wacz")
-        if archives.open_warcs():
+        if archives.open_warcs() or len(warcs) < len(closed):
             say("The WARC file that is still written is left out.", error=True)
         # Each file is copied, and then read for its pages.
         with Bytes("Packing", 2 * sum(warc.stat().st_size for warc in warcs)) as progress:

@@ -219,6 +219,19 @@ def test_parts_are_whole_files_and_one_that_names_them(tmp_path: Path) -> None:
     assert list(tmp_path.glob("y*")) == []
 
 
+def test_a_file_that_is_just_being_closed_is_left_out(tmp_path: Path) -> None:
+    """A crawl that runs names the file first and writes its index then; until then the journal stands beside it."""
+    for number in range(2):
+        found_by(tmp_path, number, f"http://h{number}.test/")
+    index = next((tmp_path / "w1" / "index").glob("*.cdxj"))
+    index.rename(index.with_name(f"{index.name}.open"))
+
+    done = scrapy("wacz", str(tmp_path), "-o", str(tmp_path / "x.wacz"))
+
+    assert (done.returncode, done.stderr) == (0, "The WARC file that is still written is left out.\n")
+    assert "x.wacz: 1 WARC files, 1 pages" in done.stdout
+
+
 def test_a_key_that_will_not_do_is_one_sentence(tmp_path: Path) -> None:
     """Missing, none at all, of another curve; nothing is packed."""
     key_of(tmp_path / "other.pem", ec.SECP256R1())

@@ -27,7 +27,7 @@ from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import new_file, sync_folder, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
-from crawlerproject.stores.index.cdxj import merged_lines
+from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -242,13 +242,23 @@ def write_parts(target: Path, parts: Sequence[Sequence[Path]], packing: Packing)
     return pages
 
 
+def is_being_closed(warc: Path) -> bool:
+    """Whether a crawl that runs has given the file its final name, and not yet written its index."""
+    index = _index_of(warc)
+    return not index.exists() and index.with_suffix(JOURNAL_SUFFIX).exists()
+
+
+def _index_of(warc: Path) -> Path:
+    return CrawlDir(warc.parent.parent).index / f"{stem_of(warc.name)}.cdxj"
+
+
 def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:
     """Pack closed WARC files with their index, which is beside them, into ``target``; how many pages it lists.
 
     Raises OperatorError when the target exists or a file has no index. A crash leaves no half file under that name.
     """
     _refuse_existing(target)
-    indexes = [CrawlDir(warc.parent.parent).index / f"{stem_of(warc.name)}.cdxj" for warc in warcs]
+    indexes = [_index_of(warc) for warc in warcs]
     if arcs := [warc.name for warc in warcs if not warc.name.endswith((".warc", ".warc.gz"))]:
         raise OperatorError(f"{arcs[0]} is no WARC, and a WACZ holds nothing else; warcio recompress makes one of it.")
     missing = [index for index in indexes if not index.exists()]
