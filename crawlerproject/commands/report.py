@@ -14,7 +14,7 @@ from crawlerproject.inspection.host_table import host_rows, outlook
 from crawlerproject.operator_command import InspectCommand
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
-from crawlerproject.rules.traps.strangers import Strangers
+from crawlerproject.rules.traps.external_budgets import ExternalBudgets
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.stores.protocols import HostFact
 from crawlerproject.terminal import say, say_json
@@ -67,7 +67,7 @@ def _traps(store: View) -> Iterator[dict[str, Any]]:
         if yields.shapes:
             yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
     for name, packed in store.facts(HostFact.STRANGERS):
-        for found in Strangers.unpack(packed).trapped():
+        for found in ExternalBudgets.unpack(packed).trapped():
             yield {"host": name.removeprefix(HostFact.STRANGERS), **found._asdict()}
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import OperatorCommand
+from crawlerproject.rules.traps.external_budgets import ExternalBudgets
 from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
-from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.protocols import HostFact
@@ -91,7 +91,7 @@ def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, obje
 def _rows_of_strangers(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
     host = name.removeprefix(HostFact.STRANGERS)
     if not hosts or host in map(host_name, hosts):
-        yield from ({"host": host, **found._asdict()} for found in Strangers.unpack(packed).trapped())
+        yield from ({"host": host, **found._asdict()} for found in ExternalBudgets.unpack(packed).trapped())
 
 
 def _rows_of_requisites(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:

@@ -11,7 +11,7 @@ from crawlerproject.rules.row_kinds import (
     ROW_KINDS,
     RowKind,
 )
-from crawlerproject.rules.traps.strangers import OTHERS
+from crawlerproject.rules.traps.external_budgets import OTHERS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import SEED, after_duplicate
 from crawlerproject.rules.url.urls import Address, host_key

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from crawlerproject.rules.traps.external_budgets import external_key
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.traps.strangers import external_key
 
 FLAG_SEED = 1
 FLAG_RENDER = 2  # fetched before; the browser has it next
@@ -19,7 +19,7 @@ FLAG_ROBOTS = 4
 FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
 FLAG_SITEMAP = 16
 FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in ``note``
-FLAG_EXTERNAL = 64  # only other registered domains name it: charged to them (rules/traps/strangers.py)
+FLAG_EXTERNAL = 64  # only other registered domains name it: charged to them (rules/traps/external_budgets.py)
 FLAG_LISTED = 128  # a page that a sitemap or feed of its own host names
 FLAG_REQUISITE = 256  # what a page needs to be seen: a style sheet, an image; no page of the crawl
 FLAG_FRAME = 512  # a requisite that is a document: what it needs itself is fetched, its links are not followed

@@ -11,8 +11,8 @@ from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import URLS_DOING
+from crawlerproject.rules.traps.external_budgets import ExternalBudgets
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
-from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import (
     CUT_COSTS_PAGES,
     LISTS,
@@ -75,7 +75,7 @@ class TrapModel:
     def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
         self._yields = HostModel(store, HostFact.TRAPS, HostYields, _KEPT)
-        self._strangers = HostModel(store, HostFact.STRANGERS, Strangers, _KEPT)
+        self._strangers = HostModel(store, HostFact.STRANGERS, ExternalBudgets, _KEPT)
         self.requisites = Requisites(store, self._allowed)
         self.models: tuple[HostModel[Any], ...] = (self._yields, self._strangers, self.requisites)
 
@@ -110,7 +110,7 @@ class TrapModel:
         """Take one more URL that ``domain`` names into the host's queue, of at most ``most`` that strangers name."""
         return self._strangers.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
 
-    def external_of(self, host: str) -> Strangers:
+    def external_of(self, host: str) -> ExternalBudgets:
         """What other domains named of a host, to be looked at."""
         return self._strangers.of(host)
 

@@ -10,7 +10,7 @@ import struct
 
 import orjson
 
-from crawlerproject.rules.traps.strangers import may_take, share_of
+from crawlerproject.rules.traps.external_budgets import may_take, share_of
 
 DEFAULT_MAX_HOSTS = 1000
 """SCOPE_MAX_HOSTS_PER_DOMAIN. Few sites have as many names (Wikipedia some 700, its mobile ones included)."""

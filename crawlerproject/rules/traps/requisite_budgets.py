@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from crawlerproject.rules.traps.strangers import Strangers
+from crawlerproject.rules.traps.external_budgets import ExternalBudgets
 from crawlerproject.rules.traps.template_yield import HostYields, Trapped
 
 DEFAULT_MAX_PER_HOST = 20_000
@@ -41,7 +41,7 @@ class RequisiteBudgets:
     def __init__(self) -> None:
         self.named = 0  # that the host's own domain named, and that were queued
         self._yields = HostYields()
-        self._others = Strangers()
+        self._others = ExternalBudgets()
 
     def admit(self, domain: str, most: int) -> bool:
         """Take one more into the queue; ``domain`` is another one that named it, "" for the host's own."""
@@ -91,5 +91,5 @@ class RequisiteBudgets:
         budgets = cls()
         budgets.named = named
         budgets._yields = HostYields.unpack(packed[_HEAD.size : _HEAD.size + length])
-        budgets._others = Strangers.unpack(packed[_HEAD.size + length :])
+        budgets._others = ExternalBudgets.unpack(packed[_HEAD.size + length :])
         return budgets

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 import orjson
@@ -80,33 +82,25 @@ class Trapped(NamedTuple):
     why: str
 
 
+@dataclass(slots=True, eq=False)
 class Yield:
     """What one template gave. ``left`` pages may still be asked for."""
 
-    __slots__ = ("fetched", "left", "new", "refused")
+    left: float
+    fetched: int = 0
+    new: int = 0
+    refused: int = 0
 
-    def __init__(self, left: float, fetched: int = 0, new: int = 0, refused: int = 0) -> None:
-        self.left = left
-        self.fetched = fetched
-        self.new = new
-        self.refused = refused
-
-    def take(self, new: bool, cost: float, first: int, most: int) -> None:
-        """One more page: it earns, or it costs."""
+    def take(self, new: bool, cost: float, first: int, most: int) -> bool:
+        """One more page: it earns, or it costs. Whether it has cost the last of the budget."""
         self.fetched += 1
+        had = self.left > 0
         if new:
             self.new += 1
             self.left = min(max(self.left, 0) + EARNED_PAGES, first + self.new, most)
         else:
             self.left -= cost
-
-    def lead_on(self, new: bool) -> None:
-        """A page that cost, for it was a redirect, led on: what it cost comes back, and what its target is worth."""
-        if new:
-            self.fetched -= 1
-            self.take(True, 0, FIRST_PAGES, MOST_PAGES)
-        else:
-            self.left += 1
+        return had and self.left <= 0
 
     @property
     def spent(self) -> bool:
@@ -114,16 +108,14 @@ class Yield:
         return self.left <= 0
 
 
+@dataclass(slots=True, eq=False)
 class ListYield:
     """What the sitemaps and feeds of one host gave. Those that were fetched live on the pages that they named."""
 
-    __slots__ = ("fetched", "named", "new", "refused")
-
-    def __init__(self, fetched: int = 0, new: int = 0, named: int = 0, refused: int = 0) -> None:
-        self.fetched = fetched  # files
-        self.new = new  # pages with new text that they named
-        self.named = named  # URLs of sitemaps that were queued
-        self.refused = refused
+    fetched: int = 0  # files
+    new: int = 0  # pages with new text that they named
+    named: int = 0  # URLs of sitemaps that were queued
+    refused: int = 0
 
     @property
     def spent(self) -> bool:
@@ -171,13 +163,13 @@ class HostYields:
         if found is None:
             # Less for what is new at a host that has trapped us before.
             found = table[name] = Yield(max(FIRST_PAGES // (1 + self._spent), LEAST_PAGES))
-        host_spent, found_spent = self.host.spent, found.spent
-        self.host.take(new, cost, HOST_FIRST_PAGES, HOST_MOST_PAGES)
-        found.take(new, cost, FIRST_PAGES, MOST_PAGES)
-        self._spent += found.spent - found_spent
-        if self.host.spent and not host_spent:
+        was_spent = found.left <= 0
+        whole_host = self.host.take(new, cost, HOST_FIRST_PAGES, HOST_MOST_PAGES)
+        trapped = found.take(new, cost, FIRST_PAGES, MOST_PAGES)
+        self._spent += (found.left <= 0) - was_spent
+        if whole_host:
             return _trapped("*", self.host)
-        return _trapped(name, found) if found.spent and not found_spent else None
+        return _trapped(name, found) if trapped else None
 
     def led_on(self, url: str, new: bool) -> None:
         """Where ``url`` redirected to was answered: with new text, which it is worth too, or by a redirect further on.
@@ -186,14 +178,19 @@ class HostYields:
         """
         table, name = self._place(url)
         found = table.get(name)
-        if found is not None:
-            spent = found.spent
-            found.lead_on(new)
-            self._spent += found.spent - spent
+        if found is None:
+            return
+        was_spent = found.spent
+        if new:
+            found.fetched -= 1
+            found.take(True, 0, FIRST_PAGES, MOST_PAGES)
+        else:
+            found.left += 1
+        self._spent += found.spent - was_spent
 
     def spent(self, url: str) -> str:
         """The template that stands against asking for ``url``, "*" for the whole host; "" when none does."""
-        if self.host.spent:
+        if self.host.left <= 0:
             return "*"
         if not self._spent:
             return ""
@@ -228,9 +225,7 @@ class HostYields:
     def pack(self) -> bytes:
         """The bytes the store keeps: a length, JSON, the marks."""
         tables = [[(name, *_numbers(entry)) for name, entry in table.items()] for table in self._tables]
-        lists = self.lists
-        named = (lists.fetched, lists.new, lists.named, lists.refused)
-        head = orjson.dumps([_numbers(self.host), self.shapes, self.example, tables, named])
+        head = orjson.dumps([_numbers(self.host), self.shapes, self.example, tables, _list_numbers(self.lists)])
         return _HEAD.pack(_FORMAT, len(head)) + head + self._marks.pack()
 
     @classmethod
@@ -264,10 +259,10 @@ class HostYields:
 
 _HEAD = struct.Struct("<BI")
 _FORMAT, _WITHOUT_LISTS = 2, 1
-
-
-def _numbers(entry: Yield) -> tuple[float, int, int, int]:
-    return entry.left, entry.fetched, entry.new, entry.refused
+_numbers, _list_numbers = (
+    attrgetter("left", "fetched", "new", "refused"),
+    attrgetter("fetched", "new", "named", "refused"),
+)
 
 
 def _trapped(name: str, entry: Yield) -> Trapped:

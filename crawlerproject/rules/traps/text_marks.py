@@ -52,18 +52,15 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
         # Scripts without blanks between words are found within a text, all others as whole words.
         words, blank = (words, b" ") if words[0] >= _OTHER_SCRIPTS and b" " not in words else (b" %b " % words, b" ")
         left = left.replace(words, blank).replace(words, blank)  # two neighbours share a blank
-    return (mark, _mark(_without_counters(left))) if len(left) < len(shown) + 2 else (mark,)
+    if len(left) >= len(shown) + 2:
+        return (mark,)
+    if len(left) <= _MOST_COUNTED:  # a word with letters of other alphabets counts as one without digits
+        left = b" ".join([word for word in left.split() if word.isalpha() or not word.isalnum()])
+    return mark, _mark(left)
 
 
 def _mark(shown: bytes) -> int:
     return xxh3_64_intdigest(shown.translate(None, _UNSAID)) & 0xFFFFFFFF
-
-
-def _without_counters(shown: bytes) -> bytes:
-    if len(shown) > _MOST_COUNTED:
-        return shown
-    # A word of letters and digits; one with letters of other alphabets counts as a word.
-    return b" ".join([word for word in shown.split() if word.isalpha() or not word.isalnum()])
 
 
 def _words_of(url: str) -> list[bytes]:
@@ -102,9 +99,18 @@ class Marks:
 
     def add(self, mark: int) -> bool:
         """Whether the mark was not there; it is from now on."""
-        if self._used * 2 >= len(self._places):
-            self._widen()
-        return self._put(mark or 1)  # 0 is an empty place
+        if self._used * 2 >= len(self._places):  # twice the places; at the limit all is forgotten
+            old, size = self._places, min(2 * len(self._places), _MOST_MARKS)
+            self._places, self._used = array("I", bytes(4 * size)), 0
+            for each in old if size > len(old) else ():
+                if each:
+                    self.add(each)
+        place = self._place(mark or 1)  # 0 is an empty place
+        if self._places[place]:
+            return False
+        self._places[place] = mark or 1
+        self._used += 1
+        return True
 
     def pack(self) -> bytes:
         """The bytes the store keeps."""
@@ -124,20 +130,3 @@ class Marks:
         while places[place] and places[place] != mark:  # never full: at most half of the places are used
             place = (place + 1) % len(places)
         return place
-
-    def _put(self, mark: int) -> bool:
-        place = self._place(mark)
-        if self._places[place]:
-            return False
-        self._places[place] = mark
-        self._used += 1
-        return True
-
-    def _widen(self) -> None:
-        """Twice the places; at the limit all is forgotten."""
-        old, size = self._places, min(2 * len(self._places), _MOST_MARKS)
-        self._places, self._used = array("I", bytes(4 * size)), 0
-        if size > len(old):
-            for mark in old:
-                if mark:
-                    self._put(mark)

@@ -15,7 +15,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS
-from crawlerproject.rules.traps.strangers import external_key
+from crawlerproject.rules.traps.external_budgets import external_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan

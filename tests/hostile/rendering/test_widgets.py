@@ -34,7 +34,7 @@ PAGES = 3  # of each of these
 CALLS = 8  # of each page to each interface, each with a URL of its own
 GREEDY = "greedy.test"  # its two pages want more of OPEN than one domain may have of a host
 GREEDY_CALLS = 30
-BUDGET = 40  # rules/traps/strangers.py
+BUDGET = 40  # rules/traps/external_budgets.py
 RETRY_SECONDS = 3.0
 # What a server sees of a pause may be shorter than what was kept: its last write returns after we have read it.
 SEEN_SECONDS = 0.03

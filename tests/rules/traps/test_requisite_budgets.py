@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlerproject.rules.traps.external_budgets import external_key
 from crawlerproject.rules.traps.requisite_budgets import FIRST_NAMED, RequisiteBudgets, requisite_key
-from crawlerproject.rules.traps.strangers import external_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 
 URL = "http://a.test/images/"

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.traps.strangers import (
+from crawlerproject.rules.traps.external_budgets import (
     EARNED_NAMED,
     EVERYONE,
     FIRST_NAMED,
     OTHERS,
-    Strangers,
+    ExternalBudgets,
     external_key,
     may_take,
 )
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, HOST_FIRST_PAGES
 
 
-def spend(strangers: Strangers, domain: str, new: bool = False, most: int = 10_000) -> int:
+def spend(strangers: ExternalBudgets, domain: str, new: bool = False, most: int = 10_000) -> int:
     """How many pages of a domain's are asked for before its budget is spent."""
     for asked in range(most):
         if strangers.spent(domain):
@@ -30,7 +30,7 @@ def spend(strangers: Strangers, domain: str, new: bool = False, most: int = 10_0
 
 def test_each_domain_has_a_budget_of_its_own() -> None:
     """Dead links of one cost the others nothing."""
-    strangers = Strangers()
+    strangers = ExternalBudgets()
     assert spend(strangers, "evil.test") == FIRST_PAGES
     assert strangers.spent("evil.test") == "evil.test"
     assert not strangers.spent("honest.test")
@@ -39,7 +39,7 @@ def test_each_domain_has_a_budget_of_its_own() -> None:
 
 def test_a_farm_of_domains_has_one_together() -> None:
     """Each of them is far from its own."""
-    strangers = Strangers()
+    strangers = ExternalBudgets()
     asked = sum(spend(strangers, f"evil{number}.test", most=5) for number in range(1000))
     assert asked == HOST_FIRST_PAGES
     assert strangers.spent("honest.test") == EVERYONE
@@ -47,7 +47,7 @@ def test_a_farm_of_domains_has_one_together() -> None:
 
 def test_what_is_queued_grows_with_what_it_brings() -> None:
     """So many URLs at first, so many more for a new text; and of all domains no more than a host may have."""
-    strangers = Strangers()
+    strangers = ExternalBudgets()
     assert sum(strangers.admit("evil.test", 10_000) for _ in range(1000)) == FIRST_NAMED
     strangers.learn("evil.test", True, 1)
     assert sum(strangers.admit("evil.test", 10_000) for _ in range(1000)) == EARNED_NAMED
@@ -56,7 +56,7 @@ def test_what_is_queued_grows_with_what_it_brings() -> None:
 
 def test_what_is_kept_is_bounded() -> None:
     """Ten thousand domains, each with texts: those that come late share a budget."""
-    strangers = Strangers()
+    strangers = ExternalBudgets()
     for number in range(10_000):
         strangers.admit(f"evil{number}.test", 10_000_000)
         strangers.new_text(f"http://a.test/{number}", [number * 2654435761 % 2**32])
@@ -69,13 +69,13 @@ def test_what_is_kept_is_bounded() -> None:
 
 def test_a_restart_forgets_nothing() -> None:
     """pack and unpack are inverse; what is spent stays so."""
-    strangers = Strangers()
+    strangers = ExternalBudgets()
     strangers.admit("evil.test", 10)
     spend(strangers, "evil.test")
     strangers.refused("evil.test")
     strangers.new_text("http://a.test/1", [7])
 
-    again = Strangers.unpack(strangers.pack())
+    again = ExternalBudgets.unpack(strangers.pack())
 
     assert again.pack() == strangers.pack()
     assert again.spent("evil.test") == "evil.test"
@@ -83,7 +83,7 @@ def test_a_restart_forgets_nothing() -> None:
     assert not again.new_text("http://a.test/2", [7])
     assert [(found.template, found.fetched, found.refused) for found in again.trapped()] == [("@evil.test", 40, 1)]
     with pytest.raises(ValueError, match="version"):
-        Strangers.unpack(b"\x09" * 40)
+        ExternalBudgets.unpack(b"\x09" * 40)
 
 
 @given(st.binary(min_size=24, max_size=24))
@@ -95,7 +95,7 @@ def test_a_strangers_key_leads_back_to_the_pages(key: bytes) -> None:
 
 def test_what_the_version_before_kept_is_read() -> None:
     """It counted no ports."""
-    strangers = Strangers()
+    strangers = ExternalBudgets()
     strangers.admit("evil.test", 100)
     strangers.take_port("evil.test")
     packed = strangers.pack()
@@ -103,7 +103,7 @@ def test_what_the_version_before_kept_is_read() -> None:
     shares = orjson.dumps([head[0][:5], [share[:6] for share in head[1]]])
     before = b"\x01" + len(shares).to_bytes(4, "little") + shares + packed[5 + int.from_bytes(packed[1:5], "little") :]
 
-    back, old = Strangers.unpack(packed), Strangers.unpack(before)
+    back, old = ExternalBudgets.unpack(packed), ExternalBudgets.unpack(before)
 
     assert (back.everyone.named, back.everyone.ports) == (1, 1)
     assert (old.everyone.named, old.everyone.ports) == (1, 0)

@@ -32,7 +32,7 @@ from crawlerproject.rules.row_kinds import (
     FLAG_SEED,
     FLAG_SITEMAP,
 )
-from crawlerproject.rules.traps.strangers import FIRST_NAMED, external_key
+from crawlerproject.rules.traps.external_budgets import FIRST_NAMED, external_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
 
 import orjson
 from xxhash import xxh3_64_intdigest
@@ -37,6 +39,7 @@ EVERYONE = "*"
 
 _FORMAT, _WITHOUT_PORTS = 2, 1
 _HEAD = struct.Struct("<BI")
+_numbers = attrgetter("left", "fetched", "new", "refused", "named", "ports")
 
 
 def external_key(key: bytes) -> bytes:
@@ -61,24 +64,19 @@ def may_take(named: Mapping[str, int], domain: str, left: int) -> bool:
     return named.get(share_of(named, domain), 0) < left
 
 
+@dataclass(slots=True, eq=False)
 class Share(Yield):
     """What one domain named and what came of it."""
 
-    __slots__ = ("named", "ports")
-
-    def __init__(
-        self, left: int, fetched: int = 0, new: int = 0, refused: int = 0, named: int = 0, ports: int = 0
-    ) -> None:
-        super().__init__(left, fetched, new, refused)
-        self.named = named  # URLs that were queued
-        self.ports = ports  # of the name, that it was the first to name
+    named: int = 0  # URLs that were queued
+    ports: int = 0  # of the name, that it was the first to name
 
     def full(self, first: int) -> bool:
         """Whether nothing more may be queued, of ``first`` on trust and what was earned since."""
         return self.named >= first + EARNED_NAMED * self.new
 
 
-class Strangers:
+class ExternalBudgets:
     """What other domains named of one host. At most some 12 KB."""
 
     __slots__ = ("_marks", "_shares", "everyone")
@@ -92,7 +90,7 @@ class Strangers:
         """Whose budget stands against asking for what this domain named (its own or EVERYONE's); "" when none does."""
         if self.everyone.spent:
             return EVERYONE
-        name = self._name(domain)
+        name = share_of(self._shares, domain)
         share = self._shares.get(name)
         return name if share is not None and share.spent else ""
 
@@ -109,12 +107,11 @@ class Strangers:
     def learn(self, domain: str, new: bool, cost: int) -> Trapped | None:
         """One page that the domain named was answered; whose budget this has spent, if one's."""
         share, everyone = self._share(domain), self.everyone
-        all_spent, spent = everyone.spent, share.spent
-        everyone.take(new, cost, HOST_FIRST_PAGES, HOST_MOST_PAGES)
-        share.take(new, cost, FIRST_PAGES, MOST_PAGES)
-        if everyone.spent and not all_spent:
+        all_spent = everyone.take(new, cost, HOST_FIRST_PAGES, HOST_MOST_PAGES)
+        spent = share.take(new, cost, FIRST_PAGES, MOST_PAGES)
+        if all_spent:
             return _trapped(EVERYONE, everyone)
-        return _trapped(self._name(domain), share) if share.spent and not spent else None
+        return _trapped(share_of(self._shares, domain), share) if spent else None
 
     def refused(self, name: str) -> None:
         """Count a URL that was not asked for, by what ``spent`` returned."""
@@ -143,17 +140,17 @@ class Strangers:
         return _HEAD.pack(_FORMAT, len(head)) + head + self._marks.pack()
 
     @classmethod
-    def unpack(cls, packed: bytes) -> Strangers:
+    def unpack(cls, packed: bytes) -> ExternalBudgets:
         """What ``pack`` wrote, of this version or the one before it; ValueError for anything else."""
         if len(packed) < _HEAD.size or packed[0] not in (_FORMAT, _WITHOUT_PORTS):
             raise ValueError("not what other domains named, of this version")
         _, length = _HEAD.unpack_from(packed)
         everyone, shares = orjson.loads(packed[_HEAD.size : _HEAD.size + length])
-        strangers = cls()
-        strangers.everyone = Share(*everyone)
-        strangers._shares = {name: Share(*numbers) for name, *numbers in shares}
-        strangers._marks = Marks.unpack(packed[_HEAD.size + length :])
-        return strangers
+        budgets = cls()
+        budgets.everyone = Share(*everyone)
+        budgets._shares = {name: Share(*numbers) for name, *numbers in shares}
+        budgets._marks = Marks.unpack(packed[_HEAD.size + length :])
+        return budgets
 
     def may_take_port(self, domain: str, left: int) -> bool:
         """Whether the domain may take up one more of the ``left`` ports of the name that strangers may have."""
@@ -164,19 +161,12 @@ class Strangers:
         self._share(domain).ports += 1
         self.everyone.ports += 1
 
-    def _name(self, domain: str) -> str:
-        return share_of(self._shares, domain)
-
     def _share(self, domain: str) -> Share:
-        name = self._name(domain)
+        name = share_of(self._shares, domain)
         share = self._shares.get(name)
         if share is None:
             share = self._shares[name] = Share(FIRST_PAGES)
         return share
-
-
-def _numbers(share: Share) -> tuple[float, int, int, int, int, int]:
-    return share.left, share.fetched, share.new, share.refused, share.named, share.ports
 
 
 def _trapped(name: str, share: Share) -> Trapped:
