@@ -39,8 +39,8 @@ from tests.fleet.repartition.frontiers import PARTITIONS, contents, each_row, fi
 STEPS: tuple[tuple[Any, str], ...] = (
     *((Tables, name) for name in ("write", "sync")),
     *((journal.Journal, name) for name in ("_put", "sync")),
-    *((repartition, name) for name in ("write_plan", "sync_folder")),
-    (journal, "sync_folder"),
+    *((repartition, name) for name in ("write_plan", "sync_path")),
+    (journal, "sync_path"),
     (Path, "rename"),
     (shutil, "rmtree"),
 )

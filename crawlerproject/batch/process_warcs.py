@@ -18,7 +18,7 @@ from crawlerproject.batch.warc_extract import Wanted, Writers
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
-from crawlerproject.stores.atomic_files import sync_file
+from crawlerproject.stores.atomic_files import sync_path
 from crawlerproject.stores.crawl_dir import stem_of
 
 
@@ -63,7 +63,7 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
                     break
                 writers.take(member)
         for part, target in zip(parts, targets, strict=True):
-            sync_file(part)
+            sync_path(part)
             part.rename(target)
     finally:
         documents.close()

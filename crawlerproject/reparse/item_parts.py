@@ -19,7 +19,7 @@ import orjson
 from scrapy.exporters import JsonLinesItemExporter
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import sync_folder, write_whole
+from crawlerproject.stores.atomic_files import sync_path, write_whole
 
 PART_CAPTURES = 1000
 """Of a part (ours): some seconds of reading, which a death costs at most."""
@@ -125,7 +125,7 @@ class Parts:
         os.fsync(self._file.fileno())
         self._file.close()
         (self._folder / _BEGUN).rename(self._folder / _PART.format(self._done))
-        sync_folder(self._folder)
+        sync_path(self._folder)
         self._done += 1
         self._captures = 0
         self._begin()

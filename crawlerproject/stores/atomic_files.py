@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,33 +69,36 @@ def new_file(path: Path, mode: int = _ANY) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
 
 
-def replace_file(path: Path, data: bytes, mode: int = _ANY) -> None:
-    """Put ``data`` in place of ``path`` so that a reader, or a power loss, sees the old or the new, never a part."""
-    temporary = path.with_name(f"{path.name}.part")
-    with storage_errors(path):
-        try:
-            with new_file(temporary, mode) as file:
-                file.write(data)
+@contextmanager
+def whole_file(path: Path, mode: int = _ANY, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """A file for writing that takes the place of ``path`` when the block ends, and leaves nothing when the block fails.
+
+    A reader sees the old file or the new one, never a part; so does a power loss when it is ``durable``. OSError.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with new_file(part, mode) as file:
+            yield file
+            if durable:
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
-            sync_folder(path.parent)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+        part.replace(path)
+        if durable:
+            sync_path(path.parent)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(path: Path, data: bytes, mode: int = _ANY, *, durable: bool = True) -> None:
+    """Put ``data`` in place of ``path``, whole (``whole_file``). StorageError."""
+    with storage_errors(path), whole_file(path, mode, durable=durable) as file:
+        file.write(data)
 
 
 def write_whole(path: Path, data: bytes, mode: int = _ANY) -> None:
-    """Put ``data`` in place of ``path`` so that a reader sees the old or the new; a power loss may lose both."""
-    temporary = path.with_name(f"{path.name}.part")
-    with storage_errors(path):
-        try:
-            with new_file(temporary, mode) as file:
-                file.write(data)
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+    """``replace_file`` for what is about this moment only: a power loss may lose the old and the new."""
+    replace_file(path, data, mode, durable=False)
 
 
 def put_back(descriptor: int, path: Path, flags: int = 0) -> int:
@@ -112,7 +116,7 @@ def put_back(descriptor: int, path: Path, flags: int = 0) -> int:
             for start in range(0, size.st_size, _COPIED_BYTES):
                 write_at(made, os.pread(descriptor, _COPIED_BYTES, start), start)
             os.fsync(made)
-            sync_folder(path.parent)
+            sync_path(path.parent)
         except OSError:
             os.close(made)
             path.unlink(missing_ok=True)
@@ -122,17 +126,8 @@ def put_back(descriptor: int, path: Path, flags: int = 0) -> int:
     return made
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames, new and removed names in ``folder`` survive a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_file(path: Path) -> None:
-    """Make what is in a file survive a power loss, also of another process's file."""
+def sync_path(path: Path) -> None:
+    """Make what is in a file, or renames, new and removed names in a folder, survive a power loss."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

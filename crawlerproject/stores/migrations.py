@@ -14,7 +14,7 @@ import orjson
 
 from crawlerproject.rules.printable import counted, human_bytes
 from crawlerproject.stores.archive.recovery import TORN_SUFFIX
-from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder, unused
+from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path, unused
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.formats import FORMATS
 
@@ -63,7 +63,7 @@ def migrate(crawl: CrawlDir, say: Say) -> None:
                 move.into.mkdir(exist_ok=True)
                 move.source.rename(unused(move.into / move.source.name))
             for folder in sorted({folder for move in moves for folder in (move.into, move.source.parent, crawl)}):
-                sync_folder(folder)
+                sync_path(folder)
         written = {**read_facts(crawl.formats), migration.part: migration.version}
         replace_file(crawl.formats, orjson.dumps(written))
         if moves:

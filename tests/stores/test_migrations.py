@@ -94,12 +94,12 @@ def test_what_is_recorded_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return noted
 
     monkeypatch.setattr(Path, "rename", noting("move", Path.rename))
-    for name in ("sync_folder", "replace_file"):
+    for name in ("sync_path", "replace_file"):
         monkeypatch.setattr(migrations, name, noting(name, getattr(migrations, name)))
     migrate(crawl, lambda line: None)
 
     moves = [f"move warc/{name}" for name in sorted(_TAILS)]
-    assert seen == [*moves, "sync_folder .", "sync_folder torn", "sync_folder warc", "replace_file format.json"]
+    assert seen == [*moves, "sync_path .", "sync_path torn", "sync_path warc", "replace_file format.json"]
 
 
 def test_a_kill_between_two_migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import orjson
 from rocksdict import Options, Rdict, RdictIter
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.atomic_files import storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.rocks.options import MIB
@@ -170,7 +170,7 @@ class Journal:
         with storage_errors(gone):
             shutil.rmtree(gone, ignore_errors=True)
             self._crawl.fleet_moving.rename(gone)
-            sync_folder(self._crawl)
+            sync_path(self._crawl)
             shutil.rmtree(gone, ignore_errors=True)
 
 
@@ -200,9 +200,9 @@ def begin(crawl: CrawlDir, shift: PlanChange) -> Journal:
         database.close()
         del database
     with storage_errors(made):
-        sync_folder(made)
+        sync_path(made)
         made.rename(crawl.fleet_moving)
-        sync_folder(crawl)
+        sync_path(crawl)
     return Journal(crawl)
 
 

@@ -14,7 +14,7 @@ from crawlerproject.fleet.repartition import fact_rules, journal
 from crawlerproject.fleet.repartition.copying import Copying, Progress, Say, clear, count_due
 from crawlerproject.fleet.repartition.journal import Journal, Phase, PlanChange
 from crawlerproject.fleet.repartition.preparation import close_archive, refuse_without_room
-from crawlerproject.stores.atomic_files import storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import take_back
@@ -183,8 +183,8 @@ class _Frontiers:
         """Make a new frontier's folder survive a power loss, as its rows do."""
         folder = self.folder(worker)
         with storage_errors(folder):
-            sync_folder(folder)
-            sync_folder(self._crawl)
+            sync_path(folder)
+            sync_path(self._crawl)
 
     def remove(self, worker: str) -> None:
         """One that holds nothing any more is none from now on; then its files go."""
@@ -196,7 +196,7 @@ class _Frontiers:
             shutil.rmtree(gone, ignore_errors=True)
             if folder.frontier.exists():
                 folder.frontier.rename(gone)
-                sync_folder(folder)
+                sync_path(folder)
             shutil.rmtree(gone, ignore_errors=True)
 
     def close(self) -> None:
@@ -239,8 +239,8 @@ class _Move:
                 continue
             with storage_errors(target.frontier):
                 source.frontier.rename(target.frontier)  # in the place of an empty folder, if there is one
-                sync_folder(target)
-                sync_folder(source)
+                sync_path(target)
+                sync_path(source)
 
     def _gather(self) -> None:
         """Write down what every worker will know of the crawl, before anything of it is written over."""
@@ -317,7 +317,7 @@ def adopt_recovered(crawl: CrawlDir) -> list[Path]:
     if journal.under_way(crawl):
         with storage_errors(crawl.fleet_moving):
             shutil.rmtree(crawl.fleet_moving)
-            sync_folder(crawl)
+            sync_path(crawl)
     if plan is not None and not plan.alone:
         write_plan(crawl, alone(plan.partitions))
     if (own := put_in_place(crawl)) is not None:

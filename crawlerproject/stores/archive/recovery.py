@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.warc_members import Flaw, Member, whole_length
+from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, whole_length
 from crawlerproject.stores.archive.warc_reader import Progress, members, next_member, packed_members
 from crawlerproject.stores.archive.warc_writer import OpenFile
-from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder, unused
+from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused, whole_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 
@@ -145,8 +145,8 @@ def move_aside(path: Path) -> Path:
         with path.open("rb") as file:
             _keep(file, torn)
         path.unlink()
-    sync_folder(torn.parent)
-    sync_folder(path.parent)
+    sync_path(torn.parent)
+    sync_path(path.parent)
     return torn
 
 
@@ -164,17 +164,8 @@ def torn_files(folder: CrawlDir) -> list[Path]:
 
 def _keep(file: BinaryIO, torn: Path) -> None:
     """The rest of an open file, durably."""
-    part = torn.with_name(f"{torn.name}.part")
-    try:
-        with new_file(part) as kept:
-            shutil.copyfileobj(file, kept)
-            kept.flush()
-            os.fsync(kept.fileno())
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    part.rename(torn)
-    sync_folder(torn.parent)
+    with whole_file(torn) as kept:
+        shutil.copyfileobj(file, kept)
 
 
 def _note(recovery: Recovery, torn: Path, what: str) -> None:
@@ -207,14 +198,14 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
         return [f"{path.name} has no good record; it is left as it is"]
     cut = list(_between(spans, size))
     final = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
-    part = path.with_name(f"{final.name}.part")
     with storage_errors(path), path.open("rb") as file:
-        torn = [_kept_aside(file, path, span) for span in cut]
-        _copy(file, part, spans)
-        part.replace(final)
+        torn = [torn_file(path, start) for start, _ in cut]
+        for kept, span in zip(torn, cut, strict=True):
+            _copy(file, kept, [span])
+        _copy(file, final, spans)
         if final != path:
             path.unlink()
-        sync_folder(path.parent)
+            sync_path(path.parent)
     lost = sum(end - start for start, end in cut)
     where = ", ".join(f"{start}–{end - 1}" for start, end in cut[:5]) + (" …" if len(cut) > 5 else "")
     return [f"{path.name}: {lost:,} bytes were cut out (bytes {where}) and are kept in "
@@ -271,24 +262,9 @@ def _between(spans: list[Span], size: int) -> Iterator[Span]:
         yield position, size
 
 
-def _kept_aside(file: BinaryIO, path: Path, span: Span) -> Path:
-    torn = torn_file(path, span[0])
-    _copy(file, torn, [span])
-    sync_folder(torn.parent)
-    return torn
-
-
 def _copy(file: BinaryIO, target: Path, spans: list[Span]) -> None:
-    with new_file(target) as copy:
-        for start, end in spans:
-            file.seek(start)
-            _copy_bytes(file.read, copy, end - start)
-        copy.flush()
-        os.fsync(copy.fileno())
-
-
-def _copy_bytes(read: Callable[[int], bytes], copy: BinaryIO, count: int) -> None:
-    while count:
-        chunk = read(min(count, shutil.COPY_BUFSIZE))  # type: ignore[attr-defined]  # its stub leaves it out
-        copy.write(chunk)
-        count -= len(chunk)
+    with whole_file(target) as copy:
+        for position, end in spans:
+            file.seek(position)
+            while position < end:
+                position += copy.write(file.read(min(end - position, CHUNK_BYTES)))

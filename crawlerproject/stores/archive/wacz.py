@@ -25,7 +25,7 @@ from xxhash import xxh3_64_hexdigest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
-from crawlerproject.stores.atomic_files import new_file, sync_folder, write_whole
+from crawlerproject.stores.atomic_files import whole_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
 
@@ -264,19 +264,13 @@ def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:
     missing = [index for index in indexes if not index.exists()]
     if missing:
         raise OperatorError(f"{missing[0].name} is missing in {missing[0].parent}; scrapy index makes it.")
-    part = target.with_name(f"{target.name}.part")
-    try:
-        with new_file(part) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
-            writer = WaczWriter(archive, packing)
-            for warc in warcs:
-                writer.add_warc(warc)
-            writer.add_index(indexes)
-            pages = writer.add_pages(warcs)
-            writer.finish(target.stem)
-        part.replace(target)
-        sync_folder(target.parent)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(target) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+        writer = WaczWriter(archive, packing)
+        for warc in warcs:
+            writer.add_warc(warc)
+        writer.add_index(indexes)
+        pages = writer.add_pages(warcs)
+        writer.finish(target.stem)
     return pages
 
 

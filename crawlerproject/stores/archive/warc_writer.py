@@ -19,7 +19,7 @@ import orjson
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.rules.archive.warc_records import warcinfo
-from crawlerproject.stores.atomic_files import StorageFull, put_back, storage_errors, sync_folder, write_at
+from crawlerproject.stores.atomic_files import StorageFull, put_back, storage_errors, sync_path, write_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX
 from crawlerproject.stores.index.cdxj import CdxjFiles
 
@@ -169,7 +169,7 @@ class WarcFiles:
             try:
                 write_at(descriptor, first, 0)
                 os.fsync(descriptor)
-                sync_folder(self.folder)
+                sync_path(self.folder)
             except OSError:
                 os.close(descriptor)
                 path.unlink(missing_ok=True)
@@ -199,7 +199,7 @@ class WarcFiles:
             opened = final.with_name(f"{final.name}{OPEN_SUFFIX}")
             if opened.exists():  # not so when only the folder's sync failed the last time
                 opened.rename(final)
-            sync_folder(self.folder)
+            sync_path(self.folder)
         os.close(self._descriptor)
         self._descriptor = -1
         self.warcinfo_id = new_record_id()
@@ -220,7 +220,7 @@ def close_left(folder: Path, filename: str) -> None:
         finally:
             os.close(descriptor)
         opened.rename(folder / filename)
-        sync_folder(folder)
+        sync_path(folder)
 
 
 def has_our_name(path: Path) -> bool:

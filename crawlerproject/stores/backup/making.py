@@ -25,8 +25,7 @@ from crawlerproject.stores.atomic_files import (
     SECRET_FOLDER,
     replace_file,
     storage_errors,
-    sync_file,
-    sync_folder,
+    sync_path,
 )
 from crawlerproject.stores.backup.checkpoint_orders import Asking, Stage
 from crawlerproject.stores.crawl_dir import (
@@ -292,15 +291,15 @@ def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[Fol
         folders = [unfinished, *(path for path in unfinished.rglob("*") if path.is_dir())]
         for path in unfinished.rglob("*"):
             if path.is_file():
-                sync_file(path)
+                sync_path(path)
         for folder in folders:
-            sync_folder(folder)
+            sync_path(folder)
         write_manifest(unfinished, crawl, found)
         if target.exists():
             target.rmdir()
         unfinished.rename(target)
         CrawlDir(target).lock_file.unlink()
-        sync_folder(target.absolute().parent)
+        sync_path(target.absolute().parent)
 
 
 # --- the list of what is in it -------------------------------------------------------------------

@@ -25,8 +25,7 @@ from crawlerproject.stores.atomic_files import (
     SECRET_FOLDER,
     replace_file,
     storage_errors,
-    sync_file,
-    sync_folder,
+    sync_path,
 )
 from crawlerproject.stores.backup.making import ORDERS, SMALL, Backup, FolderThen, copy_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, take_lock
@@ -69,7 +68,7 @@ def restore(backup: Backup, crawl: CrawlDir, say: Say) -> None:
                 say(f"The frontier that was there is kept in {kept}")
         with storage_errors(crawl.restoring):
             crawl.restoring.unlink()
-            sync_folder(crawl)
+            sync_path(crawl)
     say(f"{crawl} is as it was at {moment(backup.made_at)}; the same command as ever goes on from there")
 
 
@@ -113,7 +112,7 @@ def cut_back(folder: CrawlDir, then: FolderThen, say: Say) -> None:
             index.drop(path.name)
             if wanted is not None and path.name == wanted.filename:
                 path.rename(path.with_name(f"{path.name}{OPEN_SUFFIX}"))
-                sync_folder(folder.warc)
+                sync_path(folder.warc)
             else:
                 later.append(move_aside(path))
         recovery = recover(folder.warc, wanted, index)
@@ -183,7 +182,7 @@ def _put_frontier(source: CrawlDir, folder: CrawlDir, then: FolderThen) -> Path 
         folder.frontier_unfinished.mkdir(mode=SECRET_FOLDER)
         for path in source.frontier.iterdir():
             copy_file(path, copy := folder.frontier_unfinished / path.name)
-            sync_file(copy)
+            sync_path(copy)
     with closing(RocksStore(folder.frontier_unfinished)) as store:
         # Requests since are not known: every host waits its pause first.
         store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import orjson
 from isal import isal_zlib
 
-from crawlerproject.stores.atomic_files import new_file, put_back, storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import put_back, storage_errors, whole_file
 
 COPY_BYTES = 1 << 20
 """Bytes compressed at once."""
@@ -188,15 +188,10 @@ def _compress(path: Path) -> None:
     """Put ``path.gz`` in place of ``path``, durably; a day that has a .gz already gains what is new."""
     target = path.with_name(f"{path.name}.gz")
     if not (target.exists() and _same(path, target)):  # same: a crash came before the plain file was removed
-        part = path.with_name(f"{path.name}.gz.part")
-        with new_file(part) as raw:
+        with whole_file(target) as raw:
             if target.exists():
                 raw.write(target.read_bytes())
             compress_into(raw, path)
-            raw.flush()
-            os.fsync(raw.fileno())
-        part.replace(target)
-        sync_folder(path.parent)
     path.unlink()
 
 

@@ -9,7 +9,7 @@ from hashlib import sha1
 from pathlib import Path
 from urllib.parse import quote
 
-from crawlerproject.stores.atomic_files import new_file, storage_errors
+from crawlerproject.stores.atomic_files import storage_errors, whole_file
 
 DIGEST_LETTERS = 12
 """Letters of the sha1 in a name: enough to tell the versions of one origin apart."""
@@ -31,14 +31,8 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
         newest = max((name for name in os.listdir(home) if name.endswith(".txt")), default="")
         if newest.endswith(f"-{digest}.txt"):
             return home / newest
-        part = path.with_suffix(".part")
-        try:
-            with new_file(part) as file:
-                file.write(body)
-            part.replace(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        with whole_file(path, durable=False) as file:
+            file.write(body)
     return path
 
 

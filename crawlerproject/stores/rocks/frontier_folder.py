@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
-from crawlerproject.stores.atomic_files import storage_errors, sync_folder, unused
+from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import FactReader
 from crawlerproject.stores.rocks.store import RocksStore
@@ -36,7 +36,7 @@ def put_in_place(folder: CrawlDir) -> Path | None:
     try:
         kept = moved_aside(folder)
         built.rename(frontier)
-        sync_folder(folder)
+        sync_path(folder)
     except OSError as error:
         raise OperatorError(
             f"{built} cannot be put in the place of {frontier} ({error.strerror}); check the permissions of {folder}."
@@ -47,9 +47,9 @@ def put_in_place(folder: CrawlDir) -> Path | None:
 def finish(folder: CrawlDir) -> None:
     """A frontier that was made beside the old one is whole and closed: from now on it is the one that counts."""
     with storage_errors(folder.frontier_recovered):
-        sync_folder(folder.frontier_unfinished)
+        sync_path(folder.frontier_unfinished)
         folder.frontier_unfinished.rename(folder.frontier_recovered)
-        sync_folder(folder)
+        sync_path(folder)
 
 
 def refuse_gone(folder: CrawlDir) -> None:
@@ -93,5 +93,5 @@ def moved_aside(folder: CrawlDir) -> Path | None:
         return None
     kept = unused(Path(f"{folder.frontier_damaged}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"))
     frontier.rename(kept)
-    sync_folder(frontier.parent)
+    sync_path(frontier.parent)
     return kept

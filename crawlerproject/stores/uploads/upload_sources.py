@@ -9,7 +9,6 @@ copy, and of packs that still wait it is read from themselves.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tarfile
 from array import array
@@ -21,7 +20,7 @@ from typing import NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from crawlerproject.rules.archive.uploads import Here
-from crawlerproject.stores.atomic_files import new_file, replace_file, storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import new_file, replace_file, storage_errors, whole_file
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import compress_into, day_of
@@ -130,15 +129,9 @@ def _write(folder: CrawlDir, copies: list[Path], now: float) -> Path:
     target = folder.upload_staged / folder.log.name / f"robots-{moment}Z{_SUFFIX}"
     with storage_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f"{target.name}.part")
-        with new_file(part) as file:
-            with tarfile.open(fileobj=file, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
-                for path in copies:
-                    tar.add(path, arcname=str(path.relative_to(folder.log)), recursive=False)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(target)
-        sync_folder(target.parent)
+        with whole_file(target) as file, tarfile.open(fileobj=file, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
+            for path in copies:
+                tar.add(path, arcname=str(path.relative_to(folder.log)), recursive=False)
     return target
 
 

@@ -29,7 +29,7 @@ from crawlerproject.rules.archive.uploads import (
     without_secrets,
 )
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.stores.atomic_files import sync_folder
+from crawlerproject.stores.atomic_files import whole_file
 
 CHUNK_BYTES = 1024 * 1024
 # Letters of a library's error message that are shown.
@@ -122,15 +122,10 @@ class FolderTarget(UploadTarget):
 
     def send(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
         target = self.folder / name
-        part = target.with_name(f"{target.name}.part")
         with target_errors(str(target)):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("rb") as source, part.open("wb") as file:
+            with path.open("rb") as source, whole_file(target) as file:
                 _copy(source, file, transfer)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-            sync_folder(target.parent)
 
     def _open(self, name: str) -> BinaryIO:
         return (self.folder / name).open("rb")

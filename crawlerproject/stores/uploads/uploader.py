@@ -24,7 +24,7 @@ from crawlerproject.rules.archive.uploads import (
     manifest,
     next_step,
 )
-from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir
 from crawlerproject.stores.uploads.upload_journal import Journal
 from crawlerproject.stores.uploads.upload_sources import DAY_SECONDS, Group, Source, groups, pack
@@ -246,7 +246,7 @@ class Uploader:
         for source, _ in sorted(there, key=lambda found: not found[0].name.endswith(ARCHIVE_SUFFIXES)):
             with storage_errors(source.path):
                 source.path.unlink(missing_ok=True)
-                sync_folder(source.path.parent)
+                sync_path(source.path.parent)
             self.figures.removed_files += 1
 
     def _without_files(self, present: set[str]) -> None:

@@ -242,7 +242,7 @@ def test_close_can_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if next(failures, False):
             raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("crawlerproject.stores.archive.warc_writer.sync_folder", fail_once)
+    monkeypatch.setattr("crawlerproject.stores.archive.warc_writer.sync_path", fail_once)
     with pytest.raises(StorageError):
         warc.close()
     assert warc.close() is not None
