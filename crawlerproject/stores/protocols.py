@@ -152,6 +152,12 @@ class FrontierReader(FactReader, Protocol):
 class FrontierStore(FrontierReader, Protocol):
     """Where a frontier lives. Not thread-safe but for ``sync``."""
 
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
+
     def apply(self, changes: Changes) -> None:
         """Apply all of it atomically; survives the death of the process, not yet a power loss."""
 
@@ -159,23 +165,6 @@ class FrontierStore(FrontierReader, Protocol):
         """Make everything applied so far survive a power loss. May be called from another thread."""
 
     def close(self) -> None: ...
-
-
-@runtime_checkable
-class DueStore(FrontierStore, Protocol):
-    """What a ``FrontierStore`` may offer besides: hosts in the order in which they are due, changed by ``Changes.due``.
-
-    With it a frontier keeps only some of its hosts in memory.
-    """
-
-    def due(self, limit: int, after: Due) -> list[Due]:
-        """The first ``limit`` places behind the place ``after``, by moment and then by name."""
-
-    def is_due(self, place: Due) -> bool:
-        """Whether the host has this very place."""
-
-    def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
-        """The packed state of each host, in one question."""
 
 
 class Applied(NamedTuple):
@@ -223,12 +212,24 @@ class Messages(Protocol):
 
 
 @runtime_checkable
-class MessageStore(FrontierStore, Protocol):
-    """What a ``FrontierStore`` may offer besides: messages, changed by ``Changes.messages`` and the two behind it."""
+class EmbeddedStore(FrontierStore, Protocol):
+    """What the store of one process offers besides: hosts in the order in which they are due, and messages.
+
+    With the former, changed by ``Changes.due``, a frontier keeps only some of its hosts in memory.
+    """
 
     @property
     def messages(self) -> Messages:
         """Those that it keeps, and how far others' were read."""
+
+    def due(self, limit: int, after: Due) -> list[Due]:
+        """The first ``limit`` places behind the place ``after``, by moment and then by name."""
+
+    def is_due(self, place: Due) -> bool:
+        """Whether the host has this very place."""
+
+    def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
+        """The packed state of each host, in one question."""
 
 
 class RoundOptions(NamedTuple):
@@ -241,19 +242,6 @@ class RoundOptions(NamedTuple):
 
 
 A_CRAWL = RoundOptions(recrawl=False)
-
-
-class ContentStore(Protocol):
-    """What was archived, by content; changed through ``FrontierStore.apply`` of the same store."""
-
-    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
-        """What is known of a decided page; None when unknown or still queued."""
-
-    def near(self, host: str, value: int, bits: int) -> list[Near]:
-        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
-
-    def original(self, digest: bytes) -> Original | None:
-        """The first capture of the payload with this sha1."""
 
 
 # --- facts of hosts -------------------------------------------------------------------------------

@@ -179,11 +179,6 @@ def box_of(key: bytes) -> Box:
     return Box(partition, outbox)
 
 
-def partition_prefix(kind: int, partition: int) -> bytes:
-    """What all rows of this kind and partition begin with."""
-    return _BOX.pack(kind, partition, bytes(OUTBOX_BYTES))[:-OUTBOX_BYTES]
-
-
 def message_key(box: Box, number: int) -> bytes:
     """The row of one message."""
     return _BOX.pack(MESSAGE_ROW, *box) + _NUMBER.pack(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Protocol
+from typing import Any
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_SEED
@@ -12,20 +12,14 @@ from crawlerproject.stores.protocols import (
     Applied,
     Box,
     Changes,
-    ContentStore,
     Due,
-    DueStore,
+    EmbeddedStore,
     Fingerprint,
     FrontierStore,
-    MessageStore,
     Near,
     PageRecord,
     QueuedPage,
 )
-
-
-class ArchiveStore(FrontierStore, ContentStore, Protocol):
-    """Both in one."""
 
 
 def row(host: str, number: int, priority: int = 1, **more: Any) -> QueuedPage:
@@ -177,9 +171,9 @@ class StoreContract:
 
 
 class DueContract:
-    """What holds for every ``DueStore``."""
+    """What holds for every ``EmbeddedStore``."""
 
-    def test_hosts_are_due_in_the_order_of_moments_and_names(self, store: DueStore) -> None:
+    def test_hosts_are_due_in_the_order_of_moments_and_names(self, store: EmbeddedStore) -> None:
         """Whatever the order in which they came; a place that is asked for is not among those behind it."""
         clocks = [(3_000_000_000_000_000, "b"), (7, "ü.example"), (7, "a"), (2**63, "z"), (IN_MEMORY, "m"), (256, "c")]
         store.apply(Changes(due=[(host, None, at) for at, host in clocks]))
@@ -191,7 +185,7 @@ class DueContract:
         assert store.due(99, Due(2**63, "z")) == []
         assert store.due(0, Due(IN_MEMORY, "")) == []
 
-    def test_a_host_moves_from_place_to_place(self, store: DueStore) -> None:
+    def test_a_host_moves_from_place_to_place(self, store: EmbeddedStore) -> None:
         """One change takes its old place away and gives it the new one; the same twice is as once."""
         store.apply(Changes(due=[("a", None, 5), ("b", None, IN_MEMORY)]))
         for _ in range(2):
@@ -203,7 +197,7 @@ class DueContract:
         store.apply(Changes(due=[("a", IN_MEMORY, None), ("b", 9, None)]))
         assert store.due(9, Due(IN_MEMORY, "")) == []
 
-    def test_states_of_many_hosts_come_in_one_answer(self, store: DueStore) -> None:
+    def test_states_of_many_hosts_come_in_one_answer(self, store: EmbeddedStore) -> None:
         """In the order of the question, None for those without."""
         store.apply(Changes(hosts=[(f"h{number}", b"%d" % number) for number in range(5)]))
         assert store.packed_hosts(["h3", "none", "h0", "h3"]) == [b"3", None, b"0", b"3"]
@@ -211,15 +205,15 @@ class DueContract:
 
 
 class MessageContract:
-    """What holds for every ``MessageStore``."""
+    """What holds for every ``EmbeddedStore``."""
 
     MOST = 2**62
 
-    def all_of(self, store: MessageStore, box: Box) -> list[tuple[int, bytes]]:
+    def all_of(self, store: EmbeddedStore, box: Box) -> list[tuple[int, bytes]]:
         """Every message of a box."""
         return store.messages.of(box, 0, self.MOST, self.MOST)
 
-    def test_messages_are_numbered_in_the_order_of_their_coming(self, store: MessageStore) -> None:
+    def test_messages_are_numbered_in_the_order_of_their_coming(self, store: EmbeddedStore) -> None:
         """Over all partitions; those of one come back in order, whole, an empty one and one of a megabyte too."""
         mail, big = store.messages, bytes(range(256)) * 4096
         assert (mail.applied.last, mail.boxes(), mail.holds(), mail.take_changed()) == (0, [], False, set())
@@ -233,7 +227,7 @@ class MessageContract:
         assert self.all_of(store, Box(8, mail.outbox)) == self.all_of(store, Box(7, bytes(16))) == []
         assert (mail.take_changed(), mail.take_changed()) == ({7, 300}, set())
 
-    def test_a_slice_of_a_box_ends_where_it_is_to(self, store: MessageStore) -> None:
+    def test_a_slice_of_a_box_ends_where_it_is_to(self, store: EmbeddedStore) -> None:
         """Behind a number, up to a number, and with the message that fills it."""
         store.apply(Changes(messages=[(1, b"ten bytes."), (2, b""), (1, b"ten more.."), (1, b"the last")]))
         mail, box = store.messages, Box(1, store.messages.outbox)
@@ -243,7 +237,7 @@ class MessageContract:
         assert [number for number, _ in mail.of(box, 0, self.MOST, 11)] == [1, 3]
         assert mail.of(box, 0, self.MOST, 0) == mail.of(box, 4, self.MOST, 99) == mail.of(box, 3, 2, 99) == []
 
-    def test_delivered_messages_go_one_by_one(self, store: MessageStore) -> None:
+    def test_delivered_messages_go_one_by_one(self, store: EmbeddedStore) -> None:
         """Twice is as once; an emptied box is none; numbers go on."""
         store.apply(Changes(messages=[(1, b"a"), (1, b"b"), (2, b"c")]))
         mail = store.messages
@@ -256,7 +250,7 @@ class MessageContract:
         store.apply(Changes(delivered=[(two, 4)]))
         assert (mail.boxes(), mail.holds()) == ([], False)
 
-    def test_what_is_durable_is_known(self, store: MessageStore) -> None:
+    def test_what_is_durable_is_known(self, store: EmbeddedStore) -> None:
         """As of the last sync; a change that is not about messages does not count, nor one that takes them away."""
         mail = store.messages
         assert mail.durable == Applied()
@@ -269,7 +263,7 @@ class MessageContract:
         store.sync()
         assert mail.applied == mail.durable == Applied(2, 2)
 
-    def test_what_was_read_is_known_by_box(self, store: MessageStore) -> None:
+    def test_what_was_read_is_known_by_box(self, store: EmbeddedStore) -> None:
         """Of one partition and outbox; the last number of a change stays, and messages are not touched by it."""
         store.apply(Changes(messages=[(1, b"a")]))
         ours, theirs = Box(1, store.messages.outbox), Box(1, b"another outbox..")
@@ -281,11 +275,11 @@ class MessageContract:
 
 
 class ContentContract:
-    """What holds for every ``ContentStore`` that is also a frontier's."""
+    """What holds for every ``FrontierStore`` that is also a frontier's."""
 
     across_hosts = True  # whether texts of all hosts are compared
 
-    def test_near_finds_all_that_are_near_and_nothing_else(self, store: ArchiveStore) -> None:
+    def test_near_finds_all_that_are_near_and_nothing_else(self, store: FrontierStore) -> None:
         """Within a host and across hosts, as comparing with every fingerprint would; stored in two changes."""
         chance = random.Random(3)
         centres = [chance.getrandbits(64) for _ in range(40)]
@@ -307,7 +301,7 @@ class ContentContract:
                 )
                 assert [near.bits for near in store.near(host, centre, bits)] == [near.bits for near in found]
 
-    def test_the_extremes_of_fingerprints_are_found(self, store: ArchiveStore) -> None:
+    def test_the_extremes_of_fingerprints_are_found(self, store: FrontierStore) -> None:
         """All bits clear and all bits set: no range of rows leaves its ends out."""
         prints = [Fingerprint("a", value, bytes([value & 1]) * 24) for value in (0, 2**64 - 1)]
         store.apply(Changes(fingerprints=prints))
@@ -315,7 +309,7 @@ class ContentContract:
             assert store.near("a", made.value, 6) == [Near(0, made.key)]
             assert store.near("", made.value ^ (7 << 30), 3) == [Near(3, made.key)] * self.across_hosts
 
-    def test_an_original_is_known_by_its_payloads_digest(self, store: ArchiveStore) -> None:
+    def test_an_original_is_known_by_its_payloads_digest(self, store: FrontierStore) -> None:
         """Every field comes back; unknown digests have none."""
         original = Original(
             "<urn:uuid:12345678-1234-4234-8234-123456789abc>", "http://a/ü", "2026-11-21T10:11:12.123456Z"

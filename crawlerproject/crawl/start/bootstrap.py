@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import call_later
 from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
-from crawlerproject.stores.protocols import Box, Changes, MessageStore
+from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _REVISITS_AT_A_TIME = 1000
 def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
     """Read what workers had written to each other and not read, when this process was given all that they held."""
     read_letters(store, frontier, now)
-    if isinstance(store, MessageStore):
+    if isinstance(store, EmbeddedStore):
         for box in store.messages.boxes():
             _read_box(store, box, frontier, now)
 
@@ -58,7 +58,7 @@ def read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
             frontier.state.keep_fact(name, b"")
 
 
-def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> None:
+def _read_box(store: EmbeddedStore, box: Box, frontier: Frontier, now: float) -> None:
     """Those of a fleet on this machine. Each is gone with the change that holds its effect.
 
     Links take effect at once, and another time none: they are known then.

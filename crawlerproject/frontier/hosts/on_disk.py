@@ -17,7 +17,7 @@ from typing import Protocol
 from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, DueStore
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, EmbeddedStore
 
 # Hosts, rows, resting hosts, when the last of them would be done, whether every host with work is on a list.
 _COUNTS = Struct("<QQQd?")
@@ -66,7 +66,7 @@ class Counts:
 class HostsOnDisk:
     """The counts and the lists. A change of them goes through ``Changes``: made ready, applied, then ``stored``."""
 
-    def __init__(self, store: DueStore, max_in_memory: int) -> None:
+    def __init__(self, store: EmbeddedStore, max_in_memory: int) -> None:
         self.store = store
         self.max_in_memory = max_in_memory
         self.counts = Counts.unpack(store.fact(DUE_FACT))

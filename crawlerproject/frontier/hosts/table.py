@@ -17,7 +17,7 @@ from crawlerproject.frontier.hosts.suspensions import HostSuspensions, LeftAlone
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import key_of
-from crawlerproject.stores.protocols import IN_MEMORY, Changes, DueStore, FrontierStore
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, EmbeddedStore, FrontierStore
 
 MAX_HOSTS_IN_MEMORY = 100_000
 """Of hosts with work; FRONTIER_MAX_HOSTS_IN_MEMORY. At some 1 KB each with what is in memory of their
@@ -56,7 +56,7 @@ class HostTable:
         self.ports = PortsOfNames(self.known, bounds.max_ports)
         self.names = names
         self.suspensions = HostSuspensions() if suspensions is None else suspensions
-        self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
+        self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, EmbeddedStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.left_alone = LeftAlone()
         self.given_up = 0  # of this start, and not yet asked again

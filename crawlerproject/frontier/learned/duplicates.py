@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.near_duplicates import near
 from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
+from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore
 
 if TYPE_CHECKING:
     from crawlerproject.rules.url.urls import Address
@@ -65,7 +65,7 @@ class _Unstored(NamedTuple):
 class DuplicateIndex:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
-    def __init__(self, store: ContentStore, reach: NearBits, others: OtherWorkers | None = None) -> None:
+    def __init__(self, store: FrontierStore, reach: NearBits, others: OtherWorkers | None = None) -> None:
         """``others``: of a fleet, whose workers each have the texts of some hosts; they know those of all."""
         self.others = others
         self._store = store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.cdxj import CdxjEntry, sha1_of
@@ -16,7 +16,7 @@ from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.protocols import Changes, ContentStore, FrontierStore, PageRecord, QueuedPage, is_embedded
+from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, QueuedPage, is_embedded
 
 
 class LostCapture(NamedTuple):
@@ -24,10 +24,6 @@ class LostCapture(NamedTuple):
 
     url: str
     digest: bytes  # sha1 of its payload, b"" when that is not known
-
-
-class PageStore(FrontierStore, ContentStore, Protocol):
-    """A frontier's store that knows what was archived."""
 
 
 def lost_of_row(row: CdxjEntry) -> LostCapture:
@@ -58,7 +54,7 @@ def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Discovery]:
     return places
 
 
-Counted = Callable[[PageStore, Changes], None]
+Counted = Callable[[FrontierStore, Changes], None]
 """Adds to changes that queue rows what becomes of the hosts' states; ``frontier.hosts.on_disk.count_rows``."""
 
 
@@ -69,7 +65,7 @@ class LostPages:
     """
 
     def __init__(
-        self, store: PageStore, log_folder: Path, now: float, counted: Counted, *, other_logs: Iterable[Path] = ()
+        self, store: FrontierStore, log_folder: Path, now: float, counted: Counted, *, other_logs: Iterable[Path] = ()
     ) -> None:
         """``other_logs``: of former holders of the pages."""
         self._store = store

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from itertools import chain
+from operator import itemgetter
 from typing import Self
 
 from crawlerproject.errors import OperatorError
@@ -68,18 +70,15 @@ class FleetView:
 
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
-        view = self._holder(host)
-        return [] if view is None else view.head(host, limit, after)
+        return next((view.head(host, limit, after) for view in self._views(host)), [])
 
     def queue(self, host: str) -> Iterator[QueuedPage]:
         """The host's whole queue in order."""
-        view = self._holder(host)
-        return iter(()) if view is None else view.queue(host)
+        return chain.from_iterable(view.queue(host) for view in self._views(host))
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; without its ``host`` all workers are asked."""
-        workers = self._folders if host is None else [self._plan.holder(host)]
-        found = (self._of(worker).page(key) for worker in workers if worker in self._folders)
+        found = (view.page(key) for view in self._views(host))
         return next((record for record in found if record is not None), None)
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
@@ -89,8 +88,7 @@ class FleetView:
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
-        view = self._holder(host)
-        return None if view is None else view.host(host)
+        return next((view.host(host) for view in self._views(host)), None)
 
     def hosts(self) -> Iterator[tuple[str, bytes]]:
         """Every host ever met and its packed state, worker by worker."""
@@ -104,16 +102,16 @@ class FleetView:
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
-        view = self._holder(origin.rpartition("://")[2])
-        return None if view is None else view.robots(origin)
+        return next((view.robots(origin) for view in self._views(origin.rpartition("://")[2])), None)
 
     def fact(self, name: str) -> bytes | None:
         """A fact of a host, or one of the crawl: of all workers together."""
         if host := host_of_fact(name):
-            view = self._holder(host)
-            return None if view is None else view.fact(name)
+            return next((view.fact(name) for view in self._views(host)), None)
         if name not in self._facts:
-            self._facts[name] = self._together(name)
+            found = [value for worker in self._folders if (value := self.fact_of(worker, name)) is not None]
+            combine = self._combined.get(name, itemgetter(0))
+            self._facts[name] = combine(found) if found else None
         return self._facts[name]
 
     def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
@@ -137,14 +135,10 @@ class FleetView:
             value: bytes | None = facts.get(name.encode())
             return value
 
-    def _together(self, name: str) -> bytes | None:
-        found = [value for worker in self._folders if (value := self.fact_of(worker, name)) is not None]
-        combine = self._combined.get(name)
-        return combine(found) if combine is not None and found else next(iter(found), None)
-
-    def _holder(self, host: str) -> FrontierView | None:
-        worker = self._plan.holder(host)
-        return self._of(worker) if worker in self._folders else None
+    def _views(self, host: str | None) -> Iterator[FrontierView]:
+        """That of the host's holder, if it has begun; without a ``host`` all of them."""
+        workers = self._folders if host is None else [self._plan.holder(host)]
+        return (self._of(worker) for worker in workers if worker in self._folders)
 
     def _of(self, worker: str) -> FrontierView:
         view = self._open.pop(worker, None) or FrontierView(self._folders[worker].frontier)

@@ -1,9 +1,8 @@
 """Messages to and from other workers in RocksDB: one table, in which those of a partition lie together.
 
 Its rows by their first byte: messages that wait for their reader; how far boxes were read; of earlier versions the
-outbox of this frontier. All that concerns a partition, and so moves with it, has one of two prefixes
-(``partition_prefix``): copied as they are, the rows mean the same in another frontier. What is read twice there has no
-second effect.
+outbox of this frontier. The rows of a partition have one of two prefixes, the byte of their kind and the partition, and
+move with it: copied as they are, they mean the same in another frontier. What is read twice there has no second effect.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 
-from rocksdict import ReadOptions, WriteBatch
+from rocksdict import WriteBatch
 
 from crawlerproject.stores.protocols import Applied, Box, Changes
 from crawlerproject.stores.rocks.schema import MESSAGES
@@ -44,25 +43,21 @@ class RocksMessages:
 
     def boxes(self) -> list[Box]:
         """Those that hold messages, in order."""
-        return list(self._boxes_from(bytes([MESSAGE_ROW])))
+        return list(self._boxes())
 
     def holds(self) -> bool:
         """Whether there is any message."""
-        return next(self._boxes_from(bytes([MESSAGE_ROW])), None) is not None
+        return next(self._boxes(), None) is not None
 
     def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
         """Messages of a box with numbers above ``after`` and not above ``up_to``; none once they have so many bytes."""
-        options, tables = ReadOptions(), self._tables()
-        options.set_iterate_upper_bound(message_key(box, up_to + 1))
-        rows = tables.messages.iter(options)
-        rows.seek(message_key(box, after + 1))
+        rows = self._tables().rows(MESSAGES, message_key(box, after), prefix=box_key(MESSAGE_ROW, box))
         found: list[tuple[int, bytes]] = []
-        while most_bytes > 0 and rows.valid():
-            packed = rows.value()
-            found.append((number_of(rows.key()), packed))
+        for key, packed in rows:
+            if most_bytes <= 0 or number_of(key) > up_to:
+                break
+            found.append((number_of(key), packed))
             most_bytes -= len(packed)
-            rows.next()
-        tables.require_end(rows)
         return found
 
     def read_up_to(self, box: Box) -> int:
@@ -93,10 +88,10 @@ class RocksMessages:
             self.applied = Applied(done.changes + 1, done.last + len(changes.messages))
         self._changed.update(partition for partition, _ in changes.messages)
 
-    def _boxes_from(self, start: bytes) -> Iterator[Box]:
+    def _boxes(self) -> Iterator[Box]:
         tables = self._tables()
         rows = tables.messages.iter()
-        rows.seek(start)
+        rows.seek(bytes([MESSAGE_ROW]))
         while rows.valid() and rows.key()[0] == MESSAGE_ROW:
             box = box_of(rows.key())
             yield box

@@ -8,7 +8,7 @@ answer in the store's stead, also that there is no row at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, takewhile
 from operator import attrgetter
@@ -65,11 +65,11 @@ _BEHIND_ALL = b"\xff" * (PLACE_BYTES + 1)
 
 
 class RocksQueues:
-    """Reads the tables that ``tables`` gives at that moment: the store may open its database again."""
+    """The part of a RocksReader that reads queues, and of a RocksStore that changes them."""
 
-    def __init__(self, tables: Callable[[], Tables]) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._ahead = QueueHeadCache()
+        self._heads = QueueHeadCache()
 
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
@@ -79,16 +79,16 @@ class RocksQueues:
         if after is not None:
             found = self._rows_from(prefix, place_after(prefix, *after), limit)
         else:
-            known = self._ahead.first(host, limit)
+            known = self._heads.first(host, limit)
             found = self._first_rows(host, prefix, limit) if known is None else self._rows_at(host, prefix, *known)
         return [unpack_queued(host, key, value) for key, value in found]
 
-    def whole(self, host: str) -> Iterator[QueuedPage]:
+    def queue(self, host: str) -> Iterator[QueuedPage]:
         """The host's whole queue in order."""
-        return (unpack_queued(host, *row) for row in self._tables().rows(QUEUE, prefix=host_prefix(host)))
+        return (unpack_queued(host, *row) for row in self._tables.rows(QUEUE, prefix=host_prefix(host)))
 
-    def hosts(self) -> Iterator[str]:
-        """Every host with at least one row, each once; it may see changes made meanwhile."""
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once; it may see changes made meanwhile."""
         start = b""
         while True:
             found, start = self._hosts_from(start)
@@ -96,21 +96,24 @@ class RocksQueues:
             if len(found) < HOSTS_AT_A_TIME:
                 return
 
-    def change(self, batch: WriteBatch, removed: Iterable[QueuedPage], queued: Collection[QueuedPage]) -> set[bytes]:
+    def _change_queues(
+        self, batch: WriteBatch, removed: Iterable[QueuedPage], queued: Collection[QueuedPage]
+    ) -> set[bytes]:
         """Remove rows, then queue others, maybe in their places; the keys of the pages that were removed."""
-        tables, ahead = self._tables(), self._ahead
+        tables, heads = self._tables, self._heads
         put, queue, seen = batch.put, tables.handles[QUEUE], tables.handles[SEEN]
         for host in {row.host for row in queued}:
-            if host not in ahead and ahead.has_room(host):
-                self._begin(host)
+            if host not in heads and heads.has_room(host):  # that it is empty costs a quarter of a later look
+                with suppress(FrontierDamaged):  # what cannot be read is said when it is asked for
+                    self._look(host, host_prefix(host), MAX_PLACES)
         gone = set()
         for row in removed:
             place = queue_key(row)
             batch.delete(place, queue)
-            ahead.removed(row.host, place)
+            heads.removed(row.host, place)
             gone.add(row.key)
         for host, rows in groupby(queued, _HOST):  # a page names many of one
-            prefix, last = host_prefix(host), ahead.last(host)
+            prefix, last = host_prefix(host), heads.last(host)
             joined: dict[bytes, bytes] = {}
             for row in rows:
                 place, packed = pack_place(row), pack_queued(row)
@@ -119,51 +122,40 @@ class RocksQueues:
                 if place <= last:
                     joined[place] = packed
             if joined:
-                ahead.queued(host, joined)
+                heads.queued(host, joined)
         return gone
 
-    def forget(self) -> None:
-        """Let go of what is at hand: a change may or may not have been written."""
-        self._ahead.clear()
-
-    def _begin(self, host: str) -> None:
-        """Rows come for a queue of which nothing is known: that it is empty costs a quarter of a later look."""
-        prefix = host_prefix(host)
-        with suppress(FrontierDamaged):  # what cannot be read is said when it is asked for
-            self._look(host, prefix, MAX_PLACES)
-
     def _first_rows(self, host: str, prefix: bytes, limit: int) -> list[PackedRow]:
-        if self._ahead.has_room(host):
+        if self._heads.has_room(host):
             return self._look(host, prefix, max(limit, MAX_PLACES))[:limit]
-        self._ahead.refused()
+        self._heads.refused()
         return self._rows_from(prefix, prefix, limit)
 
     def _look(self, host: str, prefix: bytes, limit: int) -> list[PackedRow]:
         # Removed rows before a queue's head cost time at every look: the next one starts behind them.
-        found = self._rows_from(prefix, prefix + self._ahead.start(host), limit)
-        self._ahead.keep(host, found, whole=len(found) < limit)
+        found = self._rows_from(prefix, prefix + self._heads.start(host), limit)
+        self._heads.keep(host, found, whole=len(found) < limit)
         return found
 
     def _rows_at(self, host: str, prefix: bytes, places: list[bytes], rows: list[bytes]) -> list[PackedRow]:
         """Rows at known places; ``rows``: those at the first of them."""
         if len(rows) < len(places):
-            read = self._ahead.rows_to_read(host, len(places))
+            read = self._heads.rows_to_read(host, len(places))
             try:
-                found: list[bytes | None] = self._tables().queue.get([prefix + place for place in read]) or []
+                found: list[bytes | None] = self._tables.queue.get([prefix + place for place in read]) or []
             except Exception:  # rocksdict raises no narrower class: the look below says what cannot be read
                 found = []
             rows = [row for row in found if row is not None]
             if len(rows) < len(read):
-                self._ahead.forget(host)
+                self._heads.forget(host)
                 return self._first_rows(host, prefix, len(places))
-            self._ahead.keep_rows(host, rows)
+            self._heads.keep_rows(host, rows)
         return [(prefix + place, row) for place, row in zip(places, rows, strict=False)]
 
     def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[PackedRow]:
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
-        tables = self._tables()
-        rows = tables.queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
+        rows = self._tables.queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
         rows.seek(start)
         found: list[PackedRow] = []
         while rows.valid():
@@ -171,15 +163,14 @@ class RocksQueues:
             if len(found) == limit:  # the next row may lie in another block
                 return found
             rows.next()
-        tables.require_end(rows)
+        self._tables.require_end(rows)
         return found
 
     def _hosts_from(self, start: bytes) -> tuple[list[str], bytes]:
         found: list[str] = []
         options = ReadOptions()
         options.set_total_order_seek(True)  # from host to host, not within one
-        tables = self._tables()
-        rows = tables.queue.iter(options)
+        rows = self._tables.queue.iter(options)
         rows.seek(start)
         while rows.valid() and len(found) < HOSTS_AT_A_TIME:
             key = rows.key()
@@ -187,7 +178,7 @@ class RocksQueues:
             start = host_end(key[:-PLACE_BYTES])
             rows.seek(start)
         if len(found) < HOSTS_AT_A_TIME:
-            tables.require_end(rows)
+            self._tables.require_end(rows)
         return found, start
 
 

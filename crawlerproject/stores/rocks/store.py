@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -18,7 +19,7 @@ from rocksdict import Checkpoint, WriteBatch
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.atomic_files import storage_errors
-from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord
 from crawlerproject.stores.rocks.fingerprints import RocksFingerprints
 from crawlerproject.stores.rocks.messages import RocksMessages
 from crawlerproject.stores.rocks.queues import RocksQueues
@@ -37,12 +38,11 @@ _UNWRITTEN = "rocksdb.num-immutable-mem-table"
 _OPENING_BYTES = 256 * 1024
 
 
-class RocksReader:
+class RocksReader(RocksQueues):
     """The questions of a ``FrontierStore``. Raises FrontierDamaged where a table cannot be read to its end."""
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._queues = RocksQueues(lambda: self._tables)
+        super().__init__(tables)
         self._fingerprints = RocksFingerprints(lambda: self._tables.fingerprints)
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
@@ -51,14 +51,6 @@ class RocksReader:
             return []
         values: list[bytes | None] = self._tables.seen.get(list(keys)) or []
         return [value is not None for value in values]
-
-    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
-        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
-        return self._queues.head(host, limit, after)
-
-    def queue(self, host: str) -> Iterator[QueuedPage]:
-        """The host's whole queue in order."""
-        return self._queues.whole(host)
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first. ``host`` is not needed."""
@@ -78,10 +70,6 @@ class RocksReader:
         """Every host ever met and its packed state, in order of name."""
         for name, packed in self._tables.rows(HOSTS):
             yield name.decode(), packed
-
-    def hosts_with_work(self) -> Iterator[str]:
-        """Every host with at least one queued row, each once; it may see changes made meanwhile."""
-        return self._queues.hosts()
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
@@ -125,7 +113,7 @@ class FrontierView(RocksReader):
 
 
 class RocksStore(RocksReader):
-    """The embedded default ``DueStore`` and ``MessageStore``; ``folder`` is its own, made when missing.
+    """The embedded default ``EmbeddedStore``; ``folder`` is its own, made when missing.
 
     Raises ``OperatorError`` at construction when the folder cannot be used, ``StorageError`` from ``apply`` and
     ``sync`` when the disk refuses; the same call may then be made again later.
@@ -142,15 +130,7 @@ class RocksStore(RocksReader):
 
     def due(self, limit: int, after: Due) -> list[Due]:
         """The first ``limit`` places behind the place ``after``, by moment and then by name."""
-        rows = self._tables.due.iter()
-        rows.seek(due_key(after) + b"\0")
-        found: list[Due] = []
-        while len(found) < limit and rows.valid():
-            found.append(due_of(rows.key()))
-            rows.next()
-        if len(found) < limit:
-            self._tables.require_end(rows)
-        return found
+        return [due_of(key) for key, _ in islice(self._tables.rows(DUE, behind=due_key(after)), limit)]
 
     def is_due(self, place: Due) -> bool:
         """Whether the host has this very place."""
@@ -175,7 +155,7 @@ class RocksStore(RocksReader):
                 self._failed = True
                 raise StorageError(f"the frontier cannot be written: {error}") from error
         except BaseException:
-            self._queues.forget()
+            self._heads.clear()
             raise
         for made in changes.fingerprints:
             self._fingerprints.stored(made)
@@ -184,7 +164,7 @@ class RocksStore(RocksReader):
     def _batch(self, changes: Changes) -> WriteBatch:
         batch, handles = WriteBatch(raw_mode=True), self._tables.handles
         put = batch.put
-        was_queued = self._queues.change(batch, changes.removed, changes.queued)
+        was_queued = self._change_queues(batch, changes.removed, changes.queued)
         for key, record in changes.pages:
             put(key, pack_record(record), handles[PAGES])
             if key not in was_queued:  # not every page that is decided was queued before

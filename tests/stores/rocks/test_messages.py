@@ -14,7 +14,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Applied, Box, Changes
 from crawlerproject.stores.rocks import options, schema, tables
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
-from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of, partition_prefix
+from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of
 from tests.stores.conformance import row
 
 MOST = 2**62
@@ -96,11 +96,15 @@ def test_a_partitions_rows_mean_the_same_in_another_frontier(tmp_path: Path) -> 
         assert two.messages.applied.last == 1
 
 
+def _prefix(kind: int, partition: int) -> bytes:
+    """What all rows of this kind and partition begin with: all before the outbox."""
+    return box_key(kind, Box(partition, bytes(16)))[:-16]
+
+
 def _copy(source: RocksStore, target: RocksStore, partition: int) -> None:
     batch = WriteBatch(raw_mode=True)
     for kind in (MESSAGE_ROW, READ_ROW):
-        prefix = partition_prefix(kind, partition)
-        for key, value in _rows(source, prefix):
+        for key, value in _rows(source, _prefix(kind, partition)):
             assert box_of(key).partition == partition
             batch.put(key, value, target._tables.handles[schema.MESSAGES])
     target._tables.database.write(batch)
@@ -121,7 +125,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 def test_prefixes_are_of_one_partition() -> None:
     """Of one length, in the order of their numbers."""
-    prefixes = [partition_prefix(MESSAGE_ROW, number) for number in (0, 1, 255, 256, 65_536)]
+    prefixes = [_prefix(MESSAGE_ROW, number) for number in (0, 1, 255, 256, 65_536)]
     assert sorted(prefixes) == prefixes
     assert {len(prefix) for prefix in prefixes} == {5}
     assert box_key(MESSAGE_ROW, Box(256, bytes(16))).startswith(prefixes[3])

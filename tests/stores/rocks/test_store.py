@@ -275,7 +275,7 @@ def test_sync_may_run_beside_everything_else(store: RocksStore) -> None:
 
 def test_beginnings_of_queues_are_bounded(store: RocksStore) -> None:
     """However many hosts are looked at, only of so many it is remembered where they begin, and none of them lies."""
-    store._queues._ahead = ahead = QueueHeadCache(max_hosts=3)
+    store._heads = ahead = QueueHeadCache(max_hosts=3)
     rows = [row(f"host-{number}", number) for number in range(9)]
     for page in rows:
         store.apply(Changes(queued=[page]))
@@ -288,9 +288,9 @@ def test_a_beginning_that_is_not_there_is_looked_for_again(store: RocksStore) ->
     """What the tables say counts, whatever is remembered of them."""
     rows = [row("a", number) for number in range(9)]
     store.apply(Changes(queued=rows))
-    store._queues._ahead.clear()
+    store._heads.clear()
     assert store.head("a", 1) == rows[:1]
-    store._queues._ahead.keep_rows("a", [])
+    store._heads.keep_rows("a", [])
     store._tables.queue.delete(queue_key(rows[0]))
     assert store.head("a", 3) == rows[1:4]
 
@@ -363,7 +363,7 @@ class Comparison(RuleBasedStateMachine):
     @rule(hosts=st.integers(0, 4), row_bytes=st.sampled_from((0, 1000)))
     def crowd(self, hosts: int, row_bytes: int) -> None:
         """Not all beginnings of queues find room any more."""
-        self.rocks._queues._ahead = QueueHeadCache(hosts, row_bytes)
+        self.rocks._heads = QueueHeadCache(hosts, row_bytes)
 
     @rule()
     def flush(self) -> None:
