@@ -31,9 +31,8 @@ from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
-from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.models import CrawlModels
+from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels
 from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions

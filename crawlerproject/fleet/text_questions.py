@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import orjson
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.learned.host_model import Facts
+from crawlerproject.frontier.learned.models import Facts
 from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.protocols import FactReader, Fingerprint
 

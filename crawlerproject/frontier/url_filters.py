@@ -93,33 +93,34 @@ class UrlFilters:
             refusal = self.scope.refusal(address, found.depth, is_list=kind.is_list)
             if refusal is not None:
                 return refusal
-        name = host_name(address.host)
-        if self.never_crawl.current(now).excludes(name):
-            return Reason.NEVERCRAWL
-        if name != address.host and bad_port(address.host):
-            return Reason.BAD_PORT
-        if self._literal_refused(name):
-            return Reason.PRIVATE_ADDRESS
-        if kind.is_seed:
-            return None
-        path = url_path(address.url)
+        host, url = address.host, address.url
+        name = host_name(host)
+        if (refusal := self._host_refusal(host, name, now)) is not None or kind.is_seed:
+            return refusal
+        path = url_path(url)
         if useless(path, self._skip_of_sitemaps if kind.is_list else self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
             return None
-        if kind.is_external and self._external_spent(address.host, found, now):
+        if kind.is_external and self._external_spent(host, found, now):
             return Reason.STRANGER
-        return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
+        traps, endless = self._traps, trap("/" + path, name)
+        if traps is None:
+            return Reason.TRAP if endless else None
+        # By the URL's shape, or by what its template has yielded.
+        refused = (endless and traps.refuses_shape(host, url, now)) or traps.refuses(host, url, now)
+        return Reason.TRAP if refused else None
 
     def refusal_known(self, found: DiscoveredUrl, now: float) -> Reason | None:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
         if found.kind.is_requisite:
             return self._requisite_refusal(found.address, found, now)
-        if bad_port(found.address.host):
+        host = found.address.host
+        if bad_port(host):
             return Reason.BAD_PORT
         if self._left_out(found.address, found.kind):
             return Reason.SCOPE
-        return Reason.NEVERCRAWL if self.excluded(found.address, now) else None
+        return Reason.NEVERCRAWL if self.never_crawl.current(now).excludes(host_name(host)) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
@@ -162,9 +163,13 @@ class UrlFilters:
             return None if traps.admits_list(host, now) else Reason.SITEMAP_BUDGET
         domain = linking_domain(host, found.via, found.flags, found.note)
         if budget is Budget.REQUISITES:
-            admitted = traps.requisites.admits(host, domain, self._max_requisites, now)
-            return None if admitted else Reason.REQUISITE_BUDGET
-        return None if traps.admits_external(host, domain, self.max_urls_per_host, now) else Reason.STRANGER
+            admitted, reason = (
+                traps.requisites.changed(host).admit(domain, self._max_requisites),
+                Reason.REQUISITE_BUDGET,
+            )
+        else:
+            admitted, reason = traps.external.changed(host).admit(domain, self.max_urls_per_host), Reason.STRANGER
+        return None if admitted or traps.allowed(host, f"@{domain}", now) else reason
 
     def _requisite_refusal(
         self, target: ScopedUrl, named: DiscoveredUrl | QueuedPage, now: float, *, elsewhere: bool = False
@@ -179,16 +184,17 @@ class UrlFilters:
             return Reason.SCOPE
         if (refusal := self.embed_refusal(target, now)) is not None:
             return refusal
-        if elsewhere or self._traps is None:
+        traps = self._traps
+        if elsewhere or traps is None:
             return None
-        if trap("/" + url_path(url), host_name(host)) and not self._traps.allows(host, now):
+        if trap("/" + url_path(url), host_name(host)) and not traps.allows(host, now):
             return Reason.TRAP
         domain = linking_domain(host, named.via, named.flags, named.note)
-        return Reason.REQUISITE_BUDGET if self._traps.requisites.refuses(host, url, domain, now) else None
+        return Reason.REQUISITE_BUDGET if traps.refuses_requisite(host, url, domain, now) else None
 
     def list_comes_later(self, host: str) -> bool:
         """Whether a sitemap comes after the pages that others have named: more are queued than have been earned."""
-        return self._traps is not None and self._traps.lists_ahead(host)
+        return self._traps is not None and self._traps.yields.of(host).lists.ahead
 
     def robots_target_refusal(self, target: Address, now: float) -> Reason | None:
         """Why a robots.txt that was redirected may not be asked for there, its host's own robots.txt left out."""
@@ -211,39 +217,28 @@ class UrlFilters:
         """TOO_MANY_PORTS for one port too many of a name; ``named_by`` is another domain, which else takes it up."""
         if not ports.is_new(host):
             return None
-        strangers = self._traps.external_of(host) if self._traps is not None else None
-        left = ports.left(host, strangers.everyone.ports if strangers else 0, stranger=bool(named_by))
-        if left <= 0 or (named_by and strangers and not strangers.may_take_port(named_by, left)):
+        external = self._traps.external.of(host) if self._traps is not None else None
+        left = ports.left(host, external.everyone.ports if external else 0, stranger=bool(named_by))
+        if left <= 0 or (named_by and external and not external.may_take_port(named_by, left)):
             return Reason.TOO_MANY_PORTS
         if named_by and self._traps is not None:
-            self._traps.takes_port(host, named_by)
+            self._traps.external.changed(host).take_port(named_by)
         return None
 
     def any_hosts(self, domain: str, now: float) -> bool:
         """Whether the operator says that the hosts of this domain are no farm."""
         return self._traps is not None and self._traps.allows("*." + domain, now)
 
-    def excluded(self, address: ScopedUrl, now: float) -> bool:
-        """Whether nothing at all may be asked of this address's host."""
-        return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
-
-    def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
-        """By the URL's shape, or by what its template has yielded."""
-        traps = self._traps
-        if traps is None:
-            return trap(path, name)
-        if trap(path, name) and traps.refuses_shape(address.host, address.url, now):
-            return True
-        return traps.refuses(address.host, address.url, now)
-
     def embed_refusal(self, address: ScopedUrl, now: float) -> Reason | None:
         """Why a page in the browser may not ask for it, its host's robots.txt left out."""
-        if bad_port(address.host):
-            return Reason.BAD_PORT
-        if self.excluded(address, now):
-            return Reason.NEVERCRAWL
-        return Reason.PRIVATE_ADDRESS if self._literal_refused(host_name(address.host)) else None
+        return self._host_refusal(address.host, host_name(address.host), now)
 
-    def _literal_refused(self, name: str) -> bool:
-        """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
-        return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))
+    def _host_refusal(self, host: str, name: str, now: float) -> Reason | None:
+        """Why nothing at all may be asked of a host; ``name`` is its key without the port."""
+        if self.never_crawl.current(now).excludes(name):
+            return Reason.NEVERCRAWL
+        if name != host and bad_port(host):
+            return Reason.BAD_PORT
+        # Whether an IP address may be contacted; names are judged by what they resolve to.
+        is_address = name[-1:].isdigit() or name[:1] == "["
+        return Reason.PRIVATE_ADDRESS if is_address and self.addresses.refuses(name.strip("[]")) else None

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain, of_other_domain
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
-from crawlerproject.frontier.learned.certificates import BadCertificate
-from crawlerproject.frontier.learned.host_model import stored_fact
+from crawlerproject.frontier.learned.models import BadCertificate, stored_fact
 from crawlerproject.frontier.learned.subscriptions import read_hubs
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door

@@ -257,7 +257,7 @@ class HostFact(StrEnum):
     TRAPS = "traps/"  # frontier/learned/traps.py: what templates of URLs have yielded
     STRANGERS = "strangers/"  # frontier/learned/traps.py: what other domains have named
     REQUISITES = "requisites/"  # frontier/learned/traps.py: what page requisites have yielded
-    CERTIFICATE = "certificate/"  # frontier/learned/certificates.py
+    CERTIFICATE = "certificate/"  # frontier/learned/models.py
     RENDERS = "render/"  # frontier/learned/renders.py
     VISITS = "visits:"  # frontier/learned/revisits.py
     ROBOTS_SENT = "robots-sent/"  # frontier/robots_responses.py

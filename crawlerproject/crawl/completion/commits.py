@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.roles.single_process import SingleProcess
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.host_model import Facts
-    from crawlerproject.frontier.learned.models import CrawlModels
+    from crawlerproject.frontier.learned.models import CrawlModels, Facts
     from crawlerproject.stores.archive.archive import Archive
     from crawlerproject.stores.protocols import Changes
 

@@ -192,7 +192,7 @@ class PageCompletion:
             self._frontier.state.recent.add([lease.row.page_key])
         if not lease.row.kind.is_recrawl:  # else the same bytes as before are no sign of a trap
             wanted = lease.row.kind.is_frame or not consequences.apart
-            self._models.traps.requisites.learn(visit, wanted=visit.reason in _WANTED and wanted)
+            self._models.traps.learn_requisite(visit, wanted=visit.reason in _WANTED and wanted)
         self._models.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:

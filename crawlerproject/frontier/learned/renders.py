@@ -11,8 +11,8 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.host_model import Facts, HostModel
 from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.frontier.learned.models import Facts, HostModel
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
 from crawlerproject.stores.protocols import Changes, FrontierStore, HostFact
@@ -113,14 +113,12 @@ class Renders(HostModel[_History]):
         gain = history.gains.get(self._name(history, template(url)), Gain())
         return not worth_a_render(RenderNeed.RENDER, gain, gain, self._rng.random())
 
-    def learn(self, visit: Visit, now: float) -> None:
-        """Take in what a render found, if the visit is one that is typical of its template."""
-        if visit.rendered is None:
-            return
+    def learn(self, visit: Visit, rendered: tuple[int, int]) -> None:
+        """Take in what a render found that is typical of its template: words and links."""
         history = self.changed(visit.row.host)
         name = self._name(history, template(visit.row.url))
         gain = history.gains.get(name, Gain())
-        history.gains[name] = gain.learned(pays=pays(*visit.plain, *visit.rendered))
+        history.gains[name] = gain.learned(pays=pays(*visit.plain, *rendered))
 
     def facts(self) -> Facts:
         """What the next commit stores."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.discovered import linking_domain
-from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again, looked_at
 from crawlerproject.rules.revisits.history import (
     FEED,

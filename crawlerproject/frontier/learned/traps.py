@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from crawlerproject.frontier.discovered import linking_domain
-from crawlerproject.frontier.learned.host_model import HostModel
 from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import URLS_DOING
 from crawlerproject.rules.traps.external_budgets import ExternalBudgets
@@ -34,123 +33,82 @@ _REDIRECT = "R"  # last letter of the way to what a redirect led to
 _SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
 
 
-class Requisites(HostModel[RequisiteBudgets]):
-    """What the requisites of pages yielded, by host name: whether one more is asked for."""
-
-    def __init__(self, store: FactReader, allowed: Callable[[str, str, float], bool]) -> None:
-        """``allowed(host, template, now)``: the operator says that this is no trap."""
-        super().__init__(store, HostFact.REQUISITES, RequisiteBudgets, _KEPT)
-        self._allowed = allowed
-
-    def refuses(self, host: str, url: str, domain: str, now: float) -> bool:
-        """Whether the budget of a requisite's shape is spent, or of the ``domain`` that named it ("": the host's)."""
-        spent = self.of(host).spent(url, domain)
-        if not spent or self._allowed(host, spent, now):
-            return False
-        self.changed(host).refused(spent)
-        return True
-
-    def admits(self, host: str, domain: str, most: int, now: float) -> bool:
-        """Take one more into the host's queue, of at most ``most``."""
-        return self.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
-
-    def learn(self, visit: Visit, *, wanted: bool) -> None:
-        """Take in one that was answered; ``wanted``: with what a page may use."""
-        row = visit.row
-        if visit.status is None or visit.reason in _SILENT:
-            return
-        domain = linking_domain(row.host, row.via, row.flags, row.note)
-        mark = int.from_bytes(visit.digest[:4], "big")
-        cost = CUT_COSTS_PAGES if visit.cut else 1
-        wanted = wanted and not visit.cut
-        trapped = self.changed(row.host).learn(row.url, domain, mark, wanted=wanted, cost=cost)
-        if trapped is not None:
-            name = host_name(row.host)
-            logger.info("%s %s is a trap among requisites from now on: %s", name, trapped.template, trapped.why)
-
-
 class TrapModel:
     """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
 
     def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
-        self._yields = HostModel(store, HostFact.TRAPS, HostYields, _KEPT)
-        self._strangers = HostModel(store, HostFact.STRANGERS, ExternalBudgets, _KEPT)
-        self.requisites = Requisites(store, self._allowed)
-        self.models: tuple[HostModel[Any], ...] = (self._yields, self._strangers, self.requisites)
+        self.yields = HostModel(store, HostFact.TRAPS, HostYields, _KEPT)
+        self.external = HostModel(store, HostFact.STRANGERS, ExternalBudgets, _KEPT)
+        self.requisites = HostModel(store, HostFact.REQUISITES, RequisiteBudgets, _KEPT)
+        self.models: tuple[HostModel[Any], ...] = (self.yields, self.external, self.requisites)
 
     # --- whether to ask -------------------------------------------------------------------------
 
+    def allows(self, host: str, now: float) -> bool:
+        """Whether the operator says that nothing of this host is a trap."""
+        return self._allow.allows(host, "", now)
+
+    def allowed(self, host: str, template: str, now: float) -> bool:
+        """Whether the operator says that this is no trap, of the port or of the whole name."""
+        name = host_name(host)
+        return self._allow.allows(name, template, now) or (name != host and self._allow.allows(host, template, now))
+
     def refuses(self, host: str, url: str, now: float) -> bool:
         """Whether the budget of the URL's template, or of its host, is spent."""
-        template = self._yields.of(host).spent(url)
-        if not template or self._allowed(host, template, now):
-            return False
-        self._yields.changed(host).refused(template)
-        return True
+        spent = self.yields.of(host).spent(url)
+        return bool(spent) and self._refuses(self.yields, host, spent, spent, now)
 
     def refuses_shape(self, host: str, url: str, now: float) -> bool:
         """A link whose path looks endless: counted and refused, unless the operator says otherwise."""
-        if self._allowed(host, "", now):
+        if self.allowed(host, "", now):
             return False
-        yields = self._yields.changed(host)
+        yields = self.yields.changed(host)
         yields.shapes += 1
         yields.example = url[:500]
         return True
 
     def refuses_external(self, host: str, domain: str, now: float) -> bool:
         """Whether the budget of the domain that named a URL of this host is spent."""
-        name = self._strangers.of(host).spent(domain)
-        if not name or self._allowed(host, f"@{name}", now):
-            return False
-        self._strangers.changed(host).refused(name)
-        return True
+        name = self.external.of(host).spent(domain)
+        return bool(name) and self._refuses(self.external, host, name, f"@{name}", now)
 
-    def admits_external(self, host: str, domain: str, most: int, now: float) -> bool:
-        """Take one more URL that ``domain`` names into the host's queue, of at most ``most`` that strangers name."""
-        return self._strangers.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
-
-    def external_of(self, host: str) -> ExternalBudgets:
-        """What other domains named of a host, to be looked at."""
-        return self._strangers.of(host)
-
-    def takes_port(self, host: str, domain: str) -> None:
-        """A domain is the first to name a port of another domain's name."""
-        self._strangers.changed(host).take_port(domain)
+    def refuses_requisite(self, host: str, url: str, domain: str, now: float) -> bool:
+        """Whether the budget of a requisite's shape is spent, or of the ``domain`` that named it ("": the host's)."""
+        spent = self.requisites.of(host).spent(url, domain)
+        return bool(spent) and self._refuses(self.requisites, host, spent, spent, now)
 
     def refuses_list(self, host: str, now: float) -> bool:
         """Whether the budget of a host's sitemaps and feeds is spent."""
-        if not self._yields.of(host).lists.spent or self._allowed(host, LISTS, now):
+        return self.yields.of(host).lists.spent and self._refuses(self.yields, host, LISTS, LISTS, now)
+
+    def _refuses(self, model: HostModel[Any], host: str, name: str, template: str, now: float) -> bool:
+        """Count a refusal under what is spent, ``name``, unless the operator says that ``template`` is no trap."""
+        if self.allowed(host, template, now):
             return False
-        self._yields.changed(host).refused(LISTS)
+        model.changed(host).refused(name)
         return True
 
     def admits_list(self, host: str, now: float) -> bool:
         """Take one more sitemap into the host's queue."""
-        yields = self._yields.changed(host)
-        if yields.lists.full and not self._allowed(host, LISTS, now):
+        yields = self.yields.changed(host)
+        if yields.lists.full and not self.allowed(host, LISTS, now):
             yields.refused(LISTS)
             return False
         yields.lists.named += 1
         return True
 
-    def lists_ahead(self, host: str) -> bool:
-        """Whether more sitemaps of the host are queued than it has earned so far."""
-        return self._yields.of(host).lists.ahead
-
     # --- what pages teach -----------------------------------------------------------------------
-
-    def allows(self, host: str, now: float) -> bool:
-        """Whether the operator says that nothing of this host is a trap."""
-        return self._allow.allows(host, "", now)
 
     def learn(self, visit: Visit, now: float) -> bool:
         """Take in a visit; one that says nothing about its template is left out. Whether its text was new."""
         row, kind = visit.row, visit.row.kind
         if kind.is_render:
-            if not visit.marks or kind.is_external:
-                return bool(visit.marks) and self._learn_of_external(row, visit.marks, True)
-            return self._learn_own(row, self.new_text(row.host, visit.marks))
+            if not visit.marks:
+                return False
+            if kind.is_external:
+                return self._learn_of_external(row, visit.marks, True)
+            return self._learn_own(row, self.yields.changed(row.host).new_text(visit.marks))
         if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT:
             return False
         if visit.status is None and not (kind.is_external and visit.reason in URLS_DOING):
@@ -161,32 +119,33 @@ class TrapModel:
         if kind.is_external:
             read = visit.reason is Reason.FETCHED and not (kind.is_list and not visit.named)
             return self._learn_of_external(row, marks, read and not _repeated(visit), cut=visit.cut)
+        if kind.is_list and kind.is_recrawl:
+            return False
+        yields = self.yields.changed(row.host)
         if kind.is_list:
-            return self._list_fetched(visit)
+            # One that is kept for another host of the same owner: what its pages yield is known there.
+            elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
+            yields.lists.fetched += not (elsewhere and visit.named)
+            return False  # what it names may be
         repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
-        new = visit.reason is Reason.FETCHED and self.new_text(row.host, marks)
-        similar = new and bool(repeated) and not self._strangers.of(row.host).named(repeated)
+        new = visit.reason is Reason.FETCHED and yields.new_text(marks)
+        similar = new and bool(repeated) and not self.external.of(row.host).named(repeated)
         new = new and not similar
         if visit.is_feed and not kind.is_recrawl:
-            lists = self._yields.changed(row.host).lists
-            new = new and not lists.spent
-            lists.fetched += 1
+            new = new and not yields.lists.spent
+            yields.lists.fetched += 1
         if visit.location and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
-            self._yields.changed(row.host).led_on(row.via, False)
+            yields.led_on(row.via, False)
         return self._learn_own(row, new, cut=visit.cut, similar=similar)
-
-    def new_text(self, host: str, marks: tuple[int, ...]) -> bool:
-        """Whether the host shows this text for the first time."""
-        return self._yields.of(host).new_text(marks)
 
     def _learn_own(self, row: QueuedPage, new: bool, *, cut: bool = False, similar: bool = False) -> bool:
         """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness.
 
         ``similar``: with a text of its own that is nearly another page's.
         """
-        yields = self._yields.changed(row.host)
+        yields = self.yields.changed(row.host)
         cost = CUT_COSTS_PAGES if cut else SIMILAR_COSTS_PAGES if similar else 1
-        _say(row.host, yields.learn(row.url, new and not cut, cost))
+        _log(row.host, yields.learn(row.url, new and not cut, cost))
         if new and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
             yields.led_on(row.via, True)
         if new and row.kind.is_listed:
@@ -195,10 +154,10 @@ class TrapModel:
 
     def _learn_of_external(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
         """The host itself learns nothing: neither from errors nor which texts it has shown."""
-        strangers = self._strangers.changed(row.host)
-        new = read and strangers.new_text(row.url, marks) and not self._yields.of(row.host).knows_text(marks)
+        budgets = self.external.changed(row.host)
+        new = read and budgets.new_text(row.url, marks) and not self.yields.of(row.host).knows_text(marks)
         domain = linking_domain(row.host, row.via, row.flags, row.note)
-        _say(row.host, strangers.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
+        _log(row.host, budgets.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
         return new
 
     def learn_embed(self, visit: Visit, page_host: str) -> None:
@@ -208,28 +167,25 @@ class TrapModel:
         """
         if visit.status is None and visit.reason not in URLS_DOING:
             return
-        host, strangers = visit.row.host, self._strangers.changed(visit.row.host)
+        host, budgets = visit.row.host, self.external.changed(visit.row.host)
         new = visit.reason is Reason.FETCHED and not visit.cut
-        new = new and strangers.new_text(visit.row.url, (int.from_bytes(visit.digest[:4], "big"),))
-        _say(host, strangers.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.cut else 1))
+        new = new and budgets.new_text(visit.row.url, (int.from_bytes(visit.digest[:4], "big"),))
+        _log(host, budgets.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.cut else 1))
 
-    def _list_fetched(self, visit: Visit) -> bool:
+    def learn_requisite(self, visit: Visit, *, wanted: bool) -> None:
+        """A page requisite was answered; ``wanted``: with what a page may use."""
         row = visit.row
-        if row.kind.is_recrawl:
-            return False
-        lists = self._yields.changed(row.host).lists
-        # One that is kept for another host of the same owner: what its pages yield is known there.
-        elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
-        lists.fetched += not (elsewhere and visit.named)
-        return False  # what it names may be
-
-    def _allowed(self, host: str, template: str, now: float) -> bool:
-        """Whether the operator says that this is no trap, of the port or of the whole name."""
-        name = host_name(host)
-        return self._allow.allows(name, template, now) or (name != host and self._allow.allows(host, template, now))
+        if visit.status is None or visit.reason in _SILENT:
+            return
+        domain, mark = linking_domain(row.host, row.via, row.flags, row.note), int.from_bytes(visit.digest[:4], "big")
+        wanted, cost = wanted and not visit.cut, CUT_COSTS_PAGES if visit.cut else 1
+        trapped = self.requisites.changed(row.host).learn(row.url, domain, mark, wanted=wanted, cost=cost)
+        if trapped is not None:
+            name = host_name(row.host)
+            logger.info("%s %s is a trap among requisites from now on: %s", name, trapped.template, trapped.why)
 
 
-def _say(host: str, trapped: Trapped | None) -> None:
+def _log(host: str, trapped: Trapped | None) -> None:
     if trapped is not None:
         known = {"host": host, "reason": Reason.TRAP}
         logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why, extra=known)

@@ -9,11 +9,9 @@ import pytest
 
 import crawlerproject
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.certificates import BadCertificate, BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.host_model import stored_fact
 from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.frontier.learned.models import CrawlModels
+from crawlerproject.frontier.learned.models import BadCertificate, BadCertificates, CrawlModels, stored_fact
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.fleet_shares import partition_of
@@ -70,7 +68,7 @@ def teach(learned: CrawlModels, store: MemoryStore) -> None:
     )
     for visit in visits:
         learned.learn(visit, 10.0)
-    learned.traps.requisites.learn(Visit(row(url + "a.css"), Reason.FETCHED, 200, b"f" * 20), wanted=True)
+    learned.traps.learn_requisite(Visit(row(url + "a.css"), Reason.FETCHED, 200, b"f" * 20), wanted=True)
     learned.revisits.learn(Visit(row(url, FLAG_RECRAWL), Reason.FETCHED, 200, b"d", etag='"1"'), 10.0)
 
 

@@ -137,7 +137,7 @@ def test_budgets_and_history_survive_a_restart() -> None:
     for number in range(5):
         assert first.wanted(f"http://a.test/x/{number}", "a.test", RenderNeed.RENDER)
         row = QueuedPage("a.test", b"", f"http://a.test/x/{number}", 0, 0, 0, "L", "", 0, FLAG_RENDER)
-        first.learn(Visit(row, Reason.RENDERED, rendered=(0, 0)), 0.0)
+        first.learn(Visit(row, Reason.RENDERED), (0, 0))
     store.apply(Changes(facts=first.facts()))
     first.stored(Changes(), [])
     assert first.facts() == []
