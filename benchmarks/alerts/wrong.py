@@ -101,7 +101,7 @@ class Hasty:
 
     def haste(self, wrong: bool) -> None:
         """Pauses of no length, or of the promised one."""
-        politeness: Any = services_of(self._crawler)[FrontierScheduler].crawl.session.frontier.completion._politeness
+        politeness: Any = services_of(self._crawler)[FrontierScheduler].crawl.session.frontier._politeness
         if self._stretch is None:
             self._stretch = politeness._stretch
         politeness._stretch = 0.0 if wrong else self._stretch

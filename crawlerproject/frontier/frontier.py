@@ -1,25 +1,27 @@
 """The frontier: what waits, whose turn it is, and what becomes of a page. No Scrapy, no clock, no network.
 
-``admission`` takes URLs in, ``leasing`` hands leases out, ``completion`` ends them (``robots/responses`` those of a
+``admission`` takes URLs in, ``leasing`` hands leases out, and they end here (``robots_responses``: those of a
 robots.txt); ``state`` and ``hosts/table`` keep what these share.
 """
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
-from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import PAUSED, Host
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
-from crawlerproject.frontier.learned.revisits import Announcements, Revisits
+from crawlerproject.frontier.learned.revisit_queue import again
+from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.other_workers import (
@@ -33,22 +35,30 @@ from crawlerproject.frontier.other_workers import (
     ScopeWidened,
     SoleOwner,
 )
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import Consequence, FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.backoff import NOT_THERE
+from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, NOT_THERE, PORT_FAILURES, UNSENT_FAILURES
+from crawlerproject.rules.printable import moment
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 
+logger = logging.getLogger(__name__)
+
 # Stages of hosts that are about to be asked.
 _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND, Stage.ASIDE)
+# An answer's end as the server sees it: its last write returns up to this much after we have read it (1.2 ms seen
+# between two busy processes on one machine).
+_SERVERS_VIEW_SECONDS = 0.005
+_AGAIN = Consequence(again=True, give_up=False)
 
 
 class Frontier:
@@ -76,10 +86,9 @@ class Frontier:
         self.names = hosts.names
         self.domains = DomainHostCounts(state.store, filters.max_hosts_per_domain, domain_of)
         self.admission = Admission(state, filters, self.domains, less_important)
-        self.announcements = Announcements(state, self.admission, revisits, recrawl=recrawl)
+        self._politeness, self._rng, self._recrawl = politeness, rng, recrawl
         self._robots_responses = RobotsResponses(state, filters, politeness, revisits, rng)
         self.leasing = LeaseIssuer(state, filters, renders, self.embeds, self._robots_responses)
-        self.completion = LeaseCompletion(state, politeness, self._robots_responses, renders, rng)
         self.subscriptions: Subscriptions | RemoteSubscriptions | None = None
         """What the crawl has to do with hubs; None: they cannot reach it."""
 
@@ -99,10 +108,6 @@ class Frontier:
         self.state.robots.forget(mine)
         return self.hosts.let_go(mine)
 
-    def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
-        """What of these passes the filters that need no state of the host: what is worth sending to its worker."""
-        return self.admission.allowed(found, now, elsewhere=True)
-
     def read(self, message: Message, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
         self.hosts.clock.now = now
@@ -111,7 +116,7 @@ class Frontier:
         elif isinstance(message, RobotsWanted):
             self._robots_responses.wanted(message, now)
         elif isinstance(message, Changed):
-            self.announcements.changed(message.pages, now)
+            self.changed(message.pages, now)
         elif isinstance(message, ScopeWidened):
             self.admission.scope_widened(message)
         elif isinstance(message, HubNamed | HubMoved | HubRequest):
@@ -124,6 +129,23 @@ class Frontier:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
         self.hosts.clock.now = now
         return self.admission.add(found, now)
+
+    def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
+        """Take word that known pages changed at these moments (epoch seconds); in a recrawl they are queued at once.
+
+        How many were believed.
+        """
+        mine = self.state.ownership.mine
+        announced = (self.revisits.announced(address, at, now) for address, at in pages if mine(address.host))
+        believed = [page for page in announced if page is not None]
+        count = len(believed)
+        if self._recrawl:
+            count = self.admission.again((again(page, now) for page in believed), now)
+        else:
+            marked = [(page.key, page.record._replace(history=page.history.pack())) for page in believed]
+            self.state.changes.pages.extend(marked)
+        self.state.announced += count
+        return count
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits.
@@ -141,18 +163,79 @@ class Frontier:
         on_disk = self._paging.wake_at() if self._paging is not None else inf
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
+    # --- the end of a lease -----------------------------------------------------------------------
+
     def finish(self, lease: Lease, outcome: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
-        self.completion.finish(lease, outcome, record, body, now)
-        host = lease.host
+        state, host, row = self.state, self._ended(lease), lease.row
+        host.fetched += 1 if outcome.status else 0
+        before, kind = host.delay_seconds, row.kind
+        if kind.is_robots:
+            spare = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
+            if not spare and outcome.reason in PORT_FAILURES:
+                spare = state.other_scheme_waits(host, row.note.partition(":")[0])
+            serves = state.robots.serves(row.note, now)
+            outcome = replace(outcome, robots=True, other_scheme_good=spare, copy_serves=serves)
+        # Whether the address took no connection but the host has another one, which is the next turn's.
+        next_address = outcome.status is None and outcome.reason in ADDRESS_FAILURES and host.spare_addresses > 0
+        if next_address:
+            host.spare_addresses -= 1
+            host.dead_addresses |= {lease.address}
+            host.address_until = 0.0
+        consequence = _AGAIN if next_address else self._politeness.after(host, outcome, now, self._rng)
+        if kind.sent_once and outcome.reason not in UNSENT_FAILURES:
+            consequence = replace(consequence, again=False)
+        if kind.is_robots and not next_address:
+            self._robots_responses.answered(lease, outcome, body, now)
+        if lease.stored and consequence.again and (next_address or not kind.is_robots):
+            state.queue_again(row, host, now)
+        elif lease.stored and outcome.respelled:
+            state.queue_respelled(row, outcome.respelled, host, now)
+        elif lease.stored and outcome.render:
+            state.queue_to_render(row, host, record, outcome.render, now)
+        elif lease.stored:
+            state.decide(row, host, record, apart=outcome.apart)
+        self.hosts.dirty[host.name] = host
+        host.delay_seconds = self._politeness.delay_seconds(host)
+        host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
+        if consequence.parked or consequence.door_until:
+            self._leave_alone(host, consequence, outcome.reason)
+        self._start_clock(host, now)
+        if outcome.trouble or kind.is_robots or consequence.parked or host.delay_seconds > before:
+            state.store_now(host)  # a promise that grew must survive even a crash before the next commit
         if host.absent or not host.fetched:
             self._keep_place(host, outcome)
         if host.embeds:
             self.embeds.door_closed(host)
+
+    def _ended(self, lease: Lease) -> Host:
+        self.state.leased -= 1
+        lease.ended = True
+        return lease.host
+
+    def _leave_alone(self, host: Host, consequence: Consequence, reason: Reason) -> None:
+        """Give up or park a host that keeps failing, and log it."""
+        known = {"host": host.name, "reason": reason}
+        if consequence.give_up:
+            self.hosts.give_up(host, consequence.probe_at)
+            logger.warning(
+                "%s is left alone until %s: its probe failed too (%s)",
+                host.name, consequence.until, reason, extra=known,
+            )  # fmt: skip
+        elif consequence.door_until:
+            logger.warning(
+                "%s is left alone until %s by what only other sites name of it: that gets no answer (%s)",
+                host.name, moment(consequence.door_until), reason, extra=known,
+            )  # fmt: skip
+        else:
+            logger.info(
+                "%s failed %d times in a row (%s): it rests until %s, then one request probes it",
+                host.name, host.failures, reason, moment(host.rest_until), extra=known,
+            )  # fmt: skip
 
     def _keep_place(self, host: Host, outcome: FetchOutcome) -> None:
         """A host that is not there at all gives back its place among its domain's hosts and its name's ports.
@@ -166,26 +249,77 @@ class Frontier:
         if host.ports is None:  # else other ports may be there
             self.domains.is_there(host.name, there=not absent)
 
-    def requeue(self, lease: Lease, now: float) -> None:
-        """End a lease without a fate: its row waits again as if it had never been taken."""
-        if lease.embed is not None:
+    def _start_clock(self, host: Host, ended: float) -> None:
+        """The pauses of the host, of its name and of its address begin where the answer ended."""
+        ended += _SERVERS_VIEW_SECONDS
+        next_free = ended + self._politeness.jittered(host.delay_seconds, self._rng)
+        host.pace_free = max(next_free, host.rest_until)
+        host.name_free = max(next_free, host.asked_until)
+        if host.ports is not None:
+            host.ports.charge(host, ended, host.name_free)
+        work = host.waiting_urls > 0 and not host.given_up
+        self.workbench.ended(host, ended, max(host.pace_free, host.held_until), work=work)
+
+    def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
+        """End a render. The page's record stays that of its plain answer."""
+        host = self._ended(lease)
+        if again:
+            self.state.queue_again(lease.row, host, now)
+        else:
+            self.state.changes.removed.append(lease.row)
+        self.hosts.dirty[host.name] = host
+        self._left_browser(host, now)
+
+    def _left_browser(self, host: Host, now: float) -> None:
+        """Let the host have another page rendered: if it waits for that, its next turn is due."""
+        host.rendering = False
+        if host.stage in (Stage.WAITING, Stage.IDLE):
+            next_free = max(now, host.pace_free, host.rest_until, host.held_until)
+            self.workbench.wait(host, next_free, work=host.waiting_urls > 0 and not host.given_up)
+        self.renders.ended(now)
+
+    def requeue(self, lease: Lease, now: float, until: float | None = None) -> None:
+        """End a lease without a fate: its row waits again as if it had never been taken.
+
+        ``until``: it failed through no fault of its host's, which rests until then; a page in the browser has its
+        answer.
+        """
+        if until is not None:
+            lease.host.rest_until = max(lease.host.rest_until, until)
+        elif lease.embed is not None:
             lease.embed.refused(Reason.RENDER_PACE)
-        self.completion.requeue(lease, now)
+        host = self._taken_back(lease)
+        if lease.row.kind.is_render:
+            self._left_browser(host, now)
+        else:
+            self._start_clock(host, now)
 
     def postpone(self, lease: Lease, now: float, until: float) -> None:
-        """End a lease that sent nothing, since the worker must stop or let go of its host; it is tried again."""
-        if lease.embed is not None:
-            self.embeds.ask_again(lease.embed)
-        self.completion.postpone(lease, now, until)
+        """End a lease that sent nothing, since the worker must stop or let go of its host; it is tried again.
+
+        Its address may be asked for again ``until`` then.
+        """
+        host = self._taken_back(lease, ask_again=True)
+        work = host.waiting_urls > 0 or not lease.stored
+        self.workbench.release(host, now, max(now, until), work=work, ip_free=until)
 
     def refused(self, lease: Lease, now: float, until: float, *, gives_way: bool) -> None:
         """End a lease that sent nothing, since another worker has the turn at its address ``until`` then at least.
 
         ``gives_way``: only the host's domain waits, and others of ours at that address go on.
         """
-        if lease.embed is not None:
+        self.workbench.refused(self._taken_back(lease, ask_again=True), now, until, gives_way=gives_way)
+
+    def _taken_back(self, lease: Lease, *, ask_again: bool = False) -> Host:
+        host = self._ended(lease)
+        if lease.embed is not None and ask_again:
             self.embeds.ask_again(lease.embed)
-        self.completion.refused(lease, now, until, gives_way=gives_way)
+        if lease.stored:
+            host.taken.discard(lease.row.arrival)
+            self.hosts.waits(host, 1)
+        return host
+
+    # --- hosts that are held, given up or at rest -------------------------------------------------
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """Host names and keys that are not asked from now on, each with its remark. Raises StorageError."""

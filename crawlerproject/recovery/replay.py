@@ -208,7 +208,7 @@ class Replay:
         result.new_links = self._add(result.found)
         self._add(result.requisites)
         if result.changed:
-            self.frontier.announcements.changed(result.changed, self._now)
+            self.frontier.changed(result.changed, self._now)
         capture = attempt.capture
         self._records.written = self.answers.written(capture) if capture is not None else None
         self._records.repeats = capture is not None and capture.member.kind == "revisit"

@@ -164,7 +164,7 @@ class Schedule:
         for made in [made for made in self.wanted if made.page is lease.row]:
             self.bench.frontier.embeds.withdraw(made)
             self.wanted.remove(made)
-        self.bench.frontier.completion.finish_render(lease, self.bench.now, again=self.chance.random() < 0.1)
+        self.bench.frontier.finish_render(lease, self.bench.now, again=self.chance.random() < 0.1)
 
     def take(self, lease: Lease) -> None:
         """A lease was handed out: a page for the browser, or a request."""

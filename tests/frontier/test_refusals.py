@@ -343,7 +343,7 @@ def test_pages_kept_for_a_browser_are_looked_at_once_and_stand_in_no_way() -> No
             browser.now = max(browser.now, wake)
         elif lease.row.kind.is_render:
             met.append(lease.row.url)
-            browser.frontier.completion.finish_render(lease, browser.now, again=False)
+            browser.frontier.finish_render(lease, browser.now, again=False)
         else:
             browser.answer(lease)
         browser.commit()

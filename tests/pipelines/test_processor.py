@@ -152,14 +152,14 @@ def test_changed_pages_are_believed_where_the_store_takes_them(line: Line, monke
     """A list's word is taken; where the store cannot take it the crawl pauses, and the list says it again."""
     page = page_of(line.page_lease(), line.now, changed=[(parse(f"{HOST}/x"), line.now)])
     said: list[Any] = []
-    monkeypatch.setattr(line.session.frontier.announcements, "changed", lambda pages, now: said.extend(pages))
+    monkeypatch.setattr(line.session.frontier, "changed", lambda pages, now: said.extend(pages))
     line.complete(page)
     assert said == page.changed
 
     def away(pages: Any, now: float) -> int:
         raise StorageError("away")
 
-    monkeypatch.setattr(line.session.frontier.announcements, "changed", away)
+    monkeypatch.setattr(line.session.frontier, "changed", away)
     line.intake.announced(page.changed)
     assert line.run.paused == "away"
 

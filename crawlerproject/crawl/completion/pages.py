@@ -87,7 +87,7 @@ class PageCompletion:
         self._run.stats.inc_value(f"spared/{reason}")
         if not result.lease.ended:
             now, rests = self._run.now(), _LIMIT_REST_SECONDS if reason is Reason.OUR_LIMIT else 0.0
-            self._frontier.completion.requeue_blameless(result.lease, now, now + rests)
+            self._frontier.requeue(result.lease, now, now + rests)
 
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""

@@ -95,7 +95,7 @@ class RenderCompletion:
                 plain = PlainResponse.of(row.note)
                 visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
         self._models.learn(visit, now)
-        frontier.completion.finish_render(lease, now, again=again)
+        frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
         """Log and count a sub-request that got no turn of its host for a reason of this moment."""

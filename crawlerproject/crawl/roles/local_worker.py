@@ -164,7 +164,7 @@ class LocalWorker(SingleProcess):
         for host, some in others.items():
             for first in range(0, len(some), _CHANGED_A_MESSAGE):
                 hosts.send(host, Changed(some[first : first + _CHANGED_A_MESSAGE]))
-        return frontier.announcements.changed(own, now)
+        return frontier.changed(own, now)
 
     def part_of(self, budget: int | None) -> int | None:
         """An equal part for each worker."""

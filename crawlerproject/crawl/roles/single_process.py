@@ -57,7 +57,7 @@ class SingleProcess:
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
         """Take word that known pages have changed, or hand it on; how many are believed here. StorageError."""
-        return frontier.announcements.changed(pages, now)
+        return frontier.changed(pages, now)
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit begins: what other workers wrote takes effect in it."""

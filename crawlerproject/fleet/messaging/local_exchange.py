@@ -171,7 +171,7 @@ class LocalExchange:
         for item in found:
             (own if self._hosts.mine(item.address.host) else others).append(item)
         if others:
-            allowed = frontier.allowed(self.lately.unsent(others, now), now)
+            allowed = frontier.admission.allowed(self.lately.unsent(others, now), now, elsewhere=True)
             self.lately.sent(allowed, now)
             self._hosts.send_links(allowed)
             self.sent += len(allowed)

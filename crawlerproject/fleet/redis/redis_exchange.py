@@ -146,7 +146,7 @@ class MessageExchange:
         own = [page for page in pages if self._held.mine(page[0].host)]
         await asyncio.to_thread(self._look_up, own)
         for start in range(0, len(own), _URLS_A_TURN):
-            frontier.announcements.changed(own[start : start + _URLS_A_TURN], clock())
+            frontier.changed(own[start : start + _URLS_A_TURN], clock())
             await asyncio.sleep(0)
         self._post_changed(page for page in pages if not self._held.mine(page[0].host))
 
@@ -168,7 +168,7 @@ class MessageExchange:
             await asyncio.sleep(0)
         by_partition: dict[int, list[DiscoveredUrl]] = {}
         for some in _slices(foreign):
-            for item in frontier.allowed(some, clock()):
+            for item in frontier.admission.allowed(some, clock(), elsewhere=True):
                 by_partition.setdefault(self._store.store.partition(item.address.host), []).append(item)
             await asyncio.sleep(0)
         for partition, items in by_partition.items():
@@ -207,12 +207,13 @@ class MessageExchange:
         own = [item for item in self.outbox if self._held.mine(item.address.host)]
         self._store.look_up(list(_keys_of(own)))
         frontier.add(own, now)
-        for item in frontier.allowed([item for item in self.outbox if not self._held.mine(item.address.host)], now):
+        theirs = [item for item in self.outbox if not self._held.mine(item.address.host)]
+        for item in frontier.admission.allowed(theirs, now, elsewhere=True):
             self._store.outbox.post(self._store.store.partition(item.address.host), pack_message(Links([item])))
         self.outbox = []
         mine = [page for page in self.changed if self._held.mine(page[0].host)]
         self._look_up(mine)
-        frontier.announcements.changed(mine, now)
+        frontier.changed(mine, now)
         self._post_changed(page for page in self.changed if not self._held.mine(page[0].host))
         self.changed = []
 

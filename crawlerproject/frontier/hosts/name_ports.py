@@ -50,13 +50,6 @@ class PortsOfNames:
         clock = self._workbench.names.get(first)
         return clock.numbers if clock is not None else self._known.find(first).other_ports
 
-    def charge(self, host: Host, ended: float, next_free: float) -> None:
-        """After an answer: the host waits for its pace and rest, its name for the pace and for rests asked for."""
-        host.pace_free = max(next_free, host.rest_until)
-        host.name_free = max(next_free, host.asked_until)
-        if host.ports is not None:
-            host.ports.charge(host, ended, host.name_free)
-
     def add(self, host: Host) -> None:
         """Add a port to its name though its host goes to disk at once: it shares the name's clock when it is back."""
         name, port = host_name(host.name), port_of(host.name)

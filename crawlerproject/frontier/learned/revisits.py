@@ -7,13 +7,11 @@ A sitemap, a feed or a push that says that a page has changed is believed as far
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.discovered import linking_domain
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.models import HostModel
-from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again, looked_at
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, looked_at
 from crawlerproject.rules.revisits.history import (
     FEED,
     PAGE,
@@ -40,10 +38,6 @@ from crawlerproject.rules.url.priority import HOP_EMBED
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import FrontierStore, HostFact, PageRecord, QueuedPage
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.admission import Admission
-    from crawlerproject.frontier.state import FrontierState
 
 # Hosts whose history is in memory between two visits to them; 200 bytes each.
 _HOSTS_KEPT = 20_000
@@ -72,6 +66,7 @@ class Revisits(HostModel[HostHistory]):
         self._rng = rng
         self._check_share = check_share
         self._near_bits = near_bits
+        self._believed: LruCache[str, int] = LruCache(_CREDITED_HOSTS_KEPT)  # announced pages by host, in this run
 
     def headers(self, row: QueuedPage) -> dict[str, bytes]:
         """The headers that make a revisit conditional; none for a first visit, a check, or a host not believed.
@@ -132,6 +127,21 @@ class Revisits(HostModel[HostHistory]):
             )
         return record._replace(history=history.pack())
 
+    def announced(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
+        """A known page that is said to have changed at ``changed_at``, marked so; None when that is not believed."""
+        record = self._pages.page(address.key, address.host) if changed_at <= now + _AHEAD_SECONDS else None
+        if record is None:
+            return None
+        history = History.unpack(record.history)
+        if not history.seen_at or history.queued_at or history.announced or changed_at <= looked_at(record, history):
+            return None
+        host, believed = self.of(address.host), self._believed.get(address.host) or 0
+        if not host.believes_lastmod or believed >= _CREDIT + 2 * host.lastmod_kept:
+            return None
+        self._believed[address.host] = believed + 1
+        changed = history._replace(announced=1.0, fresh_until=min(history.fresh_until, changed_at))
+        return DueRevisit(0.0, address.key, record, changed)
+
     def _record(self, row: QueuedPage) -> PageRecord | None:
         return self._pages.page(row.page_key, row.host) if row.kind.is_recrawl else None
 
@@ -156,46 +166,3 @@ def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
     if row.kind.is_list:
         return History(SITEMAP, row.hops.count("M"), origin=row.note)
     return History(FEED if is_feed else PAGE, row.depth)
-
-
-class Announcements:
-    """Marks known pages as changed; in a recrawl they are queued at once."""
-
-    def __init__(self, state: FrontierState, admission: Admission, revisits: Revisits, *, recrawl: bool) -> None:
-        self._state = state
-        self._admission = admission
-        self._revisits = revisits
-        self._recrawl = recrawl
-        self._believed: LruCache[str, int] = LruCache(_CREDITED_HOSTS_KEPT)  # pages by host, in this run
-
-    def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
-        """Take word that pages changed at these moments (epoch seconds). How many were believed."""
-        believed = [found for address, at in pages if (found := self._known(address, at, now)) is not None]
-        count = len(believed)
-        if self._recrawl:
-            count = self._admission.again((again(page, now) for page in believed), now)
-        else:
-            self._state.changes.pages.extend(
-                (page.key, page.record._replace(history=page.history.pack())) for page in believed
-            )
-        self._state.announced += count
-        return count
-
-    def _known(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
-        if changed_at > now + _AHEAD_SECONDS or not self._state.ownership.mine(address.host):
-            return None
-        record: PageRecord | None = self._state.store.page(address.key, address.host)
-        if record is None:
-            return None
-        history = History.unpack(record.history)
-        if not history.seen_at or history.queued_at or history.announced:
-            return None
-        if changed_at <= looked_at(record, history):
-            return None
-        host = self._revisits.of(address.host)
-        believed = self._believed.get(address.host) or 0
-        if not host.believes_lastmod or believed >= _CREDIT + 2 * host.lastmod_kept:
-            return None
-        self._believed[address.host] = believed + 1
-        changed = history._replace(announced=1.0, fresh_until=min(history.fresh_until, changed_at))
-        return DueRevisit(0.0, address.key, record, changed)

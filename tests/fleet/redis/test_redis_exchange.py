@@ -177,7 +177,7 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     redis = Redis()
     mail, bench = exchange(redis)
     said: list[tuple[Address, float]] = []
-    bench.frontier.announcements.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
+    bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
     mail.changed += announced("http://ours.test/1", "http://theirs.test/1")
     redis.away = True
     with pytest.raises(StorageError):
@@ -200,7 +200,7 @@ def test_word_of_changed_pages_is_read() -> None:
     redis = Redis()
     mail, bench = exchange(redis)
     said: list[tuple[Address, float]] = []
-    bench.frontier.announcements.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
+    bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
     redis.inboxes[OURS] = [
         pack_message(Changed(announced("http://ours.test/1"))),
         b'["changed",[["ftp://ours.test/",5.0]]]',

@@ -64,7 +64,6 @@ class Worker:
         self.round = rounds.begin(RoundOptions(recrawl=True, budget=budget, run="one"), NOW, 0)
         self.part = RevisitRound(rounds, self.round, self.store, self.held, RevisitPolicy(None, 2 * DAY_SECONDS))
         self.exchange = MessageExchange(self.store, self.held)
-        self.announcements = self.frontier.announcements
 
     def take(self, *partitions: int) -> None:
         """Hold these from now on."""
@@ -166,7 +165,7 @@ def test_what_was_announced_meanwhile_is_queued_once(server: RedisServer, crawl:
     one.take(*range(PARTITIONS))
     one.part._read = one.part._read_some()
     announced = parse(URLS[0])
-    assert one.announcements.changed([(announced, NOW - DAY_SECONDS)], NOW) == 1
+    assert one.frontier.changed([(announced, NOW - DAY_SECONDS)], NOW) == 1
     one.run()
 
     assert sorted(one.waiting()) == sorted(URLS)

@@ -45,7 +45,7 @@ def test_a_marked_page_comes_back_with_its_place(bench: Bench) -> None:
     lease = next_of(bench)
 
     assert (lease.row.kind.is_render, lease.row.note, lease.row.url) == (True, PLACE, "http://a.test/")
-    bench.frontier.completion.finish_render(lease, bench.now, again=False)
+    bench.frontier.finish_render(lease, bench.now, again=False)
     bench.commit()
     assert bench.frontier.hosts.waiting_urls == 0
     record = bench.store.page(lease.row.key)
@@ -70,7 +70,7 @@ def test_a_page_in_the_browser_holds_neither_its_host_nor_its_address(bench: Ben
     assert plain is not None
     assert plain.row.url == "http://a.test/plain"
     bench.answer(plain)
-    bench.frontier.completion.finish_render(first, bench.now, again=False)
+    bench.frontier.finish_render(first, bench.now, again=False)
     second = next_of(bench)
 
     assert second.row.kind.is_render
@@ -106,7 +106,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
     bench.commit()
     bench.now = plain.host.next_free
     assert bench.next() is None
-    bench.frontier.completion.finish_render(first, bench.now, again=False)
+    bench.frontier.finish_render(first, bench.now, again=False)
 
     second = bench.next()
     assert second is not None
