@@ -17,18 +17,11 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import (
-    OUTSIDE_BUDGET,
-    Budget,
-)
+from crawlerproject.rules.row_kinds import FLAG_SEED, OUTSIDE_BUDGET, Budget
 from crawlerproject.rules.url.priority import by_rank, of_external, of_later_list
 from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.rules.url.urls import host_key, host_name
-from crawlerproject.stores.protocols import (
-    Changes,
-    PageRecord,
-    QueuedPage,
-)
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 logger = logging.getLogger(__name__)
 
@@ -74,14 +67,20 @@ class Admission:
             if not new:
                 return 0
             rows = [self._row(item, now) for item in new]
-            queued = self._queue(Changes(queued=rows, facts=self._widened(new)), 1, now)
+            seeds = [item for item in new if item.flags & FLAG_SEED]
+            self._queue(Changes(queued=rows, facts=self._widened(seeds) if seeds else []), 1, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
         finally:
             self._copies.clear()
-        self._recent.add([item.queue_key for item in new])
-        return queued
+        self._recent.add([row.key for row in rows])
+        return len(rows)
+
+    def add_again(self, now: float) -> None:
+        """Queue what was found while the store had no room."""
+        found, self._refused_adds = self._refused_adds, []
+        self.add(found, now)
 
     def again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
@@ -94,21 +93,46 @@ class Admission:
             for item, _ in allowed:
                 self._count_for_domain(item.address.host)
             rows = [self._row(item, now) for item, _ in allowed]
-            pages = [(item.address.key, record) for item, record in allowed]
-            return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
+            if rows:
+                self._queue(
+                    Changes(queued=rows, pages=[(item.address.key, record) for item, record in allowed]), 0, now
+                )
+            return len(rows)
         finally:
             self._copies.clear()
 
-    def _queue(self, changes: Changes, new: int, now: float) -> int:
-        """One atomic change; ``new`` is 1 when its rows' pages were unknown."""
-        rows = changes.queued
+    def _queue(self, changes: Changes, new: int, now: float) -> None:
+        """Store rows together with the states and the lists of their hosts; ``new`` is 1 when their pages were unknown.
+
+        StorageError: nothing has changed.
+        """
+        rows, on_disk = changes.queued, self._hosts.on_disk
         hosts: dict[str, Host] = {}
         for row in rows:
             if row.host not in hosts:
                 host = hosts[row.host] = self._host(row.host)
                 if ":" in row.host and row.host in self._copies and not host.on_disk:
                     self._hosts.ports.add(host)
-        self._apply(changes, hosts, new, now)
+        counts = on_disk.counted() if on_disk is not None else None
+        for host in hosts.values():
+            if counts is not None and host.on_disk:
+                counts.add(host, -1)
+        for row in rows:
+            host = hosts[row.host]
+            host.rows += 1
+            host.known += new if row.kind.in_page_budget else 0
+        try:
+            if on_disk is None or counts is None:
+                changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
+                self._state.store.apply(changes)
+            else:
+                on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
+                on_disk.apply(changes, counts, hosts.values())
+        except StorageError:
+            for row in rows:
+                hosts[row.host].rows -= 1
+                hosts[row.host].known -= new if row.kind.in_page_budget else 0
+            raise
         for row in rows:
             host = hosts[row.host]
             if (clock := self._clock(host)) is not None:
@@ -119,34 +143,6 @@ class Admission:
                     self._state.workbench.add(host)
                 elif host.at_door and not host.on_disk and not caused_externally(row):
                     self._state.go_on(host)
-        return len(rows)
-
-    def _apply(self, changes: Changes, hosts: dict[str, Host], new: int, now: float) -> None:
-        """Store rows together with the states and the lists of their hosts. StorageError: nothing has changed."""
-        on_disk = self._hosts.on_disk
-        counts = on_disk.counted() if on_disk is not None else None
-        if counts is not None:
-            for host in hosts.values():
-                if host.on_disk:
-                    counts.add(host, -1)
-        for row in changes.queued:
-            host = hosts[row.host]
-            host.rows += 1
-            host.known += new if row.kind.in_page_budget else 0
-        try:
-            if on_disk is None or counts is None:
-                changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
-            else:
-                on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
-                on_disk.ready(changes, counts)
-            self._state.store.apply(changes)
-        except StorageError:
-            for row in changes.queued:
-                hosts[row.host].rows -= 1
-                hosts[row.host].known -= new if row.kind.in_page_budget else 0
-            raise
-        if on_disk is not None and counts is not None:
-            on_disk.stored(changes, counts, hosts.values())
 
     def _host(self, name: str, named_by: str = "") -> Host:
         """The host in memory, or a copy that serves until what was found is queued; ``named_by`` as ``to_queue``."""
@@ -167,40 +163,50 @@ class Admission:
         """The clock that the host shares with other ports of its name, be it but a copy."""
         return host.ports if host.name not in self._copies else self._state.workbench.names.get(host_name(host.name))
 
-    def add_again(self, now: float) -> None:
-        """Queue what was found while the store had no room."""
-        found, self._refused_adds = self._refused_adds, []
-        self.add(found, now)
-
     def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
-        recent = self._recent
-        if self._hosts.names.later:
+        """Those that are unknown, allowed and within all bounds, with their final priorities."""
+        recent, names = self._recent, self._hosts.names
+        if names.later:
             found = list(found)
             self._bring_forward(found, now)
         fresh = [item for item in found if item.address.key not in recent]  # of a page's many links few
-        fresh = [item.owned() if item.flags & OUTSIDE_BUDGET else item for item in fresh]
-        fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
-        if self._hosts.names.spent:
+        if any(item.flags & OUTSIDE_BUDGET for item in fresh):
+            fresh = [item.owned() for item in fresh]
+            fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
+        if names.spent:
             fresh = [item for item in fresh if not self._one_name_too_many(item.address.host, item.named_by)]
         allowed = self.allowed(fresh, now)
         if not allowed:
             return []
-        keys = [item.address.key for item in allowed]
-        known = self._state.store.known(keys)
-        recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
-        unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
+        unknown, known = [], []
+        for item, is_known in zip(allowed, self._state.store.known([i.address.key for i in allowed]), strict=True):
+            if is_known:
+                known.append(item.address.key)
+            else:
+                unknown.append(item)
+        recent.add(known)
         if any(item.flags & OUTSIDE_BUDGET for item in unknown):
             unknown = self._not_waiting(unknown)
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            name, named_by = host_name(item.address.host), item.named_by
+            host, kind, named_by = item.address.host, item.kind, item.named_by
+            name = host_name(host)
             before = coming.get(name)
-            if self._within_rules(item, named_by, now, before) and (admitted := self._admitted(item, now)) is not None:
-                if before is None:
-                    self._count_for_domain(item.address.host, named_by)
-                coming[name] = (before or 0) + item.kind.in_page_budget
-                new.append(admitted)
+            if not self._within_rules(item, named_by, now, before):
+                continue
+            if kind.budget is not Budget.NONE:
+                if (refusal := self._filters.room_refusal(item, now)) is not None:
+                    self._state.refused.counts[refusal] += 1
+                    continue
+                if kind.budget is Budget.EXTERNAL:  # what the host names comes before what others name
+                    item = item._replace(priority=of_external(item.priority))
+                elif kind.budget is Budget.LISTS and self._filters.list_comes_later(host):
+                    item = item._replace(priority=of_later_list(item.priority))
+            if before is None:
+                self._count_for_domain(host, named_by)
+            coming[name] = (before or 0) + kind.in_page_budget
+            new.append(item)
         return new
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
@@ -216,21 +222,6 @@ class Admission:
         recent.add(waiting)
         return [item for item in unknown if item.queue_key not in recent]
 
-    def _admitted(self, item: DiscoveredUrl, now: float) -> DiscoveredUrl | None:
-        """The item with its final priority (what the host names comes before what strangers name); None: no room."""
-        budget = item.kind.budget
-        if budget is Budget.NONE:
-            return item
-        refusal = self._filters.room_refusal(item, now)
-        if refusal is not None:
-            self._state.refused.counts[refusal] += 1
-            return None
-        if budget is Budget.EXTERNAL:
-            return item._replace(priority=of_external(item.priority))
-        if budget is Budget.LISTS and self._filters.list_comes_later(item.address.host):
-            return item._replace(priority=of_later_list(item.priority))
-        return item
-
     def _count_for_domain(self, name: str, named_by: str = "") -> None:
         """A URL of the host will be queued: the first of it counts for its domain."""
         if not self._host(name).ever_queued and not self._hosts.ports.knows(name):
@@ -243,6 +234,7 @@ class Admission:
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
         if kind.counts_for_host and coming is None and self._one_host_too_many(address.host, now, named_by):
+            self._domains.refused(address.host)
             self._state.refused.counts[Reason.TOO_MANY_HOSTS] += 1
             return False
         if named_by and coming is None and self._one_name_too_many(address.host, named_by):
@@ -262,14 +254,9 @@ class Admission:
     def _one_host_too_many(self, name: str, now: float, named_by: str) -> bool:
         """Whether a URL is the first of its host, whose domain may have no host more."""
         known, domains = self._state.workbench.hosts.get(name), self._domains
-        if known is not None and known.ever_queued:
+        if (known is not None and known.ever_queued) or not domains.full(name, named_by):
             return False
-        if not domains.full(name, named_by) or self._hosts.ports.knows(name):
-            return False
-        if self._filters.any_hosts(domains.domain_of(name), now):
-            return False
-        domains.refused(name)
-        return True
+        return not (self._hosts.ports.knows(name) or self._filters.any_hosts(domains.domain_of(name), now))
 
     def _bring_forward(self, found: Iterable[DiscoveredUrl], now: float) -> None:
         """Hosts that wait since the domain that named them has named many others: this page's domain names them too.
@@ -292,12 +279,10 @@ class Admission:
         self._state.refused.counts[Reason.TOO_MANY_NAMES] += 1
         return True
 
-    def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
+    def _widened(self, seeds: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
-        scope, seeds = self._filters.scope, [item for item in new if item.kind.is_seed]
+        scope = self._filters.scope
         seeds = [item for item in seeds if not (item.via and comes_back(item.via, item.address.url))]
-        if not seeds:
-            return []
         ruled = [item for item in seeds if item.via and scope.governs(host_key(item.via))]
         moves = [(item.via, item.address.url) for item in ruled if scope.move(item.via, item.address.url)]
         moved = {item.address.host for item in seeds if not scope.governs(item.address.host)}
@@ -316,7 +301,8 @@ class Admission:
     def _facts_of(self, moves: list[tuple[str, str]], widened: list[str]) -> list[tuple[str, bytes]]:
         facts: list[tuple[str, bytes]] = []
         if moves:
-            logger.info("What seeds say of their place holds at %s too, where they have moved to", _named(moves))
+            places = ", ".join(sorted({after for _, after in moves}))
+            logger.info("What seeds say of their place holds at %s too, where they have moved to", places)
             facts.append((MOVES_FACT, orjson.dumps([*moves_of(self._state.store), *moves])))
         if widened:
             logger.info("The scope takes in %s, where a seed has moved to", ", ".join(sorted(widened)))
@@ -332,7 +318,3 @@ class Admission:
         return QueuedPage(
             address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
         )
-
-
-def _named(moves: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(sorted({after for _, after in moves}))

@@ -228,12 +228,11 @@ class FrontierState:
         on_disk, moved = self.hosts.on_disk, changes.due
         if on_disk is not None:
             changes.due = moved + on_disk.lists(dirty.values())
-            on_disk.ready(changes, on_disk.counts)
         try:
-            if changes:
+            if on_disk is not None:
+                on_disk.apply(changes, on_disk.counts, dirty.values())
+            elif changes:
                 self.store.apply(changes)
-                if on_disk is not None:
-                    on_disk.stored(changes, on_disk.counts, dirty.values())
             for origin, _ in changes.robots:
                 self.robots.stored(origin)
         except StorageError:

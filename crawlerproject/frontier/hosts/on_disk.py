@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from math import inf
 from struct import Struct
 from typing import Protocol
@@ -64,7 +65,7 @@ class Counts:
 
 
 class HostsOnDisk:
-    """The counts and the lists. A change of them goes through ``Changes``: made ready, applied, then ``stored``."""
+    """The counts and the lists. ``apply`` changes them together with what it stores."""
 
     def __init__(self, store: EmbeddedStore, max_in_memory: int) -> None:
         self.store = store
@@ -89,8 +90,8 @@ class HostsOnDisk:
         return [place.host for place in self.store.due(limit, Due(IN_MEMORY, after)) if place.at == IN_MEMORY]
 
     def counted(self) -> Counts:
-        """The counts, to be changed and then given to ``ready`` and ``stored``."""
-        return replace(self.counts)
+        """The counts, to be changed and then given to ``apply``."""
+        return copy(self.counts)
 
     def put(self, host: Host, changes: Changes, counts: Counts, now: float) -> None:
         """List the host as being on disk from its moment on, and store it so."""
@@ -138,20 +139,18 @@ class HostsOnDisk:
             if host.listed != (host.rows > 0) and not host.on_disk
         ]
 
-    def ready(self, changes: Changes, counts: Counts) -> None:
-        """Add the new counts to the change."""
+    def apply(self, changes: Changes, counts: Counts, hosts: Iterable[Host]) -> None:
+        """Store a change together with the new counts. ``hosts``: those that it lists. Raises StorageError."""
         if self.unstored or counts != self.counts:
             changes.facts = [*changes.facts, (DUE_FACT, counts.pack())]
-
-    def stored(self, changes: Changes, counts: Counts, hosts: Iterable[Host]) -> None:
-        """The change has reached the store; ``hosts``: those that it lists."""
+        if changes:
+            self.store.apply(changes)
         for _, _, at in changes.due:
             if at:
                 self.first_due = min(self.first_due, at / 1e6)
         for host in hosts:
             host.listed = host.rows > 0 and not host.on_disk
-        self.counts = counts
-        self.unstored = False
+        self.counts, self.unstored = counts, False
 
 
 class _States(Protocol):

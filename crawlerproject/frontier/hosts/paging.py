@@ -119,16 +119,12 @@ class HostPaging:
                 on_disk.put(host, changes, counts, now)
             elif host.known or host.fetched:  # without work: its clock alone is kept
                 changes.hosts.append((host.name, host.pack()))
-        on_disk.ready(changes, counts)
         try:
-            if changes:
-                self._hosts.store.apply(changes)
+            on_disk.apply(changes, counts, [host for host in hosts if host.on_disk])
         except StorageError:
             for host in hosts:
                 host.on_disk = host.rests_on_disk = False
             raise
-        waiting = [host for host in hosts if host.on_disk]
-        on_disk.stored(changes, counts, waiting)
         for host in hosts:
             if host.on_disk:  # rows that are kept for a later run are counted anew when the host comes back
                 self._hosts.waits(host, host.kept)
@@ -159,13 +155,12 @@ class HostPaging:
             come.append(host)
         if not due:
             return
-        on_disk.ready(changes, counts)
-        hosts.store.apply(changes)
+        on_disk.apply(changes, counts, ())
         for host in come:
             host.on_disk = host.rests_on_disk = False
+            host.listed = True
             hosts.clock.clamp_to_now(host)
             hosts.known.add_uncertainty(host, stored=True)
-        on_disk.stored(changes, counts, come)
         on_disk.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
             hosts.begin(host)
@@ -232,9 +227,7 @@ class HostPaging:
         ]
         if unlisted:
             changes = Changes(due=[(host.name, None, IN_MEMORY) for host in unlisted])
-            self._on_disk.ready(changes, self._on_disk.counts)
-            hosts.store.apply(changes)
-            self._on_disk.stored(changes, self._on_disk.counts, unlisted)
+            self._on_disk.apply(changes, self._on_disk.counts, unlisted)
         self._place(
             [
                 name
@@ -270,10 +263,7 @@ class HostPaging:
                 away.append(host)
         if not changes and not come:
             return
-        on_disk.ready(changes, counts)
-        if changes:
-            hosts.store.apply(changes)
-        on_disk.stored(changes, counts, [*come, *away])
+        on_disk.apply(changes, counts, [*come, *away])
         for host in away:
             hosts.waits(host, host.rows)
         for host in come:
@@ -292,9 +282,7 @@ class HostPaging:
         if not on_disk.counts.whole:
             changes, counts = Changes(), on_disk.counted()
             counts.whole = True
-            on_disk.ready(changes, counts)
-            on_disk.store.apply(changes)
-            on_disk.stored(changes, counts, [])
+            on_disk.apply(changes, counts, ())
 
     def _loaded_early(self) -> set[str]:
         assert self._hosts.loaded_early is not None

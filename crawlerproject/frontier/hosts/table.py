@@ -172,13 +172,11 @@ class HostTable:
         counts = on_disk.counted()
         counts.add(host, -1)
         changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
-        on_disk.ready(changes, counts)
         host.on_disk = host.rests_on_disk = False
         self.clock.clamp_to_now(host)
         self.known.add_uncertainty(host, stored=True)
         with suppress(StorageError):
-            self.store.apply(changes)
-            on_disk.stored(changes, counts, [host])
+            on_disk.apply(changes, counts, [host])
             return
         self.unlisted.extend(changes.due)
         on_disk.counts, on_disk.unstored = counts, True
