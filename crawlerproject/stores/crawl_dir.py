@@ -307,8 +307,16 @@ def write_facts(path: Path, facts: dict[str, Any]) -> None:
 def read_facts(path: Path) -> dict[str, Any]:
     """What was written last; empty when nothing was."""
     try:
-        facts = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        return facts_in(path.read_bytes())
+    except OSError:
+        return {}
+
+
+def facts_in(text: bytes) -> dict[str, Any]:
+    """The fields of a JSON object; none where the text is no such thing, such as a line that a crash tore."""
+    try:
+        facts = orjson.loads(text)
+    except orjson.JSONDecodeError:
         return {}
     return facts if isinstance(facts, dict) else {}
 

@@ -23,6 +23,7 @@ import orjson
 from isal import isal_zlib
 
 from crawlerproject.stores.atomic_files import put_back, storage_errors, whole_file
+from crawlerproject.stores.crawl_dir import facts_in
 
 COPY_BYTES = 1 << 20
 """Bytes compressed at once."""
@@ -144,7 +145,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any] | None]:
     try:
         with path.open("rb") as raw, gzip.open(raw, "rb") if path.suffix == ".gz" else raw as file:
             for text in file:
-                yield _fields(text)
+                yield (facts_in(text) or None) if text.endswith(b"\n") else None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path.name} is damaged ({error})") from error
 
@@ -217,16 +218,6 @@ def _same(plain: Path, packed: Path) -> bool:
         return False
 
 
-def _fields(text: bytes) -> dict[str, Any] | None:
-    if not text.endswith(b"\n"):
-        return None
-    try:
-        fields = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return fields if isinstance(fields, dict) else None
-
-
 def _name(day: str) -> str:
     return f"requests-{day}.jsonl"
 
@@ -248,27 +239,16 @@ def last_of_host(folder: Path, host: str, most: int, tail_bytes: int = TAIL_BYTE
     wanted = orjson.dumps({"host": host})[1:-1]  # as it stands in a line
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob("requests-*.jsonl"), reverse=True):
-        for line in reversed(_tail(path, tail_bytes).split(b"\n")):
-            if wanted in line and (row := _row(line)) is not None and row.get("host") == host:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            file.seek(max(0, size - tail_bytes))
+            lines = file.read(tail_bytes).split(b"\n")  # the first may be cut, the last half written just now
+        for line in reversed(lines):
+            if wanted in line and (row := facts_in(line)).get("host") == host:
                 found.append(row)
                 if len(found) == most:
                     return found[::-1]
-        tail_bytes -= path.stat().st_size
+        tail_bytes -= size
         if tail_bytes <= 0:
             break
     return found[::-1]
-
-
-def _tail(path: Path, most: int) -> bytes:
-    """The last bytes of a file; its first line may be cut."""
-    with path.open("rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-        return file.read(most)
-
-
-def _row(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError:  # cut, or half written just now
-        return None
-    return row if isinstance(row, dict) else None

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Sequence
 from math import inf
+from operator import is_not
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,42 +80,45 @@ class Listing(NamedTuple):
     text: str
 
 
-class NeverCrawlFile:
-    """The list in ``path``, checked for changes every ``reload_seconds``; without a path it is empty.
+class NeverCrawlFile(WatchedFile):
+    """A list of excluded domains; without a path it is empty.
 
-    When the file vanishes or cannot be read, the last good list stays in force, with a warning: doubt excludes. An
-    ``optional`` file may not exist yet.
+    When the file vanishes or cannot be read, the last good list stays in force, with a warning: doubt excludes.
     """
 
     def __init__(
         self, path: str | os.PathLike[str] | None, reload_seconds: float = inf, *, optional: bool = False
     ) -> None:
-        self._file = WatchedFile(path, reload_seconds, "Never-crawl list", optional=optional)
+        super().__init__(path, reload_seconds, "Never-crawl list", optional=optional)
         self._exclusion = Exclusion()
 
     def current(self, now: float) -> Exclusion:
         """The list; ``now`` in seconds of any steady clock."""
-        first = self._file.version is None
-        if (lines := self._file.changed(now)) is not None:
-            self._take(lines, first=first)
+        before, first = self._exclusion, self.version is None
+        if (lines := self.changed(now)) is not None:
+            self._exclusion, problems = Exclusion.parse(lines)
+            for problem in problems:
+                logger.warning("%s line %d is skipped: %r %s", self.path, problem.line, problem.text, problem.why)
+            if first:
+                logger.info("Never-crawl list %s: %d entries", self.path, len(self._exclusion))
+            else:
+                _report("excluded from now on", self._exclusion.domains - before.domains)
+                _report("excluded no more", before.domains - self._exclusion.domains)
         return self._exclusion
 
-    @property
-    def path(self) -> Path | None:
-        """The list's file; None when the setting is empty."""
-        return self._file.path
-
-    @property
-    def read_version(self) -> int | None:
-        """Modification time (ns) of the file when it was last read; None before that."""
-        return self._file.version
-
     def listing(self, host_name: str, now: float) -> Listing | None:
-        """The line of this file that excludes ``host_name``; None when none does."""
+        """The line of this file that excludes ``host_name``; None when none does.
+
+        Its text is "" when the file has no such line any more.
+        """
         number = self.current(now).line_of(host_name)
         if number is None or self.path is None:
             return None
-        return Listing(self.path, number, self.line(number))
+        try:
+            text = self.path.read_text(encoding="utf-8", errors="replace").splitlines()[number - 1].strip()
+        except (OSError, IndexError):
+            text = ""
+        return Listing(self.path, number, text)
 
     def listings(self, now: float) -> list[tuple[str, Listing]]:
         """Every listed domain and its line, in file order."""
@@ -124,26 +128,6 @@ class NeverCrawlFile:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         found = sorted((number, domain) for domain, number in entries.items() if number <= len(lines))
         return [(domain, Listing(path, number, lines[number - 1].strip())) for number, domain in found]
-
-    def line(self, number: int) -> str:
-        """The current text of line ``number`` (from 1); "" when the file has no such line any more."""
-        if self.path is None:
-            return ""
-        try:
-            return self.path.read_text(encoding="utf-8", errors="replace").splitlines()[number - 1].strip()
-        except (OSError, IndexError):
-            return ""
-
-    def _take(self, lines: list[str], *, first: bool) -> None:
-        exclusion, problems = Exclusion.parse(lines)
-        for problem in problems:
-            logger.warning("%s line %d is skipped: %r %s", self.path, problem.line, problem.text, problem.why)
-        if first:
-            logger.info("Never-crawl list %s: %d entries", self.path, len(exclusion))
-        else:
-            _report("excluded from now on", exclusion.domains - self._exclusion.domains)
-            _report("excluded no more", self._exclusion.domains - exclusion.domains)
-        self._exclusion = exclusion
 
 
 class NeverCrawlLists:
@@ -164,7 +148,7 @@ class NeverCrawlLists:
         if not self._looked_at <= now < self._next_look:
             self._looked_at, self._next_look = now, now + self.reload_seconds
             found = [file.current(now) for file in self.files]
-            if len(found) != len(self._found) or any(map(_differ, found, self._found)):
+            if len(found) != len(self._found) or any(map(is_not, found, self._found)):
                 self._found, self._all = found, Exclusion()
                 for one in found:
                     self._all |= one
@@ -173,16 +157,12 @@ class NeverCrawlLists:
     @property
     def versions(self) -> dict[str, int | None]:
         """Modification time (ns) of each file, by absolute path, when it was last read; None for a missing file."""
-        return {str(file.path.absolute()): file.read_version for file in self.files if file.path is not None}
+        return {str(file.path.absolute()): file.version for file in self.files if file.path is not None}
 
     def listing(self, host_name: str, now: float) -> Listing | None:
         """The first line that excludes ``host_name``; None when none does."""
         self.current(now)
         return next((found for file in self.files if (found := file.listing(host_name, now)) is not None), None)
-
-
-def _differ(one: Exclusion, other: Exclusion) -> bool:
-    return one is not other  # reading a file again makes a new object
 
 
 def _report(what: str, domains: frozenset[str]) -> None:
@@ -193,43 +173,38 @@ def _report(what: str, domains: frozenset[str]) -> None:
         logger.info("Never-crawl list: %s: %s%s", what, ", ".join(named[:_NAMED]), more)
 
 
-class HostPaceFile:
-    """The file at ``path``, checked for changes every ``reload_seconds``; without a path all hosts keep their pace."""
+class HostPaceFile(WatchedFile):
+    """The paces of single hosts; without a path all hosts keep their pace."""
 
     def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = inf) -> None:
-        self._file = WatchedFile(path, reload_seconds, "Host paces")
+        super().__init__(path, reload_seconds, "Host paces")
         self._paces = HostPaces()
 
     def preset(self, host: str, base: PacePreset, now: float) -> PacePreset:
         """The pace of a host key, ``base`` unless the file says otherwise; ``now`` in seconds of any steady clock."""
-        lines = self._file.changed(now)
-        if lines is not None:
-            self._read(lines)
+        if (lines := self.changed(now)) is not None:
+            self._paces, problems = HostPaces.parse(lines)
+            for problem in problems:
+                logger.warning("%s line %d is skipped: %r %s", self.path, problem.line, problem.text, problem.why)
+            logger.info("Host paces %s: %d entries", self.path, len(self._paces))
         return self._paces.preset(host, base)
 
-    def _read(self, lines: list[str]) -> None:
-        self._paces, problems = HostPaces.parse(lines)
-        for problem in problems:
-            logger.warning("%s line %d is skipped: %r %s", self._file.path, problem.line, problem.text, problem.why)
-        logger.info("Host paces %s: %d entries", self._file.path, len(self._paces))
 
-
-class TrapAllowFile:
+class TrapAllowFile(WatchedFile):
     """Each line is a host key (``*``: every host), or a host key and a template as ``scrapy traps`` prints it.
 
-    A file that cannot be read changes nothing and is reported once. Without a path nothing is allowed.
+    Without a path nothing is allowed.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = inf) -> None:
-        self._file = WatchedFile(path, reload_seconds, "Trap allow list")
+        super().__init__(path, reload_seconds, "Trap allow list")
         self._allowed: frozenset[tuple[str, str]] = frozenset()
 
     def allows(self, host: str, template: str, now: float) -> bool:
         """Whether the file declares this template of the host to be no trap ("" or "*": any template)."""
-        lines = self._file.changed(now)
-        if lines is not None:
+        if (lines := self.changed(now)) is not None:
             self._allowed = frozenset(self._read(lines))
-            logger.info("Trap allow list %s: %d entries", self._file.path, len(self._allowed))
+            logger.info("Trap allow list %s: %d entries", self.path, len(self._allowed))
         allowed = self._allowed
         return bool(allowed) and ((host, "") in allowed or (EVERY_HOST, "") in allowed or (host, template) in allowed)
 
@@ -240,9 +215,7 @@ class TrapAllowFile:
             if not words or words[0].startswith("#"):
                 continue
             if len(words) > 2 or (len(words) == 2 and words[1] != LISTS and words[1][0] not in "/@"):
-                logger.warning(
-                    "%s line %d is skipped: a host, or a host and a template, is wanted", self._file.path, number
-                )
+                logger.warning("%s line %d is skipped: a host, or a host and a template, is wanted", self.path, number)
                 continue
             allowed.append((words[0].lower(), words[1] if len(words) == 2 else ""))
         return allowed

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 from uuid import uuid4
 
 import orjson
@@ -15,7 +14,7 @@ import orjson
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, facts_in
 
 _WORTH_PACKING_LINES = 1000
 """Lines that count no more, from which on a start rewrites the others."""
@@ -110,32 +109,19 @@ class Journal:
         except FileNotFoundError:
             return
         for line in lines:
-            fields = _fields(line)
+            fields = facts_in(line)
             self._lines += bool(line)
             if "url" in fields:
                 self.url, self.identity = str(fields["url"]), str(fields.get("id", ""))
             elif "file" in fields:
-                self._take(str(fields["file"]), fields)
-
-    def _take(self, name: str, fields: dict[str, Any]) -> None:
-        try:
-            known = Upload(
-                Stage(fields["stage"]), Here(*fields["here"]), Measured(*fields["sent"]), fields.get("token", "")
-            )
-        except (KeyError, TypeError, ValueError):
-            self._uploads.pop(name, None)
-            return
-        self._uploads[name] = known
+                name = str(fields["file"])
+                try:
+                    here, sent = Here(*fields["here"]), Measured(*fields["sent"])
+                    self._uploads[name] = Upload(Stage(fields["stage"]), here, sent, fields.get("token", ""))
+                except (KeyError, TypeError, ValueError):  # ``forget``
+                    self._uploads.pop(name, None)
 
 
 def _packed(name: str, known: Upload) -> bytes:
     fields = {"file": name, "stage": known.stage, "here": tuple(known.here), "sent": tuple(known.measured)}
     return orjson.dumps(fields | ({"token": known.token} if known.token else {}))
-
-
-def _fields(line: bytes) -> dict[str, Any]:
-    try:
-        fields = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return {}
-    return fields if isinstance(fields, dict) else {}

@@ -17,10 +17,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import orjson
 
@@ -66,19 +65,18 @@ class UploadProcess:
         """One round; seconds until the next may begin. Raises OperatorError."""
         try:
             self.uploader.round(ended=ended)
+            self.failures, self.error, self._failing_since, self._next_try = 0, "", None, None
+            wait = LOOK_SECONDS
         except (StorageError, OSError) as error:
             self.failures += 1
             self.error = printable_line(without_secrets(str(error)))
             self._failing_since = self._failing_since or time.time()
             wait = retry_seconds(self.failures, self._chance)
             self._next_try = time.time() + wait
-            self.say()
-            return wait
-        self.failures, self.error, self._failing_since, self._next_try = 0, "", None, None
         self.say()
-        return LOOK_SECONDS
+        return wait
 
-    def say(self, **more: Any) -> None:
+    def say(self) -> None:
         """Write down how it stands."""
         self._said_at = time.monotonic()
         facts = {
@@ -89,12 +87,9 @@ class UploadProcess:
             "failing_since": self._failing_since,
             "next_try": self._next_try,
             "problems": self.uploader.problems[:10],
-            **more,
         }
-        try:
+        with suppress(StorageError):  # a full disk is the crawl's own business, and it says so
             write_facts(self._folder.upload_state, facts)
-        except StorageError:
-            return  # a full disk is the crawl's own business, and it says so
 
     def _tick(self) -> None:
         if self.error and self.uploader.takes_again:  # what waits may take hours, and is refused no more
@@ -120,20 +115,13 @@ def upload_lock(folder: CrawlDir, *, wait: bool) -> Iterator[None]:
         os.close(descriptor)
 
 
-def options_of(text: str) -> UploadOptions:
-    """What the command line says."""
-    given = orjson.loads(text)
-    return UploadOptions(
-        bool(given["keep_local"]), bool(given["read_back"]), float(given["bytes_per_second"]), time.time, time.sleep
-    )
-
-
 def main() -> None:
     """The process."""
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     ended = threading.Event()
     threading.Thread(target=_listen, args=(ended,), daemon=True).start()
-    folder, url, options = CrawlDir(sys.argv[1]), sys.argv[2], options_of(sys.argv[3])
+    folder, url = CrawlDir(sys.argv[1]), sys.argv[2]
+    options = UploadOptions(**orjson.loads(sys.argv[3]), clock=time.time, sleep=time.sleep)
     try:
         with upload_lock(folder, wait=True):
             sys.exit(_rounds(UploadProcess(folder, url, options), ended))

@@ -72,9 +72,11 @@ def target_errors(where: str, passed: tuple[type[Exception], ...] = ()) -> Itera
 class UploadTarget(ABC):
     """One place for one crawl folder's files, by their names in the folder. All methods raise TargetError."""
 
-    @abstractmethod
+    url: str
+
     def where(self, name: str) -> str:
         """A file's address there."""
+        return f"{self.url}/{name}"
 
     @abstractmethod
     def look(self, name: str) -> Seen | None:
@@ -107,10 +109,7 @@ class FolderTarget(UploadTarget):
     """A folder of this machine, such as another disk or a mount: written beside, made durable, then renamed."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def where(self, name: str) -> str:
-        return str(self.folder / name)
+        self.folder, self.url = folder, str(folder)
 
     def look(self, name: str) -> Seen | None:
         path = self.folder / name
@@ -136,9 +135,6 @@ class ObjectTarget(UploadTarget):
 
     def __init__(self, files: Any, url: str) -> None:
         self.files, self.url = files, url
-
-    def where(self, name: str) -> str:
-        return f"{self.url}/{name}"
 
     def look(self, name: str) -> Seen | None:
         with target_errors(self.where(name)):

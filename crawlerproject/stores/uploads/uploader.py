@@ -102,7 +102,11 @@ class Uploader:
         refused = self._refused
         for group in found:
             try:
-                self._group(group)
+                for source in group.sources:
+                    self._settle(source)
+                    self._options.tick()
+                if group.removable and not self._options.keep_local:
+                    self._remove(group)
             except StorageError as error:  # of one file, it may be; the others need not wait for it
                 refused.append(str(error))
                 if len(refused) == _REFUSALS:
@@ -143,13 +147,6 @@ class Uploader:
             )
         self._claimed = True
 
-    def _group(self, group: Group) -> None:
-        for source in group.sources:
-            self._settle(source)
-            self._options.tick()
-        if group.removable and not self._options.keep_local:
-            self._remove(group)
-
     def _settle(self, source: Source) -> None:
         """Send a file until the other side has it."""
         waited = False
@@ -173,7 +170,7 @@ class Uploader:
             staged.unlink(missing_ok=True)
 
     def _send(self, source: Source) -> None:
-        name, known = source.name, self._journal.get(source.name)
+        name, known, token = source.name, self._journal.get(source.name), ""
         with storage_errors(source.path):
             path = source.ready(self._folder)
             what = measured(path)
@@ -183,8 +180,6 @@ class Uploader:
                 self._journal.set(name, Upload(Stage.UPLOADED, source.found, what))
                 return
             token = known.token
-        else:
-            token = ""
         begun = Upload(Stage.UPLOADING, source.found, what, token)
         self._journal.set(name, begun)
         self._transfer(name, path, begun)
@@ -266,8 +261,8 @@ class Uploader:
     def _list(self) -> None:
         """Put the list of all that is there beside it, when it has changed."""
         listed = manifest((name, known) for name, known in self._journal if name != MANIFEST)
-        known = self._journal.get(MANIFEST)
-        if not listed or (known is not None and known.here == Here(len(listed), 0) and _same(listed, known.measured)):
+        known, digest = self._journal.get(MANIFEST), sha256(listed).hexdigest()
+        if not listed or (known is not None and known.here == Here(len(listed), 0) and known.measured.sha256 == digest):
             return
         what = self._put(MANIFEST, listed)
         self._journal.set(MANIFEST, Upload(Stage.CONFIRMED, Here(len(listed), 0), what))
@@ -295,7 +290,3 @@ class Uploader:
         self.figures.waiting_files = len(waiting)
         self.figures.waiting_bytes = sum(source.found.size for source in waiting)
         self._options.tick()
-
-
-def _same(listed: bytes, what: Measured) -> bool:
-    return sha256(listed).hexdigest() == what.sha256
