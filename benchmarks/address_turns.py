@@ -13,7 +13,8 @@ from collections import Counter
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from crawlerproject.frontier.workbench import HostClock, Workbench
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.workbench import Workbench
 
 _PACE_SECONDS, _IP_PAUSE_SECONDS = 5.0, 0.5  # the default preset, PACE_IP_SECONDS
 _QUICK_SECONDS = 0.1
@@ -42,14 +43,14 @@ CASES = (
 
 def requests(case: Case, seconds: float, *, slow: bool = True) -> Counter[str]:
     """Requests by domain within so many seconds; without ``slow`` every domain answers quickly."""
-    bench = Workbench[HostClock](ip_pause_seconds=_IP_PAUSE_SECONDS, domain_of=lambda name: name.partition(".")[2])
+    bench = Workbench(ip_pause_seconds=_IP_PAUSE_SECONDS, domain_of=lambda name: name.partition(".")[2])
     domains = [(f"quick{number}.test", 1) for number in range(case.quick)]
     domains += [(f"slow{number}.test", case.hosts_of_slow) for number in range(case.slow)]
     for domain, hosts in domains:
         for number in range(hosts):
-            bench.add(HostClock(f"www{number}.{domain}"))
+            bench.add(Host(f"www{number}.{domain}"))
     got: Counter[str] = Counter()
-    ends: list[tuple[float, int, HostClock]] = []
+    ends: list[tuple[float, int, Host]] = []
     now = 0.0
     while now < seconds:
         while (turn := bench.take(now)) is not None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
@@ -38,7 +37,7 @@ def frontier_in(folder: Path) -> Frontier:
     """A frontier over a RocksDB in ``folder``."""
     store = RocksStore(folder)
     names = NamesToResolve(store, SoleOwner())
-    workbench = Workbench[Host](payer_of=names.payer)
+    workbench = Workbench(payer_of=names.payer)
     politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
     hosts = HostTable(store, workbench, names, Start(time.time()), HostBounds(politeness.start_delay_seconds))
     rng = random.Random(1)

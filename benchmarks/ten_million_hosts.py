@@ -24,7 +24,6 @@ from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
@@ -65,7 +64,7 @@ class Crawl:
         self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
         politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
         names = NamesToResolve(self.store, SoleOwner(unsure_until(self.store, now, clean_start=clean)))
-        workbench = Workbench[Host](domain_of=registered_domain, payer_of=names.payer)
+        workbench = Workbench(domain_of=registered_domain, payer_of=names.payer)
         bounds = HostBounds(politeness.start_delay_seconds, in_memory)
         hosts = HostTable(self.store, workbench, names, Start(now, clean), bounds)
         rng = random.Random(1)

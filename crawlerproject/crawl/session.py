@@ -25,7 +25,6 @@ from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
@@ -246,7 +245,7 @@ def hosts_of(
     clean = began.clean != b"0"
     names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, began.at, clean_start=clean)))
     ip_pause = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
-    workbench = Workbench[Host](
+    workbench = Workbench(
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if began.clean is None else began.at + ip_pause,
@@ -299,7 +298,7 @@ def _longest(settings: BaseSettings) -> Longest:
     )
 
 
-def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench[Host]) -> Renders:
+def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench) -> Renders:
     """The frontier's part of rendering, as the RENDER* settings have it."""
     mode = settings["RENDER"]
     missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None

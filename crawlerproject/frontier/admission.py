@@ -10,12 +10,11 @@ import orjson
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.known_seeds import MOVES_FACT, SCOPE_FACT, moves_of
 from crawlerproject.frontier.other_workers import ScopeWidened, SoleOwner
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
-from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED, OUTSIDE_BUDGET, Budget
 from crawlerproject.rules.url.priority import by_rank, of_external, of_later_list
@@ -159,7 +158,7 @@ class Admission:
             self._copies[name] = host
         return host
 
-    def _clock(self, host: Host) -> PortsClock[Host] | None:
+    def _clock(self, host: Host) -> PortsClock | None:
         """The clock that the host shares with other ports of its name, be it but a copy."""
         return host.ports if host.name not in self._copies else self._state.workbench.names.get(host_name(host.name))
 

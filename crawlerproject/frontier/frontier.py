@@ -17,7 +17,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
-from crawlerproject.frontier.hosts.host import PAUSED, Host
+from crawlerproject.frontier.hosts.host import PAUSED, Host, Stage
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisit_queue import again
@@ -40,7 +40,6 @@ from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, NOT_THERE, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.rules.printable import moment

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.host import EMPTY, Host
+from crawlerproject.frontier.hosts.host import EMPTY, Host, Stage
 from crawlerproject.frontier.hosts.table import HostTable
 from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.robots_cache import RobotsCache
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_RENDER, ROW_KINDS
 from crawlerproject.rules.url.priority import of_redirect

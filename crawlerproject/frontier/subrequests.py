@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.frontier.discovered import caused_externally, of_other_domain
+from crawlerproject.frontier.hosts.host import Stage
 from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.domains import bounded_domain
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from enum import IntEnum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from crawlerproject.frontier.hosts.domain_turns import SLOW, DomainTurns, Places
+from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
@@ -24,130 +24,14 @@ from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
 _LOOKED_THROUGH = 2_000
 
 
-class Stage(IntEnum):
-    """Where a host stands."""
-
-    IDLE = 0  # no work and its clock still runs; dropped when it is free
-    WAITING = 1  # for its own clock
-    LOOKED_UP = 2  # its name is with the resolver
-    IN_LINE = 3  # its own clock is free, its address's is not
-    IN_FLIGHT = 4
-    BEHIND = 5  # its name is to be looked up, after others of its domain
-    ASIDE = 6  # free, but its domain has as many requests in flight as places are left
-
-
-class HostClock:
-    """One host's place in time. Epoch seconds throughout."""
-
-    __slots__ = (
-        "address", "address_until", "asked_at", "delay_seconds", "domain", "embeds", "name", "next_free", "payer",
-        "ports", "rendering", "serial", "stage", "took_seconds", "wants_address_since", "work",
-    )  # fmt: skip
-
-    def __init__(self, name: str, next_free: float = 0.0, delay_seconds: float = 0.0) -> None:
-        self.name = name
-        self.next_free = next_free
-        self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
-        self.ports: PortsClock[Any] | None = None  # shared with the name's other ports; None: it has none
-        self.work = False
-        self.stage = Stage.IDLE
-        self.serial = 0  # of its entry in the heap; any other entry is stale
-        self.address = ""
-        self.address_until = 0.0
-        self.wants_address_since = 0.0  # in vain so far
-        self.domain = ""  # the registered one, known from the first look-up on
-        self.payer = ""  # of its last turn: the domain that has the place in flight
-        self.asked_at = 0.0  # when that began
-        self.took_seconds = 0.0  # how long its turns take: what is quick is believed by and by
-        self.embeds = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
-        self.rendering = False  # a page of its is in the browser: not to be forgotten meanwhile
-
-
-H = TypeVar("H", bound=HostClock)
-"""What a frontier knows of a host besides its clock is its own business."""
-
-
-class PortsClock(Generic[H]):
-    """The clock that all ports of one name share: one of them is asked at a time, at the pace of the name."""
-
-    __slots__ = (
-        "ended", "hosts", "known", "last", "line", "name", "next_free", "numbers", "promised_seconds", "rest_until",
-        "turn", "waiting",
-    )  # fmt: skip
-
-    def __init__(self, name: str, waiting: TimerHeap[H]) -> None:
-        self.name = name
-        self.waiting = waiting  # hosts that wait for their own moments
-        self.hosts: dict[H, float] = {}  # those in memory, and when each was asked last
-        self.numbers: set[int] = set()  # every other port than the default that was ever taken up
-        self.known = 0  # URLs ever accepted, of all ports
-        self.turn: H | None = None  # whose turn it is, from its look-up to its answer's end
-        self.line: deque[H] = deque()  # free but for another's turn
-        self.ended = 0.0  # the last answer of any port
-        self.next_free = 0.0  # none is asked before this
-        self.last: H | None = None  # that was asked
-        self.promised_seconds = 0.0  # after its answer's end
-        self.rest_until = 0.0  # the end of the last rest that a port asked for
-
-    def free_at(self, host: H) -> float:
-        """From when the other ports of the name let the host be asked: never sooner than its own pause."""
-        return max(self.next_free, self.ended + host.delay_seconds)
-
-    def goes_before(self, host: H, now: float) -> bool:
-        """Whether another port may be asked now that has waited for longer since it was asked."""
-        asked = self.hosts[host]
-        return any(
-            at < asked and other.work and other.stage == Stage.WAITING and other.serial
-            and max(other.next_free, self.free_at(other)) <= now
-            for other, at in self.hosts.items()
-        )  # fmt: skip
-
-    def charge(self, host: H, ended: float, next_free: float) -> None:
-        """The host's answer has ended: no port is asked before ``next_free``."""
-        self.ended = max(self.ended, ended)
-        self.hosts[host] = ended
-        self.next_free = max(self.next_free, next_free)
-        self.last = host
-        self.promised_seconds = next_free - ended
-
-    def takes_turn(self, host: H, now: float) -> bool:
-        """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
-        if self.turn is not None:
-            self.line.append(host)
-            return False
-        if (free_at := self.free_at(host)) > now:
-            host.next_free = free_at
-            self.waiting.push(host, free_at)
-            return False
-        if self.goes_before(host, now):
-            self.line.append(host)
-            return False
-        self.turn = host
-        return True
-
-    def turn_over(self, host: H) -> None:
-        """Hosts that waited for this turn go before the host itself, in the order in which they came."""
-        if self.turn is host:
-            self.turn = None
-        while self.line and self.turn is None:
-            other = self.line.popleft()
-            if other.stage == Stage.WAITING and not other.serial:
-                other.next_free = max(other.next_free, self.free_at(other))
-                self.waiting.push(other, other.next_free)
-
-
-def _own_domain(host: HostClock) -> str:
-    return host.domain or host.name
-
-
-class Turn(NamedTuple, Generic[H]):
+class Turn(NamedTuple):
     """A host that may act now: fetch from ``address``, or look its name up when that is empty."""
 
-    host: H
+    host: Host
     address: str
 
 
-class Workbench(Generic[H]):
+class Workbench:
     """All hosts that have work, and the addresses they live at."""
 
     def __init__(
@@ -156,27 +40,28 @@ class Workbench(Generic[H]):
         per_ip: bool = True,
         ip_pause_seconds: float = 0.5,
         ips_free_from: float = 0.0,
-        domain_of: Callable[[str], str] | None = None,
-        payer_of: Callable[[H], str] = _own_domain,
+        domain_of: Callable[[str], str] = str,
+        payer_of: Callable[[Host], str] | None = None,
         places: int = 0,
     ) -> None:
-        """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free.
+        """``domain_of`` gives the registered domain of a host key; by default each host is one of its own.
 
-        ``places`` in flight are shared by the domains that pay for the requests (``payer_of``); 0: no end of them.
+        ``places`` in flight are shared by the domains that pay for the requests, by default their own; 0: no end of
+        them.
         """
-        self.hosts: dict[str, H] = {}
-        self.names: dict[str, PortsClock[H]] = {}  # by host name: those of which other ports are known
+        self.hosts: dict[str, Host] = {}
+        self.names: dict[str, PortsClock] = {}  # by host name: those of which other ports are known
         self.in_flight = 0
-        self.waiting: TimerHeap[H] = TimerHeap()  # for their own moments
+        self.waiting: TimerHeap[Host] = TimerHeap()  # for their own moments
         # Addresses wait in a heap of their own: behind hosts that are long overdue they would neither be served nor
         # forgotten. What an earlier process asked of one is unknown: after a start every address rests once.
-        self.ips: IpClocks[H] = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from, domain_of)
-        self._domains: DomainTurns[H] | None = DomainTurns(domain_of) if domain_of is not None else None
-        self.places: Places[H] = Places(places)
-        self._payer_of = payer_of
-        self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
+        self.ips = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from, domain_of)
+        self._domains = DomainTurns(domain_of)
+        self.places: Places[Host] = Places(places)
+        self._payer_of = payer_of or (lambda host: host.domain or domain_of(host.name))
+        self.waited: deque[Host] | None = None  # hosts that began to wait, the last last; None: they are not recorded
 
-    def add(self, host: H) -> None:
+    def add(self, host: Host) -> None:
         """Take in a host (or learn that a known one has work again)."""
         self.hosts.setdefault(host.name, host)
         host.work = True
@@ -185,7 +70,7 @@ class Workbench(Generic[H]):
             if not host.serial:
                 self.waiting.push(host, host.next_free)
 
-    def take(self, now: float) -> Turn[H] | None:
+    def take(self, now: float) -> Turn | None:
         """The next host that is free now, already marked as looked up or in flight; None when none is.
 
         None as well when very many were looked through in vain: ``wake_at`` is not in the future then.
@@ -205,11 +90,11 @@ class Workbench(Generic[H]):
                 return turn
         return None
 
-    def first_turn(self, host: H, now: float) -> float:
+    def first_turn(self, host: Host, now: float) -> float:
         """When a new host for which memory has no room is due."""
-        return now if self._domains is None else self._domains.first_turn(host, now)
+        return self._domains.first_turn(host, now)
 
-    def found(self, host: H, address: str, address_until: float, now: float) -> Turn[H] | None:
+    def found(self, host: Host, address: str, address_until: float, now: float) -> Turn | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
         host.address, host.address_until = address, address_until
         turn = self._line_up(host, now)
@@ -217,7 +102,7 @@ class Workbench(Generic[H]):
             self._step_on(host)
         return turn
 
-    def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
+    def ended(self, host: Host, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
         pause = self.ips.pause_seconds
         took_seconds = now - host.asked_at
@@ -225,7 +110,7 @@ class Workbench(Generic[H]):
         self.ips.took(host, took_seconds, now)
         self.release(host, now, next_free, work=work, ip_free=None if pause is None else now + pause)
 
-    def wait(self, host: H, next_free: float, *, work: bool) -> None:
+    def wait(self, host: Host, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""
         host.next_free = next_free
         host.work = work = work or host.embeds > 0
@@ -236,7 +121,7 @@ class Workbench(Generic[H]):
         if self.waited is not None:
             self.waited.append(host)
 
-    def share(self, host: H, name: str) -> PortsClock[H]:
+    def share(self, host: Host, name: str) -> PortsClock:
         """Let a host share the clock of its name's ports from now on."""
         clock = self.names.get(name)
         if clock is None:
@@ -247,31 +132,31 @@ class Workbench(Generic[H]):
             clock.turn = host
         return clock
 
-    def turn_away(self, host: H, now: float) -> None:
+    def turn_away(self, host: Host, now: float) -> None:
         """End a turn whose look-up is not made: the host is held."""
         self.wait(host, now, work=False)
         self._step_on(host)
 
-    def release(self, host: H, now: float, next_free: float, *, work: bool, ip_free: float | None = None) -> None:
+    def release(self, host: Host, now: float, next_free: float, *, work: bool, ip_free: float | None = None) -> None:
         """A turn is over. ``ip_free``: when its address may be asked again; None: nothing was sent, so at once."""
         self.ips.ended(host.address, ip_free, now)
         self._leave_place(host)
         self.wait(host, next_free, work=work)
 
-    def refused(self, host: H, now: float, until: float, *, gives_way: bool) -> None:
+    def refused(self, host: Host, now: float, until: float, *, gives_way: bool) -> None:
         """Another worker has the turn at the host's address: nothing was sent; see ``IpClocks.refused``."""
         self._leave_place(host)
         self._stand(host, self.ips.refused(host, now, until=until, gives_way=gives_way))
-        if host.stage == Stage.IN_LINE and self._domains is not None:
+        if host.stage == Stage.IN_LINE:
             self._domains.stands(host)
 
-    def _leave_place(self, host: H) -> None:
+    def _leave_place(self, host: Host) -> None:
         self.in_flight -= 1
         for other in self.places.leave(host.payer, self.in_flight):
             other.stage = Stage.WAITING
             self.waiting.push(other, other.next_free)
 
-    def drop(self, host: H) -> None:
+    def drop(self, host: Host) -> None:
         """Forget a host that is not in flight: it waits on disk, or for another worker."""
         del self.hosts[host.name]
         self.waiting.drop(host)
@@ -280,7 +165,7 @@ class Workbench(Generic[H]):
             self.ips.leave(host)
         if host.stage in (Stage.IN_LINE, Stage.LOOKED_UP):
             self._step_on(host)
-        elif host.stage == Stage.BEHIND and self._domains is not None:
+        elif host.stage == Stage.BEHIND:
             self._domains.forget(host)
         elif host.stage == Stage.ASIDE:
             self.places.forget(host.payer, host)
@@ -294,7 +179,7 @@ class Workbench(Generic[H]):
             return ip_first if first is None else first
         return min(first, ip_first)
 
-    def _free(self, host: H, now: float) -> Turn[H] | None:
+    def _free(self, host: Host, now: float) -> Turn | None:
         if not host.work:
             # Only now may it be forgotten: dropping it earlier would forget its delay (NUTCH-2947).
             if not host.rendering:
@@ -312,14 +197,14 @@ class Workbench(Generic[H]):
         if not host.address or host.address_until <= now:
             return self._look_up(host, now)
         turn = self._line_up(host, now)
-        if host.stage == Stage.IN_LINE and self._domains is not None:
+        if host.stage == Stage.IN_LINE:
             self._domains.stands(host)
         return turn
 
-    def _look_up(self, host: H, now: float) -> Turn[H] | None:
+    def _look_up(self, host: Host, now: float) -> Turn | None:
         """A look-up, unless enough hosts of the domain are at it or wait for their address."""
         domains, again = self._domains, bool(host.domain)
-        if domains is None or domains.admits(host):
+        if domains.admits(host):
             host.stage = Stage.LOOKED_UP
             return Turn(host, "")
         host.stage = Stage.BEHIND
@@ -330,17 +215,15 @@ class Workbench(Generic[H]):
             host.ports.turn_over(host)
         return None
 
-    def _step_on(self, host: H) -> None:
+    def _step_on(self, host: Host) -> None:
         """A host is neither looked up nor in line any more: others of its domain may be looked up."""
-        if self._domains is None:
-            return
         for following in self._domains.leaves(host):
             following.stage = Stage.WAITING
             if following.serial:
                 self.waiting.drop(following)
             self.waiting.push(following, following.next_free)
 
-    def _come_back(self, host: H, at: float) -> None:
+    def _come_back(self, host: Host, at: float) -> None:
         """Put a host back that found no place, until ``at``."""
         host.stage = Stage.WAITING
         host.next_free = max(host.next_free, at)
@@ -350,9 +233,9 @@ class Workbench(Generic[H]):
         if self.waited is not None:
             self.waited.append(host)
 
-    def _leave(self, host: H) -> None:
+    def _leave(self, host: Host) -> None:
         """Remove a host from its domain's line and its name's clock; the last one removes the clock."""
-        if self._domains is not None and host.domain:
+        if host.domain:
             self._domains.comes_no_more(host)
         clock, host.ports = host.ports, None
         if clock is None:
@@ -362,12 +245,13 @@ class Workbench(Generic[H]):
         if not clock.hosts:
             del self.names[clock.name]
 
-    def _line_up(self, host: H, now: float) -> Turn[H] | None:
-        place = self.ips.line_up(host, now)
+    def _line_up(self, host: Host, now: float) -> Turn | None:
+        if (place := self.ips.line_up(host, now)) is None:
+            return self._start(host, now)
         self._stand(host, place)
-        return self._start(host, now) if place is None else None
+        return None
 
-    def _stand(self, host: H, place: float | None) -> None:
+    def _stand(self, host: Host, place: float | None) -> None:
         """Let a host wait where its address's line has found it a place, and those come back that have lost theirs."""
         while self.ips.displaced:
             other, back_at = self.ips.displaced.pop()
@@ -378,10 +262,10 @@ class Workbench(Generic[H]):
         elif place is not None:
             self._come_back(host, place)
 
-    def _payer(self, host: H) -> str:
+    def _payer(self, host: Host) -> str:
         return SLOW if host.took_seconds > LONG_SECONDS else self._payer_of(host)
 
-    def _start(self, host: H, now: float) -> Turn[H]:
+    def _start(self, host: Host, now: float) -> Turn:
         host.stage = Stage.IN_FLIGHT
         host.asked_at = now
         self.in_flight += 1

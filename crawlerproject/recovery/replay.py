@@ -18,11 +18,11 @@ from crawlerproject.crawl.session import Began, frontier_of, hosts_of, models_of
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain, seed_found
+from crawlerproject.frontier.hosts.host import Stage
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.url_filters import NO_REQUISITES
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.rules.revisits.history import REQUISITE, History

@@ -12,7 +12,6 @@ from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
-from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.crawl_limits import Limits
@@ -128,7 +127,7 @@ def test_renders_are_the_crawls() -> None:
     fleet.granted = {"renders": 1}
 
     def renders(mode: str) -> Renders:
-        return Renders(store, Workbench[Host](per_ip=False), random.Random(1), RenderLimits(mode))
+        return Renders(store, Workbench(per_ip=False), random.Random(1), RenderLimits(mode))
 
     async def crawl() -> list[bool]:
         sums, some = FleetQuotas(fleet.exchange, lambda why: None), renders("always")
@@ -153,7 +152,7 @@ def test_renders_are_asked_for_before_a_page_needs_one() -> None:
     fleet = Fleet()
     fleet.granted = {"renders": 1}
     sums = FleetQuotas(fleet.exchange, lambda why: None)
-    share_renders(Renders(MemoryStore(), Workbench[Host](per_ip=False), random.Random(1), RenderLimits("always")), sums)
+    share_renders(Renders(MemoryStore(), Workbench(per_ip=False), random.Random(1), RenderLimits("always")), sums)
 
     asyncio.run(sums.turn(idle=True))
 

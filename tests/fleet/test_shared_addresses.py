@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from crawlerproject.fleet.local.tables import AddressTable
-from crawlerproject.frontier.workbench import HostClock, Workbench
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import address_keys
@@ -120,14 +121,14 @@ class Crawl:
         self._number = 0
         self._free_at = 0.0  # of the address; infinity while a request is under way
         self._pages: dict[str, Iterator[float]] = {}
-        self._benches: dict[str, Workbench[HostClock]] = {}
+        self._benches: dict[str, Workbench] = {}
         self._wakes: dict[str, float] = {}
         for domain in domains:
             bench = self._benches.setdefault(
                 domain.worker, Workbench(ip_pause_seconds=REST_SECONDS, domain_of=lambda name: name.partition(".")[2])
             )
             for number in range(domain.hosts):
-                host = HostClock(f"www{number}.{domain.name}", next_free=rng.uniform(0.0, PACE_SECONDS))
+                host = Host(f"www{number}.{domain.name}", next_free=rng.uniform(0.0, PACE_SECONDS))
                 self._pages[host.name] = iter([QUICK_SECONDS, *[domain.seconds] * 10_000])
                 bench.add(host)
 
@@ -160,7 +161,7 @@ class Crawl:
         if self._wakes[worker] == now:  # else it has looked meanwhile
             self._turns(worker, now)
 
-    def _ask(self, worker: str, host: HostClock, now: float) -> None:
+    def _ask(self, worker: str, host: Host, now: float) -> None:
         bench, domain = self._benches[worker], host.name.partition(".")[2]
         wait = self._table.reserve(worker, domain, now, quick_waits=bench.ips.quick_waits(ADDRESS))
         if wait:
@@ -173,7 +174,7 @@ class Crawl:
         self.got[domain] += 1
         self._later(now + next(self._pages[host.name]), partial(self._ended, worker, host))
 
-    def _ended(self, worker: str, host: HostClock, now: float) -> None:
+    def _ended(self, worker: str, host: Host, now: float) -> None:
         bench = self._benches[worker]
         self._free_at = now + REST_SECONDS
         bench.ended(host, now, now + PACE_SECONDS, work=True)

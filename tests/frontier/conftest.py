@@ -13,7 +13,6 @@ from crawlerproject.frontier.admission import LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
@@ -75,7 +74,7 @@ class Bench:
         max_urls: int = 50,
         longest: Longest | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
-        domain_of: Callable[[str], str] | None = bounded_domain,
+        domain_of: Callable[[str], str] = bounded_domain,
         ownership: HostOwnership | None = None,
         recrawl: bool = False,
     ) -> None:
@@ -86,7 +85,7 @@ class Bench:
         self.never = Never()
         self.politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=2)
         names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, now, clean_start=clean)))
-        workbench = Workbench[Host](
+        workbench = Workbench(
             ip_pause_seconds=0.5,
             ips_free_from=0.0 if first else now + 0.5,
             domain_of=domain_of,

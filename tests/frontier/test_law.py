@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from crawlerproject.fleet.messaging.local_exchange import LocalHosts
 from crawlerproject.frontier.discovered import caused_externally
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
@@ -25,7 +25,6 @@ from crawlerproject.frontier.other_workers import Message, RobotsGiven, RobotsWa
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONGEST_APART_SECONDS
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS

@@ -7,12 +7,13 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
-from crawlerproject.frontier.workbench import HostClock, Stage, Workbench
+from crawlerproject.frontier.workbench import Workbench
 
 
-def _free(bench: Workbench[HostClock], name: str, address: str, now: float = 0.0) -> HostClock:
-    host = HostClock(name, now)
+def _free(bench: Workbench, name: str, address: str, now: float = 0.0) -> Host:
+    host = Host(name, next_free=now)
     bench.add(host)
     turn = bench.take(now)
     assert turn is not None
@@ -24,8 +25,8 @@ def _free(bench: Workbench[HostClock], name: str, address: str, now: float = 0.0
 
 def test_a_host_without_an_address_is_looked_up_first() -> None:
     """Its turn carries no address until the resolver has answered."""
-    bench = Workbench[HostClock]()
-    host = HostClock("a")
+    bench = Workbench()
+    host = Host("a")
     bench.add(host)
 
     turn = bench.take(0.0)
@@ -37,7 +38,7 @@ def test_a_host_without_an_address_is_looked_up_first() -> None:
 
 def test_the_clock_starts_when_the_answer_ends() -> None:
     """A host is not handed out again before the moment given at its answer's end."""
-    bench = Workbench[HostClock](ip_pause_seconds=0.5)
+    bench = Workbench(ip_pause_seconds=0.5)
     host = _free(bench, "a", "10.0.0.1")
     assert host.stage == Stage.IN_FLIGHT
 
@@ -51,7 +52,7 @@ def test_the_clock_starts_when_the_answer_ends() -> None:
 
 def test_hosts_of_one_address_are_served_one_at_a_time() -> None:
     """The second waits in the address's line until the first has ended and the address has rested."""
-    bench = Workbench[HostClock](ip_pause_seconds=0.5)
+    bench = Workbench(ip_pause_seconds=0.5)
     first = _free(bench, "a", "10.0.0.1")
     second = _free(bench, "b", "10.0.0.1")
     assert second.stage == Stage.IN_LINE
@@ -68,7 +69,7 @@ def test_hosts_of_one_address_are_served_one_at_a_time() -> None:
 
 def test_a_host_without_work_is_kept_until_its_clock_is_free() -> None:
     """Dropping it at once would forget its delay (NUTCH-2947)."""
-    bench = Workbench[HostClock]()
+    bench = Workbench()
     host = _free(bench, "a", "10.0.0.1")
     bench.ended(host, 1.0, 6.0, work=False)
     assert "a" in bench.hosts
@@ -85,7 +86,7 @@ def test_a_host_without_work_is_kept_until_its_clock_is_free() -> None:
 
 def test_a_turn_that_sent_nothing_frees_the_address_at_once() -> None:
     """Another host of the address need not wait for a request that never was."""
-    bench = Workbench[HostClock](ip_pause_seconds=0.5)
+    bench = Workbench(ip_pause_seconds=0.5)
     first = _free(bench, "a", "10.0.0.1")
     second = _free(bench, "b", "10.0.0.1")
 
@@ -98,7 +99,7 @@ def test_a_turn_that_sent_nothing_frees_the_address_at_once() -> None:
 
 def test_after_a_restart_every_address_rests_once() -> None:
     """What the process before us asked in its last moment is unknown."""
-    bench = Workbench[HostClock](ip_pause_seconds=0.5, ips_free_from=10.5)
+    bench = Workbench(ip_pause_seconds=0.5, ips_free_from=10.5)
     host = _free(bench, "a", "10.0.0.1", now=10.0)
 
     assert host.stage == Stage.IN_LINE
@@ -108,7 +109,7 @@ def test_after_a_restart_every_address_rests_once() -> None:
 
 def test_a_host_without_an_address_ends_its_turn_at_once() -> None:
     """Also right after a restart: from a line it would come back as if it had an address."""
-    bench = Workbench[HostClock](ip_pause_seconds=0.5, ips_free_from=10.5)
+    bench = Workbench(ip_pause_seconds=0.5, ips_free_from=10.5)
     host = _free(bench, "a", f"{UNRESOLVED}a", now=10.0)
 
     assert host.stage == Stage.IN_FLIGHT
@@ -125,12 +126,12 @@ def test_a_host_without_an_address_ends_its_turn_at_once() -> None:
 def test_law_no_turn_before_its_time_and_no_idle_wait(seed: int, hosts: int, addresses: int) -> None:
     """For any schedule of answers, failures and moved addresses: both clocks hold, and what is free is served."""
     rng = random.Random(seed)
-    bench = Workbench[HostClock](ip_pause_seconds=0.5)
+    bench = Workbench(ip_pause_seconds=0.5)
     now = 0.0
     host_free: dict[str, float] = {}
     ip_free: dict[str, float] = {}
-    flying: dict[str, HostClock] = {}
-    everyone = [HostClock(f"h{i}") for i in range(hosts)]
+    flying: dict[str, Host] = {}
+    everyone = [Host(f"h{i}") for i in range(hosts)]
     for host in everyone:
         bench.add(host)
     for _ in range(120):

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.crawl.progress.failure_reports import free_at
-from crawlerproject.frontier.workbench import Stage
+from crawlerproject.frontier.hosts.host import Stage
 from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.inspection.host_table import queue_of
 from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits

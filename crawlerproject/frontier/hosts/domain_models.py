@@ -10,10 +10,9 @@ import logging
 from collections.abc import Callable
 
 from crawlerproject.frontier.discovered import row_named_by
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.other_workers import HostOwnership
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.protocols import FactReader, FrontierStore, HostFact

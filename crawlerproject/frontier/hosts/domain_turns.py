@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.workbench import HostClock
+    from crawlerproject.frontier.hosts.host import Host
 
 # Hosts of one domain that are being looked up or stand in line while others of it wait. Ours: at 50 ms an answer these
 # are 160 look-ups a second, and the line of an address is never empty for want of a look-up.
@@ -41,35 +41,34 @@ _SLOW_SHARE = 3
 _LOOKED_AT = 8
 
 
-H = TypeVar("H", bound="HostClock")
 W = TypeVar("W")
 
 
-class _Domain(Generic[H]):
+class _Domain:
     __slots__ = ("back_at", "back_seconds", "behind", "later", "standing")
 
     def __init__(self) -> None:
         self.standing = 0  # looked up, or in an address's line
-        self.behind: deque[H] = deque()
+        self.behind: deque[Host] = deque()
         # Those that come back, in the order in which they do: when each found no place, and when it comes.
-        self.later: OrderedDict[H, tuple[float, float]] = OrderedDict()
+        self.later: OrderedDict[Host, tuple[float, float]] = OrderedDict()
         self.back_at = 0.0  # when the last of those comes back that found no place
         self.back_seconds = _FIRST_SECONDS
 
 
-class DomainTurns(Generic[H]):
+class DomainTurns:
     """Only of domains that have a host at the resolver or in line. Moments are epoch seconds."""
 
     def __init__(self, domain_of: Callable[[str], str]) -> None:
         """``domain_of`` gives the registered domain of a host key."""
         self._domain_of = domain_of
-        self._domains: dict[str, _Domain[H]] = {}
+        self._domains: dict[str, _Domain] = {}
 
-    def stands(self, host: H) -> None:
+    def stands(self, host: Host) -> None:
         """Count a host that stands in line at a known address."""
         self._of(host).standing += 1
 
-    def admits(self, host: H) -> bool:
+    def admits(self, host: Host) -> bool:
         """Whether the host may be looked up now; if so it is counted."""
         domain = self._of(host)
         domain.later.pop(host, None)
@@ -78,7 +77,7 @@ class DomainTurns(Generic[H]):
         domain.standing += 1
         return True
 
-    def waits(self, host: H, now: float, *, again: bool) -> float:
+    def waits(self, host: Host, now: float, *, again: bool) -> float:
         """When a host that was not admitted is tried again, or before, when ``leaves`` returns it; 0.0: only then.
 
         ``again``: it is not its first time. A host that had an address before goes before those that never had one.
@@ -98,7 +97,7 @@ class DomainTurns(Generic[H]):
         domain.later[host] = now, back_at
         return back_at
 
-    def first_turn(self, host: H, now: float) -> float:
+    def first_turn(self, host: Host, now: float) -> float:
         """When a new host that is not in memory is due: at once, unless its domain has more than enough before it."""
         host.domain = self._domain_of(host.name)
         domain = self._domains.get(host.domain)
@@ -106,7 +105,7 @@ class DomainTurns(Generic[H]):
             return now
         return self._back(domain, now)
 
-    def leaves(self, host: H) -> list[H]:
+    def leaves(self, host: Host) -> list[Host]:
         """A host was looked up or served; the hosts that may be looked up now.
 
         Those that were to come back later come now where no others are left: a loop that was busy while thousands came
@@ -124,28 +123,28 @@ class DomainTurns(Generic[H]):
         self._tidy(host.domain, domain)
         return following
 
-    def forget(self, host: H) -> None:
+    def forget(self, host: Host) -> None:
         """A host that ``waits`` was dropped while it stood behind others."""
         domain = self._domains[host.domain]
         domain.behind.remove(host)
         self._tidy(host.domain, domain)
 
-    def comes_no_more(self, host: H) -> None:
+    def comes_no_more(self, host: Host) -> None:
         """A host left memory: if it was to come back, it does so from elsewhere."""
         domain = self._domains.get(host.domain)
         if domain is not None and host in domain.later:
             del domain.later[host]
             self._tidy(host.domain, domain)
 
-    def _tidy(self, name: str, domain: _Domain[H]) -> None:
+    def _tidy(self, name: str, domain: _Domain) -> None:
         if not (domain.standing or domain.behind or domain.later):
             del self._domains[name]
 
-    def _back(self, domain: _Domain[H], now: float) -> float:
+    def _back(self, domain: _Domain, now: float) -> float:
         domain.back_at = max(domain.back_at, now + BACK_AFTER_SECONDS) + domain.back_seconds
         return domain.back_at
 
-    def _of(self, host: H) -> _Domain[H]:
+    def _of(self, host: Host) -> _Domain:
         if not host.domain:
             host.domain = self._domain_of(host.name)
         domain = self._domains.get(host.domain)

@@ -1,10 +1,13 @@
-"""One host in memory: its place in time, its pace, its troubles and the counts of its queue."""
+"""One host in memory: its place in time, its pace, its troubles and the counts of its queue; and the clock of ports."""
 
 from __future__ import annotations
 
 import struct
+from collections import deque
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.workbench import HostClock
 from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
 from crawlerproject.rules.politeness.clock_set_back import (
     Longest,
@@ -15,6 +18,9 @@ from crawlerproject.rules.politeness.clock_set_back import (
 )
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 from crawlerproject.rules.printable import LATEST
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 
 PAUSED, LIMITED = "paused", "limited"
 """Why a host is held: values of ``Host.held``, and of its state in ``scrapy hosts``."""
@@ -43,60 +49,79 @@ _HELD_BY = {flag: held for held, flag in _HELD.items()}
 EMPTY: frozenset[str] = frozenset()
 
 
-class Host(HostClock):
-    """A host's clock together with what the store keeps of it. About 500 bytes."""
+class Stage(IntEnum):
+    """Where a host stands."""
 
-    __slots__ = (
-        "absent", "answered_at", "arrival", "asked_until", "at_door", "breaker_opened", "busy_seconds", "closed_until",
-        "dead_addresses", "door", "escalation", "failures", "fetched", "floor_seconds", "given_up", "held",
-        "held_until", "kept", "known", "last_trouble", "listed", "name_free", "named_by", "on_disk", "other_ports",
-        "pace_free", "pages", "promised_seconds", "received_bytes", "rest_until", "rests_on_disk", "robots_unstored",
-        "robots_until_http", "robots_until_https", "rows", "samples", "spare_addresses", "taken", "unstored",
-    )  # fmt: skip
+    IDLE = 0  # no work and its clock still runs; dropped when it is free
+    WAITING = 1  # for its own clock
+    LOOKED_UP = 2  # its name is with the resolver
+    IN_LINE = 3  # its own clock is free, its address's is not
+    IN_FLIGHT = 4
+    BEHIND = 5  # its name is to be looked up, after others of its domain
+    ASIDE = 6  # free, but its domain has as many requests in flight as places are left
 
-    def __init__(self, name: str, delay_seconds: float) -> None:
-        super().__init__(name, 0.0, delay_seconds)
-        self.answered_at = 0.0  # the end of its last answer; not stored: 0 until this start's first one
-        self.promised_seconds = 0.0  # after the last answer's end, its rest included; not stored
-        self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
-        self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
-        self.rest_until = 0.0
-        self.asked_until = 0.0  # the end of the last rest that it asked for; not stored
-        self.name_free = 0.0  # no port of its name is asked before this, as far as this host's answers say
-        self.named_by: str | None = None  # NamesToResolve.namer, once it is known; not stored
-        self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
-        self.door = OPEN_DOOR  # for strangers
-        self.at_door = False  # all that waits is strangers', until it opens or a row of the host's own comes
-        # Another host answers for its robots.txt, or all that waits does so for its door. Not stored: a new start asks
-        # again, or looks again.
-        self.held_until = 0.0
-        self.pace_free = 0.0  # next_free but for the hold
-        self.escalation = 0
-        self.last_trouble = 0.0
-        self.failures = 0  # in a row
-        self.breaker_opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
-        self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
-        self.given_up = False  # its probe failed too, or it is held
-        self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
-        self.robots_until_http = 0.0
-        self.robots_until_https = 0.0
-        self.robots_unstored = EMPTY  # schemes whose answer the next commit stores
-        self.dead_addresses = EMPTY  # that did not take a connection, while others are left
-        self.spare_addresses = 0  # others that may be tried
-        self.rows = 0  # queue rows in the store
-        self.arrival = 0  # the last that a row of its was given
-        self.unstored = 0  # rows that the next commit adds
-        self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
-        self.absent = False  # it has no address or took no connection, and never did: its place is not counted
-        self.kept = 0  # of its rows, those that a later run shall have; not stored
-        self.known = 0  # URLs ever accepted
-        self.fetched = 0  # answers ever received
-        self.pages = 0  # of them, those that are neither robots.txt nor files of pages in the browser
-        self.received_bytes = 0  # of all answers, on the wire
-        self.busy_seconds = 0.0  # its requests and the pauses after them
-        self.listed = False  # the store lists it among the hosts with work in memory
-        self.on_disk = False  # this is but a copy: it has work and waits on disk
-        self.rests_on_disk = False  # for a rest, that is, not for its pace
+
+@dataclass(slots=True, eq=False, repr=False)
+class Host:
+    """A host's place in time together with what the store keeps of it. About 500 bytes. Epoch seconds throughout."""
+
+    name: str
+    delay_seconds: float = 0.0  # promised between an answer's end and the next request
+    next_free: float = 0.0
+    ports: PortsClock | None = None  # shared with the name's other ports; None: it has none
+    work: bool = False
+    stage: Stage = Stage.IDLE
+    serial: int = 0  # of its entry in the heap; any other entry is stale
+    address: str = ""
+    address_until: float = 0.0
+    wants_address_since: float = 0.0  # in vain so far
+    domain: str = ""  # the registered one, known from the first look-up on
+    payer: str = ""  # of its last turn: the domain that has the place in flight
+    asked_at: float = 0.0  # when that began
+    took_seconds: float = 0.0  # how long its turns take: what is quick is believed by and by
+    embeds: int = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
+    rendering: bool = False  # a page of its is in the browser: not to be forgotten meanwhile
+    answered_at: float = 0.0  # the end of its last answer; not stored: 0 until this start's first one
+    promised_seconds: float = 0.0  # after the last answer's end, its rest included; not stored
+    samples: tuple[float, ...] = ()  # response times, seconds, oldest first
+    floor_seconds: float = 0.0  # robots.txt's Crawl-delay or Request-rate
+    rest_until: float = 0.0
+    asked_until: float = 0.0  # the end of the last rest that it asked for; not stored
+    name_free: float = 0.0  # no port of its name is asked before this, as far as this host's answers say
+    named_by: str | None = None  # NamesToResolve.namer, once it is known; not stored
+    other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
+    door: Door = OPEN_DOOR  # for strangers
+    at_door: bool = False  # all that waits is strangers', until it opens or a row of the host's own comes
+    # Another host answers for its robots.txt, or all that waits does so for its door. Not stored: a new start asks
+    # again, or looks again.
+    held_until: float = 0.0
+    pace_free: float = 0.0  # next_free but for the hold
+    escalation: int = 0
+    last_trouble: float = 0.0
+    failures: int = 0  # in a row
+    breaker_opened: int = 0  # times its breaker opened in a row; not 0: the next request is the probe
+    closed_until: float = 0.0  # outside its Visit-time; not stored, robots.txt says it again
+    given_up: bool = False  # its probe failed too, or it is held
+    held: str = ""  # PAUSED or LIMITED: given up for that alone, until it is over
+    robots_until_http: float = 0.0
+    robots_until_https: float = 0.0
+    robots_unstored: frozenset[str] = EMPTY  # schemes whose answer the next commit stores
+    dead_addresses: frozenset[str] = EMPTY  # that did not take a connection, while others are left
+    spare_addresses: int = 0  # others that may be tried
+    rows: int = 0  # queue rows in the store
+    arrival: int = 0  # the last that a row of its was given
+    unstored: int = 0  # rows that the next commit adds
+    taken: set[int] = field(default_factory=set)  # arrivals of rows leased, or decided but not yet committed
+    absent: bool = False  # it has no address or took no connection, and never did: its place is not counted
+    kept: int = 0  # of its rows, those that a later run shall have; not stored
+    known: int = 0  # URLs ever accepted
+    fetched: int = 0  # answers ever received
+    pages: int = 0  # of them, those that are neither robots.txt nor files of pages in the browser
+    received_bytes: int = 0  # of all answers, on the wire
+    busy_seconds: float = 0.0  # its requests and the pauses after them
+    listed: bool = False  # the store lists it among the hosts with work in memory
+    on_disk: bool = False  # this is but a copy: it has work and waits on disk
+    rests_on_disk: bool = False  # for a rest, that is, not for its pace
 
     @property
     def left_alone(self) -> bool:
@@ -283,6 +308,70 @@ class Host(HostClock):
             self.door = Door(escalation, _bounded(until), _bounded(last_trouble), bool(rested), reason)
             self.at_door = 0.0 < self.held_until == self.door.until
         self.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class PortsClock:
+    """The clock that all ports of one name share: one of them is asked at a time, at the pace of the name."""
+
+    name: str
+    waiting: TimerHeap[Host]  # hosts that wait for their own moments
+    hosts: dict[Host, float] = field(default_factory=dict)  # those in memory, and when each was asked last
+    numbers: set[int] = field(default_factory=set)  # every other port than the default that was ever taken up
+    known: int = 0  # URLs ever accepted, of all ports
+    turn: Host | None = None  # whose turn it is, from its look-up to its answer's end
+    line: deque[Host] = field(default_factory=deque)  # free but for another's turn
+    ended: float = 0.0  # the last answer of any port
+    next_free: float = 0.0  # none is asked before this
+    last: Host | None = None  # that was asked
+    promised_seconds: float = 0.0  # after its answer's end
+    rest_until: float = 0.0  # the end of the last rest that a port asked for
+
+    def free_at(self, host: Host) -> float:
+        """From when the other ports of the name let the host be asked: never sooner than its own pause."""
+        return max(self.next_free, self.ended + host.delay_seconds)
+
+    def goes_before(self, host: Host, now: float) -> bool:
+        """Whether another port may be asked now that has waited for longer since it was asked."""
+        asked = self.hosts[host]
+        return any(
+            at < asked and other.work and other.stage == Stage.WAITING and other.serial
+            and max(other.next_free, self.free_at(other)) <= now
+            for other, at in self.hosts.items()
+        )  # fmt: skip
+
+    def charge(self, host: Host, ended: float, next_free: float) -> None:
+        """The host's answer has ended: no port is asked before ``next_free``."""
+        self.ended = max(self.ended, ended)
+        self.hosts[host] = ended
+        self.next_free = max(self.next_free, next_free)
+        self.last = host
+        self.promised_seconds = next_free - ended
+
+    def takes_turn(self, host: Host, now: float) -> bool:
+        """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
+        if self.turn is not None:
+            self.line.append(host)
+            return False
+        if (free_at := self.free_at(host)) > now:
+            host.next_free = free_at
+            self.waiting.push(host, free_at)
+            return False
+        if self.goes_before(host, now):
+            self.line.append(host)
+            return False
+        self.turn = host
+        return True
+
+    def turn_over(self, host: Host) -> None:
+        """Hosts that waited for this turn go before the host itself, in the order in which they came."""
+        if self.turn is host:
+            self.turn = None
+        while self.line and self.turn is None:
+            other = self.line.popleft()
+            if other.stage == Stage.WAITING and not other.serial:
+                other.next_free = max(other.next_free, self.free_at(other))
+                self.waiting.push(other, other.next_free)
 
 
 def _packed_door(door: Door) -> bytes:

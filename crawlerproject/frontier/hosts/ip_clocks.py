@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS, LongRequests
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.hosts.host import Host
 
 IN_LINE = inf
 UNRESOLVED = "unresolved:"
@@ -28,29 +31,18 @@ _LEAST_PAUSE_SECONDS = 0.01
 _LONG_PLACES = LINE // 4
 
 
-class Placed(Protocol):
-    """What matters of a host here."""
-
-    name: str
-    address: str
-    wants_address_since: float  # 0: it has its turn there, or none yet
-
-
-H = TypeVar("H", bound=Placed)
-
-
-class _Line(Generic[H]):
+class _Line:
     """Hosts that wait for one address, by domain, and what is known of the domains there."""
 
     __slots__ = ("domains", "long", "long_back_at", "standing")
 
     def __init__(self) -> None:
-        self.domains: OrderedDict[str, deque[H]] = OrderedDict()  # of which hosts wait, the next to be served first
+        self.domains: OrderedDict[str, deque[Host]] = OrderedDict()  # of which hosts wait, the next to be served first
         self.standing = 0  # hosts in all of them
         self.long = LongRequests()
         self.long_back_at = 0.0  # when the last host of a slow domain comes back that found no place
 
-    def add(self, domain: str, host: H, *, first: bool = False) -> None:
+    def add(self, domain: str, host: Host, *, first: bool = False) -> None:
         hosts = self.domains.setdefault(domain, deque())
         if first:
             hosts.appendleft(host)
@@ -59,7 +51,7 @@ class _Line(Generic[H]):
             hosts.append(host)
         self.standing += 1
 
-    def pop(self, domain: str, *, last: bool = False) -> H:
+    def pop(self, domain: str, *, last: bool = False) -> Host:
         """The first (or last) host of the domain, which goes behind the others."""
         hosts = self.domains.pop(domain)
         host = hosts.pop() if last else hosts.popleft()
@@ -68,7 +60,7 @@ class _Line(Generic[H]):
         self.standing -= 1
         return host
 
-    def least_entitled(self, among: Iterable[str], host: H, domain: str) -> str | None:
+    def least_entitled(self, among: Iterable[str], host: Host, domain: str) -> str | None:
         """The domain whose last host gives its place to ``host``; None: each is more entitled to it.
 
         That is a host of the domain with the most, else the one that has waited for the shortest time.
@@ -80,35 +72,33 @@ class _Line(Generic[H]):
         return most if len(hosts[most]) > own or (len(hosts[most]) == own and later) else None
 
 
-class _IpClock(Generic[H]):
+class _IpClock:
     __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial")
 
     def __init__(self, name: str, next_free: float) -> None:
         self.name = name
         self.next_free = next_free
         self.busy = False
-        self.line: _Line[H] | None = None  # nearly always: less memory, and a thing less for the collector to walk
+        self.line: _Line | None = None  # nearly always: less memory, and a thing less for the collector to walk
         self.serial = 0
         self.back_at = 0.0  # when the last of those comes back that found no place in the line
 
 
-class IpClocks(Generic[H]):
+class IpClocks:
     """Only of addresses that are busy, rest or have a line. Moments are epoch seconds."""
 
-    def __init__(
-        self, pause_seconds: float | None, free_from: float, domain_of: Callable[[str], str] | None = None
-    ) -> None:
+    def __init__(self, pause_seconds: float | None, free_from: float, domain_of: Callable[[str], str] = str) -> None:
         """``pause_seconds`` between two requests to an address; None: addresses have no clock.
 
         What an earlier process asked of an address is unknown: each is free from ``free_from`` on. ``domain_of`` gives
-        the registered domain of a host key; None: every host is one of its own.
+        the registered domain of a host key.
         """
         self.pause_seconds = pause_seconds
         self._free_from = free_from
-        self._domain_of = domain_of or str
-        self._clocks: dict[str, _IpClock[H]] = {}
-        self.waiting: TimerHeap[_IpClock[H]] = TimerHeap()
-        self.displaced: list[tuple[H, float]] = []  # hosts that lost their place in a line, and when they come back
+        self._domain_of = domain_of
+        self._clocks: dict[str, _IpClock] = {}
+        self.waiting: TimerHeap[_IpClock] = TimerHeap()
+        self.displaced: list[tuple[Host, float]] = []  # hosts that lost their place in a line, and when they come back
 
     def least_busy(self, addresses: Sequence[str], current: str, now: float) -> str:
         """The address with the fewest hosts in its line, then the one that is free first; ``current`` when equal."""
@@ -122,7 +112,7 @@ class IpClocks(Generic[H]):
 
         return min(addresses, key=load) if len(addresses) > 1 else addresses[0]
 
-    def line_up(self, host: H, now: float) -> float | None:
+    def line_up(self, host: Host, now: float) -> float | None:
         """None: the host's address is free, and busy from now on. ``IN_LINE``: the host stands there.
 
         Any other moment: there is no place in the line, the host comes back then.
@@ -137,7 +127,7 @@ class IpClocks(Generic[H]):
         self._begin(ip, host)
         return None
 
-    def _wait(self, ip: _IpClock[H], host: H, now: float) -> float | None:
+    def _wait(self, ip: _IpClock, host: Host, now: float) -> float | None:
         """As ``line_up``, where another host is or was."""
         line = ip.line
         if line is None:
@@ -161,7 +151,7 @@ class IpClocks(Generic[H]):
             self._wake(ip, now)
         return IN_LINE
 
-    def _back(self, ip: _IpClock[H], slow: bool, now: float) -> float:
+    def _back(self, ip: _IpClock, slow: bool, now: float) -> float:
         """When a host comes back that has no place: no sooner than it could be served, before the line is empty."""
         if slow and (line := ip.line) is not None:
             line.long_back_at = max(line.long_back_at, line.long.begin_from, now + BACK_AFTER_SECONDS) + LONG_SECONDS
@@ -170,19 +160,19 @@ class IpClocks(Generic[H]):
         ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
         return ip.back_at
 
-    def _begin(self, ip: _IpClock[H], host: H) -> None:
+    def _begin(self, ip: _IpClock, host: Host) -> None:
         ip.busy = True
         ip.serial = 0
         host.wants_address_since = 0.0
 
-    def _wake(self, ip: _IpClock[H], now: float) -> None:
+    def _wake(self, ip: _IpClock, now: float) -> None:
         """Look at an address again when its line may be served, or to forget it."""
         line, at = ip.line, max(ip.next_free, now)
         if line is not None and line.long.used and not line.long.next(line.domains, at):
             at = max(at, line.long.begin_from)
         self.waiting.push(ip, at)
 
-    def serve(self, now: float) -> H | None:
+    def serve(self, now: float) -> Host | None:
         """The host whose turn it is at the first address that is due; its address is busy from now on."""
         ip = self.waiting.pop()
         if ip is None:
@@ -212,13 +202,13 @@ class IpClocks(Generic[H]):
                 return
             self._wake(ip, now)
 
-    def took(self, host: H, seconds: float, now: float) -> None:
+    def took(self, host: Host, seconds: float, now: float) -> None:
         """A request of the host has ended that took so long: what is known where others wait, or did of late."""
         if (ip := self._clocks.get(host.address)) is not None and ip.line is not None:
             long = ip.line.long
             long.held(self._domain_of(host.name), seconds, now, quick_waits=long.quick_among(ip.line.domains))
 
-    def refused(self, host: H, now: float, *, until: float, gives_way: bool) -> float | None:
+    def refused(self, host: Host, now: float, *, until: float, gives_way: bool) -> float | None:
         """Another worker has the turn at the host's address: as ``line_up``, with the host first in its line.
 
         ``until`` none of ours has a turn there, unless that is of the host's domain alone, which ``gives_way``.
@@ -247,7 +237,7 @@ class IpClocks(Generic[H]):
         ip = self._clocks.get(address)
         return ip is not None and ip.line is not None and ip.line.long.quick_among(ip.line.domains)
 
-    def gives_way_until(self, host: H) -> float:
+    def gives_way_until(self, host: Host) -> float:
         """From when on the host may be asked though its domain's requests kept others waiting at its address."""
         ip = self._clocks.get(host.address)
         line = ip.line if ip is not None else None
@@ -255,7 +245,7 @@ class IpClocks(Generic[H]):
             return 0.0
         return line.long.begin_from
 
-    def leave(self, host: H) -> None:
+    def leave(self, host: Host) -> None:
         """A host that stands in line does so no more."""
         line = self._clocks[host.address].line
         assert line is not None

@@ -70,7 +70,7 @@ class KnownHosts:
     def __init__(
         self,
         store: FrontierStore,
-        workbench: Workbench[Host],
+        workbench: Workbench,
         ownership: HostOwnership,
         clock: ClockSkew,
         start_delay_seconds: float,

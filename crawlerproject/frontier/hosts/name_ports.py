@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, PortsClock
 from crawlerproject.frontier.hosts.known import KnownHosts
-from crawlerproject.frontier.workbench import PortsClock
 from crawlerproject.rules.url.urls import host_name, key_of, port_of
 
 
@@ -92,7 +91,7 @@ class PortsOfNames:
         for each in clock.hosts:
             each.rest_until = max(each.rest_until, clock.rest_until)
 
-    def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
+    def _learn_clock(self, host: Host, clock: PortsClock) -> None:
         """Advance the name's clock by the stored state of one port."""
         free = host.name_free + self._known.ownership.doubt_seconds if host.name_free else 0.0
         if unsure_until := self._known.ownership.unsure_until(host.name):  # it may have been this port that was asked

@@ -107,9 +107,7 @@ class HostsOnDisk:
         changes.hosts.append((host.name, host.pack()))
         counts.add(host)
 
-    def more_rows(
-        self, hosts: Iterable[Host], bench: Workbench[Host], changes: Changes, counts: Counts, now: float
-    ) -> None:
+    def more_rows(self, hosts: Iterable[Host], bench: Workbench, changes: Changes, counts: Counts, now: float) -> None:
         """Store and list hosts that have got rows; of those that are not in memory ``hosts`` has copies."""
         for host in hosts:
             if bench.hosts.get(host.name) is host or host.given_up:

@@ -12,10 +12,9 @@ from itertools import islice
 from math import inf
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, place_of
 from crawlerproject.frontier.hosts.table import HostTable
-from crawlerproject.frontier.workbench import Stage
 from crawlerproject.stores.protocols import IN_MEMORY, Changes
 
 # Hosts that change places in one go: some 15 ms.

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.known import ClockSkew, KnownHosts, Start
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions, LeftAlone
-from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import key_of
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, EmbeddedStore, FrontierStore
@@ -41,7 +41,7 @@ class HostTable:
     def __init__(
         self,
         store: FrontierStore,
-        workbench: Workbench[Host],
+        workbench: Workbench,
         names: NamesToResolve,
         start: Start,
         bounds: HostBounds,

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.models import Facts, HostModel
-from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
 from crawlerproject.stores.protocols import Changes, FrontierStore, HostFact
 
@@ -65,7 +65,7 @@ class Renders(HostModel[_History]):
     def __init__(
         self,
         store: FrontierStore,
-        workbench: Workbench[Host],
+        workbench: Workbench,
         rng: random.Random,
         limits: RenderLimits = RenderLimits(),  # noqa: B008 - immutable
         *,

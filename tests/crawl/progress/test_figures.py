@@ -44,7 +44,7 @@ def host(name: str, address: str = "", *, urls: int = 10, free: float = 0.0, res
 
 def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
     """A crawl as far as its figures go, on a real workbench."""
-    bench: Workbench[Host] = Workbench(ip_pause_seconds=0.5)
+    bench: Workbench = Workbench(ip_pause_seconds=0.5)
     for one in hosts:
         bench.add(one)
     frontier = SimpleNamespace(

@@ -5,21 +5,22 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.frontier.hosts.domain_turns import LINE, STANDING
-from crawlerproject.frontier.workbench import HostClock, Stage, Workbench
+from crawlerproject.frontier.hosts.host import Host, Stage
+from crawlerproject.frontier.workbench import Workbench
 
 MANY = 1_000
 PAUSE = 0.5
 
 
-def _bench(count: int, domain: str = "farm.com") -> tuple[Workbench[HostClock], list[HostClock]]:
-    bench = Workbench[HostClock](ip_pause_seconds=PAUSE, domain_of=lambda name: name.partition(".")[2])
-    hosts = [HostClock(f"h{number}.{domain}") for number in range(count)]
+def _bench(count: int, domain: str = "farm.com") -> tuple[Workbench, list[Host]]:
+    bench = Workbench(ip_pause_seconds=PAUSE, domain_of=lambda name: name.partition(".")[2])
+    hosts = [Host(f"h{number}.{domain}") for number in range(count)]
     for host in hosts:
         bench.add(host)
     return bench, hosts
 
 
-def _lookups(bench: Workbench[HostClock], now: float) -> list[HostClock]:
+def _lookups(bench: Workbench, now: float) -> list[Host]:
     """Hosts to be looked up now."""
     found = []
     while (turn := bench.take(now)) is not None:
@@ -44,7 +45,7 @@ def test_a_farm_costs_look_ups_at_the_pace_of_its_address() -> None:
     """One address: after each request one more name is looked up, for as long as names are left."""
     bench, _ = _bench(MANY)
     now, served, looked_up = 0.0, 0, 0
-    flying: list[HostClock] = []
+    flying: list[Host] = []
     while now < 120.0:
         while (turn := bench.take(now)) is not None:
             if not turn.address:
@@ -67,7 +68,7 @@ def test_another_domain_is_never_behind() -> None:
     """Its host is looked up in the same moment, however many of the farm's wait."""
     bench, _ = _bench(MANY)
     _lookups(bench, 0.0)
-    innocent = HostClock("www.shop.org")
+    innocent = Host("www.shop.org")
     bench.add(innocent)
 
     assert _lookups(bench, 0.0) == [innocent]
@@ -96,7 +97,7 @@ def test_hosts_that_found_no_place_come_as_soon_as_there_is_one() -> None:
     now = 0.0
     for turn_of_the_loop in range(10):  # a second each, a tenth of the hosts in each
         for number in range(MANY // 10):
-            bench.add(HostClock(f"h{turn_of_the_loop}-{number}.farm.com"))
+            bench.add(Host(f"h{turn_of_the_loop}-{number}.farm.com"))
         asked = _lookups(bench, now)
         now += 1.0
         for host in asked:
@@ -113,7 +114,7 @@ def test_hosts_that_found_no_place_come_as_soon_as_there_is_one() -> None:
     assert turns <= MANY / STANDING + 2, "each turn looks up as many as may stand"
 
 
-def _serve(bench: Workbench[HostClock], host: HostClock, now: float, done: set[str]) -> None:
+def _serve(bench: Workbench, host: Host, now: float, done: set[str]) -> None:
     """The host is found at an address of its own and answers at once."""
     assert bench.found(host, f"address of {host.name}", 1e9, now) is not None
     bench.ended(host, now, now + 1e6, work=False)
@@ -168,8 +169,8 @@ def test_a_host_that_is_dropped_leaves_its_place(stage: Stage) -> None:
 
 def test_an_addresss_line_is_bounded_and_never_empty_while_hosts_wait() -> None:
     """Those that find no place come back no sooner than it could serve them, and no later than it has."""
-    bench = Workbench[HostClock](ip_pause_seconds=PAUSE)
-    hosts = [HostClock(f"h{number}") for number in range(5 * LINE)]
+    bench = Workbench(ip_pause_seconds=PAUSE)
+    hosts = [Host(f"h{number}") for number in range(5 * LINE)]
     for host in hosts:
         host.address, host.address_until = "192.0.2.1", 1e9
         bench.add(host)

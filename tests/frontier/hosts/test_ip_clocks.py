@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
-from crawlerproject.frontier.workbench import HostClock
 
 IP = "192.0.2.1"
 
 
-def host(name: str, address: str = IP) -> HostClock:
+def host(name: str, address: str = IP) -> Host:
     """A host that lives there."""
-    made = HostClock(name)
+    made = Host(name)
     made.address = address
     return made
 
 
 def test_an_address_serves_one_and_rests() -> None:
     """The second stands in line until the rest after the first is over."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 0.0)
+    clocks: IpClocks = IpClocks(0.5, 0.0)
     first, second = host("a"), host("b")
     assert clocks.line_up(first, 10.0) is None
     assert clocks.line_up(second, 10.0) == IN_LINE
@@ -33,7 +33,7 @@ def test_an_address_serves_one_and_rests() -> None:
 
 def test_a_turn_that_sent_nothing_leaves_the_address_free() -> None:
     """As free as it was, and forgotten when its line is empty."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 0.0)
+    clocks: IpClocks = IpClocks(0.5, 0.0)
     assert clocks.line_up(host("a"), 10.0) is None
     clocks.ended(IP, None, 10.1)
 
@@ -44,7 +44,7 @@ def test_a_turn_that_sent_nothing_leaves_the_address_free() -> None:
 
 def test_after_a_start_every_address_rests_once() -> None:
     """What the process before asked of it is not known."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 12.0)
+    clocks: IpClocks = IpClocks(0.5, 12.0)
 
     assert clocks.line_up(host("a"), 10.0) == IN_LINE
     assert clocks.waiting.wake_at() == 12.0
@@ -52,7 +52,7 @@ def test_after_a_start_every_address_rests_once() -> None:
 
 def test_a_full_line_sends_hosts_away_for_as_long_as_it_takes() -> None:
     """One pause further apart each, and never before a second has passed."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 0.0)
+    clocks: IpClocks = IpClocks(0.5, 0.0)
     for number in range(LINE + 1):
         clocks.line_up(host(str(number)), 10.0)
 
@@ -65,7 +65,7 @@ def test_a_full_line_sends_hosts_away_for_as_long_as_it_takes() -> None:
 
 def test_the_least_busy_address_is_the_one_with_the_shortest_line() -> None:
     """Then the one that is free first, then the one that the host has."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 0.0)
+    clocks: IpClocks = IpClocks(0.5, 0.0)
     other = "192.0.2.2"
     assert clocks.least_busy([other, IP], IP, 10.0) == IP
     clocks.line_up(host("a"), 10.0)
@@ -78,7 +78,7 @@ def test_the_least_busy_address_is_the_one_with_the_shortest_line() -> None:
 
 def test_who_leaves_the_line_is_not_served() -> None:
     """The host went to another worker."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 12.0)
+    clocks: IpClocks = IpClocks(0.5, 12.0)
     gone, stays = host("a"), host("b")
     for each in (gone, stays):
         clocks.line_up(each, 10.0)
@@ -89,7 +89,7 @@ def test_who_leaves_the_line_is_not_served() -> None:
 
 def test_without_a_clock_for_addresses_all_are_free() -> None:
     """PACE_PER_IP is off."""
-    clocks: IpClocks[HostClock] = IpClocks(None, 99.0)
+    clocks: IpClocks = IpClocks(None, 99.0)
 
     assert [clocks.line_up(host(str(number)), 10.0) for number in range(3)] == [None] * 3
 
@@ -98,15 +98,15 @@ def _domain(name: str) -> str:
     return name.partition(".")[2]
 
 
-def ends(clocks: IpClocks[HostClock], name: str, now: float, seconds: float) -> None:
+def ends(clocks: IpClocks, name: str, now: float, seconds: float) -> None:
     """A host's request ends that took so long."""
     clocks.took(host(name), seconds, now)
     clocks.ended(IP, now + 0.5, now)
 
 
-def clocks_with(*waiting: str, holder: str, seconds: float) -> IpClocks[HostClock]:
+def clocks_with(*waiting: str, holder: str, seconds: float) -> IpClocks:
     """An address whose holder's request took so long while these waited; its next turn is at 100.5."""
-    clocks: IpClocks[HostClock] = IpClocks(0.5, 0.0, _domain)
+    clocks: IpClocks = IpClocks(0.5, 0.0, _domain)
     assert clocks.line_up(host(holder), 100.0 - seconds) is None
     for name in waiting:
         assert clocks.line_up(host(name), 100.0 - seconds) == IN_LINE
@@ -114,7 +114,7 @@ def clocks_with(*waiting: str, holder: str, seconds: float) -> IpClocks[HostCloc
     return clocks
 
 
-def served(clocks: IpClocks[HostClock], now: float) -> str:
+def served(clocks: IpClocks, now: float) -> str:
     """Whose turn it is; the request ends at once."""
     found = None
     while found is None and clocks.waiting.due(now):

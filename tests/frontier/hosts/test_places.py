@@ -8,23 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject.frontier.hosts.domain_turns import Places
-from crawlerproject.frontier.workbench import HostClock, Stage, Workbench
+from crawlerproject.frontier.hosts.host import Host, Stage
+from crawlerproject.frontier.workbench import Workbench
 
 PLACES = 100
 
 
-def bench_of(**hosts: int) -> Workbench[HostClock]:
+def bench_of(**hosts: int) -> Workbench:
     """So many hosts of each domain, each at an address of its own; the greedy ones come first."""
-    bench = Workbench[HostClock](ip_pause_seconds=0.0, domain_of=lambda name: name.partition(".")[2], places=PLACES)
+    bench = Workbench(ip_pause_seconds=0.0, domain_of=lambda name: name.partition(".")[2], places=PLACES)
     for domain, count in hosts.items():
         for number in range(count):
-            host = HostClock(f"h{number}.{domain}")
+            host = Host(f"h{number}.{domain}")
             host.address, host.address_until, host.domain = f"{domain} {number}", 1e12, domain
             bench.add(host)
     return bench
 
 
-def in_flight(bench: Workbench[HostClock], now: float = 0.0) -> list[HostClock]:
+def in_flight(bench: Workbench, now: float = 0.0) -> list[Host]:
     """Take turns until there are as many as may be, or none is left."""
     taken = []
     while bench.in_flight < PLACES and (turn := bench.take(now)) is not None:
@@ -36,7 +37,7 @@ def test_one_domain_leaves_half_of_the_places_to_others() -> None:
     """However many of its hosts are free; a site that comes later has its turn at once."""
     bench = bench_of(greedy=1_000)
     assert len(in_flight(bench)) == PLACES // 2
-    late = HostClock("www.shop")
+    late = Host("www.shop")
     late.address, late.address_until, late.domain = "shop", 1e12, "shop"
     bench.add(late)
 
