@@ -81,7 +81,7 @@ class PoliteCommandMixin(_Command):
         # Scrapy's own parse command wraps callbacks in this way.
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
         printer = _RefusalPrinter()
-        for name in ("crawlerproject.guard.pace", "crawlerproject.fetch.handler"):
+        for name in ("crawlerproject.guard.guard", "crawlerproject.fetch.handler"):
             logging.getLogger(name).addHandler(printer)
         try:
             super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one

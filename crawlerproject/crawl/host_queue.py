@@ -15,7 +15,7 @@ from weakref import WeakSet
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 from scrapy.utils.httpobj import urlparse_cached
 
-from crawlerproject.guard.pace import Stopped
+from crawlerproject.guard.guard import Stopped
 
 if TYPE_CHECKING:
     from scrapy import Request

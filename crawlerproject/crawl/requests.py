@@ -17,7 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.items import FailedFetch, FailedRender, LeaseResult, Outcome, RenderFailed, failed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
 from crawlerproject.parse.response_page import REDIRECTS, header, page_of
@@ -102,7 +102,7 @@ class LeaseRequests:
             mark=partial(poison.reading, row),
             lease=lease,
         )
-        self._guard.lease(request, lease)
+        self._guard.leases[request] = lease
         return request
 
 

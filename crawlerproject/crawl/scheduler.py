@@ -213,7 +213,7 @@ class FrontierScheduler:
         Of the former a second of the same is dropped, as by Scrapy's own scheduler; it is no lease's, whatever its
         meta says (``meta=response.meta``, a redirect).
         """
-        if not guard_of(self._crawler).leased(request):
+        if request not in guard_of(self._crawler).leases:
             _disown(request)
             if not request.dont_filter and self._seen_before(request):
                 return False

@@ -20,11 +20,10 @@ from scrapy.responsetypes import responsetypes
 
 from crawlerproject.config.values import identity, list_of
 from crawlerproject.errors import FetchError, LeaseOver, OperatorError
-from crawlerproject.fetch.connection import Endpoint, Limits
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.exchange import exchange_of
-from crawlerproject.fetch.pool import Pool
-from crawlerproject.fetch.request_bytes import RequestWriter, Target, parse_target
+from crawlerproject.fetch.http1 import RequestWriter, Target, parse_target
+from crawlerproject.fetch.pool import Endpoint, Limits, Pool
 from crawlerproject.fetch.resolver import UNNAMED, Resolver, Rules, address_rules, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
-
-_Headers = list[tuple[bytes, bytes]]
 
 _DEFAULT_PORT = 1080  # curl's default for a proxy without a port
 
@@ -156,8 +153,11 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         if exchange.error is not None and not (proxy is not None and exchange.error.reason in UNNAMED):
             raise exchange.error.with_traceback(None)
         if proxy is None:
-            endpoint = await self._endpoint(exchange.address, target)
-            sent = archived = self._writer.write(request, target)
+            ip = exchange.address or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
+            if self._refuses(ip):
+                raise FetchError(Reason.PRIVATE_ADDRESS, ip)
+            endpoint = Endpoint(ip, target.port, target.host, target.scheme == "https")
+            sent = archived = self._writer.write(request.method, target, request.headers, request.body)
         else:
             endpoint, sent, archived = await self._through(proxy, request, target)
         timeout_seconds = min(self._limits.timeout_seconds, meta.get("download_timeout") or float("inf"))
@@ -188,16 +188,11 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         if self._proxy_resolver is not None:
             await self._proxy_resolver.close()
 
-    async def _endpoint(self, address: str, target: Target) -> Endpoint:
-        ip = address or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
-        self._check(ip)
-        return Endpoint(ip, target.port, target.host, target.scheme == "https")
-
     async def _through(self, proxy: Proxy, request: Request, target: Target) -> tuple[Endpoint, bytes, bytes]:
         """Endpoint, bytes to send, bytes to archive (the same without the proxy's password)."""
         for ip in (exchange_of(request).address, _literal(target.host)):
-            if ip:  # the proxy would connect to it for us
-                self._check(ip)
+            if ip and self._refuses(ip):  # the proxy would connect to it for us
+                raise FetchError(Reason.PRIVATE_ADDRESS, ip)
         if self._proxy_resolver is None:
             self._proxy_resolver = make_resolver(self.crawler, None)  # the operator chose the proxy: any address
         try:
@@ -210,16 +205,12 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             authority = b"[%b]:%d" if ":" in target.host else b"%b:%d"
             authority %= (target.host.encode("ascii"), target.port)
             tunnel = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (authority, authority, login_line)
-            sent = self._writer.write(request, target)
+            sent = self._writer.write(request.method, target, request.headers, request.body)
             return Endpoint(ip, proxy.port, target.host, True, True, tunnel), sent, sent
-        archived = self._writer.write(request, target, absolute=True)
+        archived = self._writer.write(request.method, target, request.headers, request.body, absolute=True)
         head, _, body = archived.partition(b"\r\n\r\n")
         sent = head + b"\r\n" + login_line + b"\r\n" + body if login_line else archived
         return Endpoint(ip, proxy.port, target.host, False, True), sent, archived
-
-    def _check(self, ip: str) -> None:
-        if self._refuses(ip):
-            raise FetchError(Reason.PRIVATE_ADDRESS, ip)
 
 
 def unread_answers_of(crawler: Crawler) -> UnreadAnswers:
@@ -239,10 +230,10 @@ def _made_pool(settings: BaseSettings) -> Pool:
     return Pool(Limits.from_settings(settings), Certificates(settings.get("FETCH_CA_FILE") or "", hosts))
 
 
-def response_of(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Response:
+def response_of(url: str, wire: Wire, received: dict[bytes, list[bytes]], max_bytes: int) -> Response:
     """Scrapy's response: the decoded body, and headers without the Content-Encoding that was taken off."""
-    headers, flags, body = _headers(pairs), [], wire.body
-    if coding := headers.getlist(b"Content-Encoding"):
+    flags, body = [], wire.body
+    if coding := received.get(b"Content-Encoding"):
         decoded = decode(body, b",".join(coding), max_bytes)
         body = decoded.body
         if decoded.truncated:
@@ -251,11 +242,13 @@ def response_of(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Respon
         if decoded.flag:
             flags.append(decoded.flag)
         if decoded.flag != "encoding-unknown":
-            dict.pop(headers, b"Content-Encoding")
+            del received[b"Content-Encoding"]
     if wire.truncated:
         flags.append(f"truncated-{wire.truncated}")
-    content_type = headers.get(b"Content-Type")
-    cls = _class_of(content_type) if content_type else Response
+    headers = Headers()
+    dict.update(headers, received)  # past its normalising, which the reader has done already
+    content_type = received.get(b"Content-Type")
+    cls = _class_of(content_type[-1]) if content_type else Response
     if cls is Response:
         cls = responsetypes.from_args(headers=headers, url=url, body=body)
     response = cls(
@@ -268,15 +261,6 @@ def response_of(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Respon
     )
     response.headers = headers
     return response
-
-
-def _headers(pairs: _Headers) -> Headers:
-    """Scrapy's Headers, filled past its normalising, which the reader has done already but for the title case."""
-    headers = Headers()
-    put = dict.setdefault
-    for name, value in pairs:
-        put(headers, name.title(), []).append(value)
-    return headers
 
 
 @lru_cache(maxsize=1024)

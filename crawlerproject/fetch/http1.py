@@ -1,4 +1,4 @@
-"""Reads one HTTP/1.1 answer from bytes handed in; no sockets, no clock, every size bounded.
+"""HTTP/1.1 as bytes: reads one answer from what is handed in, writes one request; no sockets, no clock, all bounded.
 
 Lenient where servers are wrong and the meaning is still clear (RFC 9112 names the cases), strict in what it
 keeps: the head is stored byte for byte, and the result is the same however the bytes were split.
@@ -7,9 +7,14 @@ keeps: the head is stored byte for byte, and the result is the same however the 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote
 
 from crawlerproject.errors import FetchError
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.refused_urls import BAD_PORTS
+from crawlerproject.rules.url.urls import UrlRefused, parse
 
 MAX_HEAD_BYTES = 65_536
 """Status line to blank line, dropped 1xx answers included (DESIGN 7: header 64 KB).
@@ -35,22 +40,25 @@ _STATUS_LINE = re.compile(rb"HTTP/(\d)(?:\.(\d))?[ \t]+([1-9]\d\d)(?!\d)", re.IG
 # Up to 20 hex digits as h11 allows; blanks around the size are common with old servers (BWS).
 _CHUNK_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,20})[ \t]*(?:;[^\n]*)?\r?")
 _KEEP_ALIVE_TIMEOUT = re.compile(rb"timeout\s*=\s*\"?(\d{1,6})", re.IGNORECASE)
-_FRAMING = frozenset((b"content-length", b"transfer-encoding", b"connection", b"keep-alive"))
 _NO_BODY = frozenset((204, 304))  # RFC 9112 6.3, besides HEAD and a CONNECT that succeeded
 
 # Past 18 digits no body is that long, and int() of an unbounded text is slow.
 _LENGTH = re.compile(rb"\d{1,18}")
 
+ACCEPT = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+"""What Scrapy's DEFAULT_REQUEST_HEADERS asks for."""
+
+ACCEPT_ENCODING = b"gzip, deflate, br"
+"""Never a coding that archive readers cannot undo, zstd among them (DESIGN 6)."""
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_URL = re.compile(r"(https?)://([^/?#\\]*)([^#]*)", re.IGNORECASE)
+_UNSAFE = re.compile(r"[^\x21-\x7e]")
+_HOST = re.compile(r"[a-z0-9._~%-]+|\[[0-9a-f:.]+\]")
+# Ours to decide: framing is made here, and the proxy's password is not for the site.
+_OURS = frozenset((b"Host", b"Content-Length", b"Transfer-Encoding", b"Accept-Encoding", b"Proxy-Authorization"))
+
 _HEAD, _LENGTH_BODY, _CLOSE_BODY, _CHUNK_SIZE, _CHUNK_DATA, _CHUNK_END, _TRAILER = range(7)
-
-
-def _keep_alive(framing: dict[bytes, bytes]) -> tuple[bool | None, float | None]:
-    """Whether the connection is said to be kept, None when nothing is said; for how many seconds."""
-    tokens = [token.strip() for token in framing.get(b"connection", b"").lower().split(b",")]
-    # HTTP/1.0 keeps a connection only when "keep-alive" is there.
-    kept = False if b"close" in tokens else True if b"keep-alive" in tokens else None
-    found = _KEEP_ALIVE_TIMEOUT.search(framing.get(b"keep-alive", b""))
-    return kept, float(found[1]) if found else None
 
 
 class ResponseReader:
@@ -83,7 +91,7 @@ class ResponseReader:
         self.done = False
         self.status = 0  # 0 until the head is complete
         self.head_bytes = b""  # as received; before the head is complete, what of it came
-        self.headers: list[tuple[bytes, bytes]] = []  # lower-case name, value without outer blanks
+        self.headers: dict[bytes, list[bytes]] = {}  # as ``read_headers`` returns them
         self.body = b""  # without chunked coding; set when done
         self.chunked = False
         self.truncated: str | None = None  # WARC-Truncated: "length" | "disconnect" | the argument of cut()
@@ -97,10 +105,29 @@ class ResponseReader:
         self.received_bytes += len(data)
         if self.done:
             self.reusable = False  # bytes beyond the answer: the framing cannot be trusted any more
-        elif self._state == _HEAD:
-            self._feed_head(data)
+            return True
+        if self._state == _HEAD:
+            data = self._feed_head(data)
+            if self.done:  # without a body
+                self.reusable = self.reusable and not data
+        if not data or self.done:
+            return self.done
+        if self._state == _LENGTH_BODY:
+            expected = self._left_bytes
+            self._left_bytes = left = expected - len(data)
+            if left <= 0 and not self._body and expected <= self._max_body_bytes:  # the common answer: no copy
+                self.body = data[:expected] if left else data
+                self.done = True
+                self.reusable = self.reusable and not left
+                return True
+            self._body += data[:expected] if left < 0 else data
+            if not self._over_limit() and left <= 0:
+                self._finish(not left)
+        elif self._state == _CLOSE_BODY:
+            self._body += data
+            self._over_limit()
         else:
-            self._feed_body(data)
+            self._feed_chunks(data)
         return self.done
 
     def eof(self) -> None:
@@ -121,14 +148,8 @@ class ResponseReader:
                 self.truncated, self.flaw = why, flaw
             self._finish(False)
 
-    def header(self, name: bytes) -> bytes | None:
-        """The first value of a header (lower-case ``name``), None when absent."""
-        for header_name, value in self.headers:
-            if header_name == name:
-                return value
-        return None
-
-    def _feed_head(self, data: bytes) -> None:
+    def _feed_head(self, data: bytes) -> bytes:
+        """Read the head once it is complete; what follows it."""
         searched = max(len(self._pending) - 2, 0)
         block = self._pending + data if self._pending else data
         while True:
@@ -136,20 +157,30 @@ class ResponseReader:
                 stripped = block.lstrip(b"\r\n")
                 self._dropped_bytes += len(block) - len(stripped)
                 block, searched = stripped, 0
-            end = head_end(block, searched)
+            # The head ends after the first blank line, CRLF or bare LF.
+            crlf = block.find(b"\n\r\n", searched)
+            bare = block.find(b"\n\n", searched, crlf if crlf >= 0 else len(block))
+            end = bare + 2 if bare >= 0 else crlf + 3 if crlf >= 0 else -1
             self._check_head(block, end)
             if end < 0:
                 self._pending = self.head_bytes = block
-                return
+                return b""
             self.head_bytes, rest = block[:end], block[end:]
-            if self._read_head():
-                self._pending = b""
-                self._start_body(rest)
-                return
+            match = _STATUS_LINE.match(self.head_bytes)
+            if match is None:
+                raise FetchError(Reason.BAD_RESPONSE, f"bad status line: {self.head_bytes[:60]!r}")
+            status = int(match[3])
+            if status >= 200:
+                self.status, self._pending = status, b""
+                self.headers = read_headers(self.head_bytes)
+                self.reusable = match[1] == b"1" and match[2] == b"1"
+                self._start_body()
+                return rest
+            if status == 101:
+                raise FetchError(Reason.BAD_RESPONSE, "switched protocols unasked")
             self._dropped_bytes += end
             self._interim_answers += 1
             block, searched = rest, 0
-            self.headers = []
             self.head_bytes = b""
 
     def _check_head(self, block: bytes, end: int) -> None:
@@ -162,74 +193,31 @@ class ResponseReader:
             self.head_bytes = block[: self._max_head_bytes]
             raise FetchError(Reason.HEADER_TOO_LARGE, f"head over {self._max_head_bytes} bytes")
 
-    def _read_head(self) -> bool:
-        """Read status and headers; False for a 1xx answer, which another head follows."""
-        match = _STATUS_LINE.match(self.head_bytes)
-        if match is None:
-            raise FetchError(Reason.BAD_RESPONSE, f"bad status line: {self.head_bytes[:60]!r}")
-        status = int(match[3])
-        if status < 200:
-            if status == 101:
-                raise FetchError(Reason.BAD_RESPONSE, "switched protocols unasked")
-            return False
-        self.status = status
-        self.headers = read_headers(self.head_bytes)
-        self.reusable = match[1] == b"1" and match[2] == b"1"
-        return True
-
-    def _start_body(self, rest: bytes) -> None:
-        framing: dict[bytes, bytes] = {}
-        for name, value in self.headers:
-            if name in _FRAMING:
-                framing[name] = framing[name] + b"," + value if name in framing else value
-        if b"connection" in framing or b"keep-alive" in framing:
-            kept, self.keepalive_seconds = _keep_alive(framing)
-            self.reusable = self.reusable if kept is None else kept
-        coding = framing.get(b"transfer-encoding", b"").lower().strip(b" \t,")
-        length = body_length(framing.get(b"content-length"))
-        if (
-            self._method == "HEAD"
-            or self.status in _NO_BODY
-            or (self._method == "CONNECT" and 200 <= self.status < 300)
-        ):
-            self._finish(not rest)
+    def _start_body(self) -> None:
+        headers = self.headers
+        if b"Connection" in headers or b"Keep-Alive" in headers:
+            # HTTP/1.0 keeps a connection only when "keep-alive" is there.
+            tokens = [token.strip() for token in b",".join(headers.get(b"Connection", ())).lower().split(b",")]
+            self.reusable = b"close" not in tokens and (self.reusable or b"keep-alive" in tokens)
+            found = _KEEP_ALIVE_TIMEOUT.search(b",".join(headers.get(b"Keep-Alive", ())))
+            self.keepalive_seconds = float(found[1]) if found else None
+        connects = self._method == "CONNECT" and 200 <= self.status < 300
+        if self._method == "HEAD" or self.status in _NO_BODY or connects:
+            self._finish(True)
             return
+        coding = b",".join(headers.get(b"Transfer-Encoding", ())).lower().strip(b" \t,")
         if coding and coding != b"identity":  # wins over Content-Length, RFC 9112 6.3
             self.chunked = coding.rsplit(b",", 1)[-1].strip() == b"chunked"
-            if not self.chunked or b"content-length" in framing:
+            if not self.chunked or b"Content-Length" in headers:
                 self.reusable = False
             self._state = _CHUNK_SIZE if self.chunked else _CLOSE_BODY
-        elif length is None:
+        elif (length := body_length(headers.get(b"Content-Length"))) is None:
             self._state = _CLOSE_BODY
         else:
             self._state = _LENGTH_BODY
             self._left_bytes = length
             if not length:
-                self._finish(not rest)
-                return
-        if rest:
-            self._feed_body(rest)
-
-    def _feed_body(self, data: bytes) -> None:
-        if self._state == _LENGTH_BODY:
-            self._feed_length(data)
-        elif self._state == _CLOSE_BODY:
-            self._body += data
-            self._over_limit()
-        else:
-            self._feed_chunks(data)
-
-    def _feed_length(self, data: bytes) -> None:
-        left = self._left_bytes - len(data)
-        if left <= 0 and not self._body and self._left_bytes <= self._max_body_bytes:  # the common answer: no copy
-            self.body = data[: self._left_bytes] if left else data
-            self.done = True
-            self.reusable = self.reusable and not left
-            return
-        self._body += data[: self._left_bytes] if left < 0 else data
-        if not self._over_limit() and left <= 0:
-            self._finish(not left)
-        self._left_bytes = left
+                self._finish(True)
 
     def _over_limit(self) -> bool:
         if len(self._body) <= self._max_body_bytes:
@@ -351,45 +339,122 @@ class ResponseReader:
         self.done = True
 
 
-def head_end(block: bytes, start: int) -> int:
-    """Index after the first blank line at or after ``start`` (CRLF or bare LF), -1 when there is none."""
-    crlf = block.find(b"\n\r\n", start)
-    bare = block.find(b"\n\n", start, crlf if crlf >= 0 else len(block))
-    if bare >= 0:
-        return bare + 2
-    return crlf + 3 if crlf >= 0 else -1
-
-
-def read_headers(head: bytes) -> list[tuple[bytes, bytes]]:
-    """Names in lower case and values without outer blanks, in order; what is not a header is passed over."""
-    headers: list[tuple[bytes, bytes]] = []
+def read_headers(head: bytes) -> dict[bytes, list[bytes]]:
+    """By name in title case, in order, the values without outer blanks; what is not a header is passed over."""
+    headers: dict[bytes, list[bytes]] = {}
+    values: list[bytes] = []  # of the latest name
     folds: list[bytes] = []
     for line in head.split(b"\n")[1:-2]:
-        if line[:1] in (b" ", b"\t") and headers:  # obs-fold, RFC 9112 5.2
+        if line[:1] in (b" ", b"\t") and values:  # obs-fold, RFC 9112 5.2
             folds.append(line.strip())
             continue
         if folds:
-            _unfold(headers, folds)
+            _unfold(values, folds)
         name, colon, value = line.partition(b":")
-        if colon and (name := name.strip()):  # a line without colon stays in head_bytes only
-            headers.append((name.lower(), value.strip()))
+        if colon and (name := name.strip().title()):  # a line without colon stays in head_bytes only
+            values = headers.setdefault(name, [])
+            values.append(value.strip())
     if folds:
-        _unfold(headers, folds)
+        _unfold(values, folds)
     return headers
 
 
-def _unfold(headers: list[tuple[bytes, bytes]], folds: list[bytes]) -> None:
+def _unfold(values: list[bytes], folds: list[bytes]) -> None:
     """Join a value's lines, at once: thousands of them one by one would cost the square of their number."""
-    name, value = headers[-1]
-    headers[-1] = (name, b" ".join([part for part in (value, *folds) if part]))
+    values[-1] = b" ".join([part for part in (values[-1], *folds) if part])
     folds.clear()
 
 
-def body_length(value: bytes | None) -> int | None:
+def body_length(values: list[bytes] | None) -> int | None:
     """Content-Length in bytes; the largest of several, None (read until close) when one is not a number."""
-    if value is None:
+    if values is None:
         return None
-    if value.isdigit() and len(value) <= 18:
-        return int(value)
-    lengths = [part.strip() for part in value.split(b",")]
+    if len(values) == 1 and values[0].isdigit() and len(values[0]) <= 18:
+        return int(values[0])
+    lengths = [part.strip() for part in b",".join(values).split(b",")]
     return max(map(int, lengths)) if all(map(_LENGTH.fullmatch, lengths)) else None
+
+
+class Target(NamedTuple):
+    """Where a URL points: what to connect to and what to ask for."""
+
+    scheme: str  # "http" or "https"
+    host: str  # lower-case, without brackets: a name or an IP address
+    port: int
+    host_header: bytes  # host[:port], without the default port
+    path: bytes  # path and query, always starting with "/"
+
+
+def parse_target(url: str) -> Target:
+    """Split an absolute http(s) URL; raises FetchError(INVALID_URL)."""
+    match = _URL.match(url)
+    if match is None:
+        raise FetchError(Reason.INVALID_URL, f"not an absolute http address: {url[:100]!r}")
+    scheme, authority, path = match.groups()
+    if not path.startswith("/"):
+        path = "/" + path
+    if _UNSAFE.search(path):  # nothing in an address may end the request line
+        path = quote(path, safe="%/:=&?~#+!$,;'@()*[]|\"<>\\^`{}")
+    return Target(*_parse_authority(scheme.lower(), authority), path.encode("ascii"))
+
+
+@lru_cache(maxsize=8192)
+def _parse_authority(scheme: str, authority: str) -> tuple[str, str, int, bytes]:
+    host_port = authority.rpartition("@")[2].lower()
+    host, colon, digits = host_port.rpartition(":")
+    if not colon or host_port.endswith("]"):
+        host, digits = host_port, ""
+    if not host.isascii():
+        try:
+            host = parse(f"http://{host}/").host
+        except UrlRefused as error:
+            raise FetchError(Reason.INVALID_URL, f"not a host name: {host[:100]!r}") from error
+    if not _HOST.fullmatch(host) or (digits and not (digits.isdecimal() and len(digits) < 6)):
+        raise FetchError(Reason.INVALID_URL, f"not a host: {authority[:100]!r}")
+    port = int(digits) if digits else _DEFAULT_PORTS[scheme]
+    if not 0 < port < 65536:
+        raise FetchError(Reason.INVALID_URL, f"not a port: {port}")
+    if port in BAD_PORTS:  # the last look, for every caller
+        raise FetchError(Reason.BAD_PORT, f"port {port} is not the web's")
+    header = host if port == _DEFAULT_PORTS[scheme] else f"{host}:{port}"
+    return scheme, host.strip("[]"), port, header.encode("ascii")
+
+
+class RequestWriter:
+    """Writes requests with one User-Agent (the request's own headers win over it)."""
+
+    def __init__(self, user_agent: str = "") -> None:
+        self._defaults = {b"Accept": b"Accept: " + ACCEPT + b"\r\n"}
+        if user_agent:
+            self._defaults[b"User-Agent"] = b"User-Agent: " + _one_line(user_agent.encode("latin-1", "replace"))
+            self._defaults[b"User-Agent"] += b"\r\n"
+        self._tail = b"Accept-Encoding: " + ACCEPT_ENCODING + b"\r\n"
+        self._plain = b"".join(reversed(self._defaults.values())) + self._tail + b"\r\n"
+
+    def write(
+        self, method: str, target: Target, given: dict[bytes, list[bytes]], body: bytes, *, absolute: bool = False
+    ) -> bytes:
+        """The request's bytes; ``absolute`` is the form for a plain proxy (RFC 9112 3.2.2).
+
+        ``given`` are its own headers by name in title case: Scrapy's, read past its normalising.
+        """
+        path = b"http://" + target.host_header + target.path if absolute else target.path
+        start = b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (method.encode("ascii"), path, target.host_header)
+        framing = b""  # Content-Length where a body belongs (RFC 9110 8.6); a GET or HEAD carries none
+        if method not in ("GET", "HEAD") and (body or method in ("POST", "PUT", "PATCH")):
+            framing = b"Content-Length: %d\r\n" % len(body)
+        if not given:
+            return start + self._plain if not framing else start + self._plain[:-2] + framing + b"\r\n" + body
+        lines = [start]
+        for name, values in dict.items(given):
+            if name not in _OURS:
+                lines += [b"%b: %b\r\n" % (_one_line(name), _one_line(value)) for value in values]
+        lines += [line for name, line in self._defaults.items() if not dict.__contains__(given, name)]
+        lines += (self._tail, framing, b"\r\n", body if framing else b"")
+        return b"".join(lines)
+
+
+def _one_line(value: bytes) -> bytes:
+    if b"\n" in value or b"\r" in value or b"\0" in value:
+        return b" ".join(value.replace(b"\0", b" ").split())
+    return value

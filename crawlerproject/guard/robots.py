@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.frontier.robots_cache import RobotsCache
-from crawlerproject.guard.pace import refused
+from crawlerproject.guard.guard import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import (
     MAX_REDIRECTS,

@@ -32,8 +32,7 @@ from crawlerproject.wire import Wire
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-_EDITED = EDITED_PREFIX.lower()
-_CODING = b"content-encoding"
+_CODING = b"Content-Encoding"
 # What a capture may become when it is unpacked: more than any crawl keeps of a body.
 _MAX_BODY_BYTES = 1 << 30
 
@@ -65,11 +64,12 @@ def archived_wire(member: Member, original: Member | None = None) -> Wire:
 
 def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | None = None) -> Response:
     """The response of ``wire``, whose body has the Content-Encoding of its ``original``, if any."""
-    pairs = _received(read_headers(wire.head_bytes))
+    headers = _received(read_headers(wire.head_bytes))
     if original is not None:
-        pairs = [pair for pair in pairs if pair[0] != _CODING]
-        pairs += [pair for pair in read_headers(original.head) if pair[0] == _CODING]
-    return response_of(url, wire, pairs, max_bytes)
+        headers.pop(_CODING, None)
+        if codings := read_headers(original.head).get(_CODING):
+            headers[_CODING] = codings
+    return response_of(url, wire, headers, max_bytes)
 
 
 def archived(folders: Sequence[CrawlDir], url: str, at: str = "") -> Archived | None:
@@ -102,12 +102,16 @@ def seen(captures: Captures, chosen: IndexedCapture, render: Member | None = Non
     return Archived(_asked(shown, member), date, False, since)
 
 
-def _received(pairs: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _received(headers: dict[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
     """The headers of a stored head as they came: what was marked untrue, without the length put in its place."""
-    if not any(name.startswith(_EDITED) for name, _ in pairs):
-        return pairs
-    kept = pairs[:-1] if pairs[-1][0] == b"content-length" else pairs
-    return [(name.removeprefix(_EDITED), value) for name, value in kept]
+    if not any(name.startswith(EDITED_PREFIX) for name in headers):
+        return headers
+    if next(reversed(headers)) == b"Content-Length":
+        headers.popitem()
+    received: dict[bytes, list[bytes]] = {}
+    for name, values in headers.items():
+        received.setdefault(name.removeprefix(EDITED_PREFIX), []).extend(values)
+    return received
 
 
 def _asked(response: Response, member: Member) -> Response:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 
 from crawlerproject.config.values import list_of
-from crawlerproject.guard.pace import refused
+from crawlerproject.guard.guard import refused
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.refused_urls import extensions_of, url_path, useless

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from crawlerproject.guard.guard import guard_of
-from crawlerproject.guard.pace import PaceGuard
+from crawlerproject.guard.guard import PaceGuard, guard_of
 from crawlerproject.middlewares.leased import lease_in
 
 if TYPE_CHECKING:

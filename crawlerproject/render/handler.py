@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import (
@@ -25,8 +25,7 @@ from scrapy.http import Response
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
-from crawlerproject.guard.guard import Guard, guard_of
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Guard, Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.services import services_of
 
@@ -83,8 +82,8 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         guard = self._guard
         if guard is None:
             guard = self._guard = guard_of(self.crawler)
-            guard.pace.begin(crawls=guard.leased(request))
-        lease = guard.lease_of(request)
+            guard.pace.begin(crawls=request in guard.leases)
+        lease = guard.leases.pop(request, None)  # each is sent once
         if lease is None:
             return await self._by_itself(guard, request)
         guard.check(request, lease)
@@ -97,7 +96,8 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
 
     async def _by_itself(self, guard: Guard, request: Request) -> Response:
         """What the frontier knows nothing of: from the shell, other spiders, redirects, a spider of ours itself."""
-        floor_seconds = await guard.judge(request, self._robots)
+        guard.check(request)
+        floor_seconds = await guard.robots.judge(request, self._robots)
         exchange = exchange_of(request)
         plain = request.replace(meta={name: value for name, value in request.meta.items() if name != META_KEY})
         own = exchange_of(plain)
@@ -167,21 +167,16 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
             raise
         finally:  # else meta=response.meta would carry the exchange's bytes to the next request, and to disk
             request.meta.pop(META_KEY, None)
-        self._refuse_part(request, response)
-        return response
-
-    def _refuse_part(self, request: Request, response: Response) -> None:
-        """Raise Scrapy's exception for a truncated response, unless the spider accepts a part."""
         for flag in [flag for flag in response.flags if flag in _CUT]:
-            if flag == _LOSS and not self._fails_on_loss(request):
+            settings, meta = self.crawler.settings, request.meta
+            if flag == _LOSS and not meta.get(
+                "download_fail_on_dataloss", settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+            ):
                 response.flags.append("dataloss")
             else:
                 reason, kind, why = _CUT[flag]
                 raise _BOTH[kind](reason, why)
-
-    def _fails_on_loss(self, request: Request) -> bool:
-        default = self.crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
-        return cast("bool", request.meta.get("download_fail_on_dataloss", default))
+        return response
 
 
 def _as_scrapy(error: FetchError) -> FetchError:

@@ -20,7 +20,7 @@ from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted

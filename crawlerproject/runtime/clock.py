@@ -75,6 +75,5 @@ CRAWL = SteeredClock()
 """The clock of this process's crawl."""
 
 
-def stamp() -> float:
-    """Epoch seconds by the crawl's clock, for what is logged and archived."""
-    return CRAWL.now()
+stamp: Callable[[], float] = CRAWL.now
+"""Epoch seconds by the crawl's clock, for what is logged and archived."""

@@ -8,36 +8,29 @@ use. What a crawler has one of whether it crawls or not (guard, resolver, pool o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
 
-class Services:
-    """The parts of one crawler, each under its class."""
+class Services(dict[type[Any], Any]):
+    """The parts of one crawler, each under its class; a class has no part outside a crawl."""
 
-    def __init__(self) -> None:
-        self._by_type: dict[type[Any], Any] = {}
+    if TYPE_CHECKING:  # a dictionary's own methods, which each page calls, with the types of what they find
+
+        def __getitem__(self, kind: type[T]) -> T: ...
+        def get(self, kind: type[T]) -> T | None: ...  # type: ignore[override]
 
     def provide(self, *services: object) -> None:
         """Offer these under their classes; a later object of a class replaces the earlier one."""
-        self._by_type.update((type(service), service) for service in services)
-
-    def __getitem__(self, kind: type[T]) -> T:
-        """The one of this class. Raises KeyError when there is none, as outside a crawl."""
-        found: T = self._by_type[kind]
-        return found
-
-    def get(self, kind: type[T]) -> T | None:
-        """The one of this class; None when there is none, as outside a crawl."""
-        return self._by_type.get(kind)
+        self.update((type(service), service) for service in services)
 
     def once(self, kind: type[T], make: Callable[[], T]) -> T:
         """The one of this class, made now if there is none yet."""
-        found: T | None = self._by_type.get(kind)
+        found = self.get(kind)
         if found is None:
-            found = self._by_type[kind] = make()
+            found = self[kind] = make()
         return found
 
 

@@ -19,7 +19,7 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, kept_settings, pl
 from crawlerproject.config.old_settings import INSTEAD, ours_of, take_old_names, unused
 from crawlerproject.config.settings_table import ALL, FORMER, RENAMED, SETTINGS, WITHOUT_EFFECT
 from crawlerproject.config.values import preset_of
-from crawlerproject.fetch.connection import Limits
+from crawlerproject.fetch.pool import Limits
 from crawlerproject.settings import OURS
 from crawlerproject.spiders.web import WebSpider
 from tests.web.running import PROJECT

@@ -17,8 +17,7 @@ from crawlerproject.crawl.requests import SubrequestAnswers
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.guard.guard import guard_of
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.items import FetchedPage, LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.reasons import Reason
@@ -47,7 +46,7 @@ def test_a_page(bench: Bench) -> None:
     assert exchange.lease is lease
     assert exchange.address == lease.address
     assert (exchange.error, exchange.ask_until) == (None, None)
-    assert guard_of(bench.spider.crawler).leased(request)
+    assert request in guard_of(bench.spider.crawler).leases
     assert request.dont_filter
     assert request.meta["dont_redirect"]
     assert request.meta["download_slot"] == "all"

@@ -9,8 +9,7 @@ import pytest
 from scrapy.settings import Settings
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.connection import Endpoint, Limits
-from crawlerproject.fetch.pool import Pool
+from crawlerproject.fetch.pool import Endpoint, Limits, Pool
 from crawlerproject.fetch.tls import Certificates
 from crawlerproject.settings import OURS
 

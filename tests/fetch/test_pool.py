@@ -33,7 +33,7 @@ def test_wire_holds_what_crossed_it() -> None:
         assert before <= wire.started_at <= wire.ended_at <= time.time() + 0.05 * busyness()
         assert wire.ttfb_seconds is not None
         assert 0 <= wire.ttfb_seconds <= wire.ended_at - wire.started_at
-        assert headers[0] == (b"content-type", b"text/html")
+        assert next(iter(headers.items())) == (b"Content-Type", [b"text/html"])
 
     run(main())
 

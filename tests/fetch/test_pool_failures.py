@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.connection import Connection
+from crawlerproject.fetch.pool import Connection
 from crawlerproject.reasons import Reason
 from tests.fetch.pools import GET, at, failing, pool_with
 from tests.fetch.servers import answering, ok, run, serving
@@ -227,7 +227,7 @@ def test_a_process_that_stood_still_while_it_connected(
             def connected(connection: Connection, transport: asyncio.BaseTransport) -> None:
                 made(connection, transport)
                 late = 20.0 + late_seconds
-                monkeypatch.setattr("crawlerproject.fetch.connection.monotonic", lambda: time.monotonic() + late)
+                monkeypatch.setattr("crawlerproject.fetch.pool.monotonic", lambda: time.monotonic() + late)
 
             monkeypatch.setattr(Connection, "connection_made", connected)
             error = await failing(pool, at(server.port))

@@ -15,8 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.config.promised_settings import keep_guard, keep_whole
 from crawlerproject.fetch.exchange import META_KEY
-from crawlerproject.guard.guard import Guard, guard_of
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Guard, Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.settings import OURS
 from tests.exchanges import under_lease
@@ -42,7 +41,9 @@ def judged(guard: Guard, url: str, **meta: Any) -> Reason | None:
         return Response(request.url, body=b"User-agent: *\nDisallow: /no")
 
     try:
-        asyncio.run(guard.judge(Request(url, meta=meta), download))
+        request = Request(url, meta=meta)
+        guard.check(request)
+        asyncio.run(guard.robots.judge(request, download))
     except Refused as refused:
         return refused.reason
     return None
@@ -51,20 +52,20 @@ def judged(guard: Guard, url: str, **meta: Any) -> Reason | None:
 def test_a_lease_is_the_object_that_was_handed_out() -> None:
     """Once; no copy of it, as a redirect or a retry makes them."""
     guard, request = Guard(get_crawler()), under_lease(Request("http://a.test/"), LEASE)
-    guard.lease(request, LEASE)
-    assert guard.lease_of(request.replace(url="http://b.test/")) is None
-    assert guard.lease_of(request.copy()) is None
-    assert guard.lease_of(Request("http://a.test/", meta=request.meta)) is None
-    assert guard.lease_of(request) is LEASE
-    assert guard.lease_of(request) is None
+    guard.leases[request] = LEASE
+    assert guard.leases.pop(request.replace(url="http://b.test/"), None) is None
+    assert guard.leases.pop(request.copy(), None) is None
+    assert guard.leases.pop(Request("http://a.test/", meta=request.meta), None) is None
+    assert guard.leases.pop(request, None) is LEASE
+    assert guard.leases.pop(request, None) is None
 
 
 def test_a_request_that_is_never_sent_is_not_kept() -> None:
     """One that a middleware refused holds no memory."""
     guard = Guard(get_crawler())
     for number in range(100):
-        guard.lease(Request(f"http://a.test/{number}"), LEASE)
-    assert len(guard._leased) <= 1
+        guard.leases[Request(f"http://a.test/{number}")] = LEASE
+    assert len(guard.leases) <= 1
 
 
 LEASED = under_lease(Request("http://b.test/"), LEASE, address="x").meta

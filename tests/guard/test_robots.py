@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.guard import robots as robots_guard
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.guard.robots import RobotsGuard
 from crawlerproject.reasons import Reason
 

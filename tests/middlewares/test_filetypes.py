@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.middlewares.filetypes import FileTypesMiddleware
 from crawlerproject.reasons import Reason
 from crawlerproject.settings import OURS

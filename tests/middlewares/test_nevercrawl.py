@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.reasons import Reason
 from crawlerproject.settings import OURS

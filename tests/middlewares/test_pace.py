@@ -10,10 +10,10 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from crawlerproject.guard.pace import PaceGuard
+from crawlerproject.guard.guard import PaceGuard
 from crawlerproject.middlewares.pace import PaceMiddleware
 from tests.exchanges import under_lease
-from tests.guard.test_pace import Least, Time, guard
+from tests.guard.test_guard_pace import Least, Time, guard
 
 URL = "http://a.test/"
 

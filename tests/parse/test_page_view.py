@@ -45,7 +45,7 @@ def ask_robots(crawler: Crawler) -> None:
     async def download(request: Request) -> Response:
         return Response(request.url, body=ROBOTS)
 
-    asyncio.run(guard_of(crawler).judge(Request(URL), download))
+    asyncio.run(guard_of(crawler).robots.judge(Request(URL), download))
 
 
 def test_what_the_page_says(crawler: Crawler) -> None:

@@ -22,8 +22,7 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
-from crawlerproject.guard.guard import guard_of
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.render import handler as handlers
 from crawlerproject.render.handler import RenderingDownloadHandler, ScrapyDownloadHandler
@@ -87,7 +86,7 @@ def leased(handler: RenderingDownloadHandler, url: str, host: str, *, robots: bo
         delay_seconds=5.0,
     )
     request = under_lease(Request(url), lease)
-    guard_of(handler.crawler).lease(request, lease)
+    guard_of(handler.crawler).leases[request] = lease
     return request
 
 

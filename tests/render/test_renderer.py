@@ -64,7 +64,7 @@ class Crawling(Bench):
         self.counts = cast("Stats", crawler.stats)
         services = services_of(crawler)
         services.provide(self.session, self.run, self.frontier.renders, Intake(self.session, self.run, lambda: None))
-        services._by_type[Crawl] = SimpleNamespace(folder=self.folder)
+        services[Crawl] = SimpleNamespace(folder=self.folder)
         self.renderer = Renderer(crawler)
 
     def page(self, body: bytes = b"<div id=root></div>") -> Lease:

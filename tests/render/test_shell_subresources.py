@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache

@@ -13,7 +13,7 @@ from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache

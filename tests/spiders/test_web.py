@@ -14,7 +14,7 @@ from scrapy.http import HtmlResponse, Response
 
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.guard.pace import Refused
+from crawlerproject.guard.guard import Refused
 from crawlerproject.items import (
     FailedFetch,
     FailedRender,

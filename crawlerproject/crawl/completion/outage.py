@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.fetch.connection import Endpoint
+from crawlerproject.fetch.pool import Endpoint
 from crawlerproject.items import FailedFetch, FetchedPage
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.politeness.backoff import UNSENT_FAILURES

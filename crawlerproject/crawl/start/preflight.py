@@ -27,7 +27,7 @@ from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import identity, list_of, preset_of, rest_limits_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
-from crawlerproject.fetch.connection import MAX_IDLE_CONNECTIONS
+from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.fleet.repartition.repartition import is_alone
 from crawlerproject.hooks.delivery import TIMEOUT_SECONDS, hook_of

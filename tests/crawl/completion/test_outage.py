@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.completion.outage import Outage
-from crawlerproject.fetch.connection import Endpoint
+from crawlerproject.fetch.pool import Endpoint
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult

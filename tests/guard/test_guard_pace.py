@@ -18,7 +18,7 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.guard.pace import PaceGuard, Refused
+from crawlerproject.guard.guard import PaceGuard, Refused
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -71,7 +71,9 @@ def guard(
     time = Time()
     stats: Any = Counts()
     politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=1_000)
-    return PaceGuard(politeness, stats, ip_seconds=ip_seconds, clock=time.clock, sleep=time.sleep, rng=rng), time
+    rng = rng or random.Random()
+    clocks: dict[str, Any] = {"clock": time.clock, "stamps": time.clock, "sleep": time.sleep}
+    return PaceGuard(politeness, stats, ip_seconds=ip_seconds, rng=rng, **clocks), time
 
 
 def leased(host: str = "a.test", ip: str = "192.0.2.1", delay: float = 5.0) -> Request:
@@ -150,9 +152,9 @@ def test_a_process_that_is_held_up_between_two_clocks_cuts_no_pause() -> None:
         time.now += 0.5
         return now
 
-    pace.clock = pace._stamp = held_up
+    pace.clock = pace.stamps = held_up
     answer(pace, request)
-    pace.clock = pace._stamp = read
+    pace.clock = pace.stamps = read
     time.now = ended_at + 4.9
     assert refusal(pace, leased()) is Reason.PACE_GUARD
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.request_bytes import RequestWriter, parse_target
+from crawlerproject.fetch.http1 import RequestWriter, parse_target
 from crawlerproject.reasons import Reason
 
 WRITER = RequestWriter("Test/1.0 (+https://example.com/; a@example.com)")
@@ -16,7 +16,7 @@ WRITER = RequestWriter("Test/1.0 (+https://example.com/; a@example.com)")
 
 def write(request: Request) -> bytes:
     """The request as it is sent to the site itself."""
-    return WRITER.write(request, parse_target(request.url))
+    return WRITER.write(request.method, parse_target(request.url), request.headers, request.body)
 
 
 def test_plain_request_byte_for_byte() -> None:
@@ -63,7 +63,7 @@ def test_nothing_breaks_out_of_its_line(path: str, value: str) -> None:
         target = parse_target(url.encode("utf-8", "replace").decode())
     except FetchError:
         return
-    head = WRITER.write(request, target)
+    head = WRITER.write(request.method, target, request.headers, request.body)
     assert head.count(b"\r\n") == head.count(b"\n") == head.count(b"\r") == 7
     assert len(head.split(b"\r\n")[0].split(b" ")) == 3
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawlerproject.guard import pause_clocks
-from crawlerproject.guard.pause_clocks import PauseClocks
+from crawlerproject.guard.guard import PauseClocks
 
 
 def test_a_name_that_was_never_asked_is_free() -> None:
@@ -35,8 +34,8 @@ def test_a_pause_begins_when_the_answer_ends() -> None:
 def test_an_earlier_end_that_comes_later_shortens_no_pause() -> None:
     """The last end counts, in whatever order they are reported."""
     clocks = PauseClocks()
-    clocks.touch("a.test", 105.0, 5.0, 105.0)
-    clocks.touch("a.test", 101.0, 5.0, 105.0)
+    clocks.leave("a.test", 105.0, 5.0, 105.0, entered=False)
+    clocks.leave("a.test", 101.0, 5.0, 105.0, entered=False)
 
     assert clocks.wait_seconds("a.test", 106.0, 5.0) == pytest.approx(4.0)
 
@@ -44,7 +43,7 @@ def test_an_earlier_end_that_comes_later_shortens_no_pause() -> None:
 def test_a_rest_of_any_port_holds_the_name() -> None:
     """The longest counts, and so does the pause where it is longer."""
     clocks = PauseClocks()
-    clock = clocks.touch("a.test", 100.0, 5.0, 100.0)
+    clock = clocks.leave("a.test", 100.0, 5.0, 100.0, entered=False)
     clock.hosts = {"a.test": SimpleNamespace(rest_until=103.0), "a.test:81": SimpleNamespace(rest_until=160.0)}  # type: ignore[dict-item]
     assert clocks.wait_seconds("a.test", 101.0, 5.0) == pytest.approx(59.0)
 
@@ -80,12 +79,12 @@ def test_those_that_wait_are_told_when_the_request_ends() -> None:
 
 def test_clocks_whose_pause_is_over_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those in flight and those that still pause stay."""
-    monkeypatch.setattr(pause_clocks, "_SWEEP_FROM", 10)
+    monkeypatch.setattr("crawlerproject.guard.guard._SWEEP_FROM", 10)
     clocks = PauseClocks()
     clocks.enter("flying.test")
-    clocks.touch("resting.test", 100.0, 1_000.0, 100.0)
+    clocks.leave("resting.test", 100.0, 1_000.0, 100.0, entered=False)
     for number in range(50):
-        clocks.touch(f"n{number}.test", 100.0 + number, 0.5, 100.0 + number)
+        clocks.leave(f"n{number}.test", 100.0 + number, 0.5, 100.0 + number, entered=False)
 
     assert len(clocks) < 25
     kept = {key for key, _ in clocks.items()}
