@@ -9,10 +9,11 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, Settings
@@ -22,7 +23,7 @@ from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.settings import given
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import console, guard_streams, say
 
@@ -39,6 +40,26 @@ LOCAL, DUCKDB, SPARK = "local", "duckdb", "spark"
 _LINE_SECONDS = 10.0
 
 
+class Option(NamedTuple):
+    """What ``ArgumentParser.add_argument`` takes."""
+
+    names: tuple[str, ...]
+    given: dict[str, Any]
+
+
+def option(*names: str, **given: Any) -> Option:
+    """One of a command's ``options``."""
+    return Option(names, given)
+
+
+JSON_LINES = option("--json", action="store_true", help="print one JSON object a line")
+SPAN = (
+    option("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC"),
+    option("--until", metavar="TIME", default="", help="the same; this moment itself is left out"),
+)
+"""Options that ``span_of`` reads."""
+
+
 class OperatorCommand(ScrapyCommand):
     """Needs no crawler. What the operator can mend is one sentence and exit status 2."""
 
@@ -53,7 +74,7 @@ class OperatorCommand(ScrapyCommand):
     """One line for the list of commands."""
     details = ""
     """What ``scrapy COMMAND -h`` prints."""
-    example = ""
+    options: tuple[Option, ...] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,6 +91,11 @@ class OperatorCommand(ScrapyCommand):
     def long_desc(self) -> str:
         return self.details
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        for each in self.options:
+            parser.add_argument(*each.names, **each.given)
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         with one_sentence():
             self.answer(args, opts)
@@ -82,6 +108,7 @@ class OperatorCommand(ScrapyCommand):
 class InspectCommand(OperatorCommand):
     """Answers a question about the crawl that CRAWL_DIR names, in text or, with ``--json``, for programs."""
 
+    example = ""
     crawl_file: CrawlFile | None = None
 
     def long_desc(self) -> str:
@@ -136,21 +163,62 @@ def named_crawl(args: list[str], settings: BaseSettings) -> CrawlDir:
     return CrawlDir(args[0]) if args else whole_crawl(settings)
 
 
+def check_there(folder: CrawlDir) -> None:
+    """Raise OperatorError where a crawl's folder should be and is not."""
+    if folder.is_here and not folder.is_dir():
+        raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
+
+
 def named_archives(args: list[str], settings: BaseSettings) -> Archives:
     """What the crawl that is named has archived. Raises OperatorError when there is no WARC file."""
     folder = named_crawl(args, settings)
-    if folder.is_here and not folder.is_dir():
-        raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
+    check_there(folder)
     archives = archives_of(folder)
     if not archives.has_archive():
         raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
     return archives
 
 
-def add_engine(parser: argparse.ArgumentParser, *engines: str) -> None:
-    """``--engine``, the first of them if none is asked for, and where Spark is."""
-    parser.add_argument("--engine", choices=engines, default=engines[0], help="who does it (docs/engines.md)")
-    parser.add_argument("--master", default="local[*]", help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://...")
+def processed_files(folder: CrawlDir, kind: str, lacking: str) -> tuple[Path, list[Path]]:
+    """The folder of one ``kind`` of results of ``scrapy process``, and its files. OperatorError when there are none."""
+    results = folder.processed / kind
+    files = list(results.glob("*.parquet"))
+    if not files:
+        raise OperatorError(f"{lacking} in {results}; run scrapy process first.")
+    return results, files
+
+
+@contextmanager
+def locked(folders: Iterable[CrawlDir]) -> Iterator[None]:
+    """No process of the crawl works in these folders meanwhile. Raises OperatorError when one does."""
+    with ExitStack() as locks:
+        for folder in folders:
+            locks.callback(os.close, take_lock(folder))
+        yield
+
+
+def engine_options(*engines: str) -> tuple[Option, Option]:
+    """``--engine``, whose default is the first of these, and where Spark is."""
+    return (
+        option("--engine", choices=engines, default=engines[0], help="who does it (docs/engines.md)"),
+        option("--master", default="local[*]", help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://..."),
+    )
+
+
+def span_of(opts: argparse.Namespace) -> tuple[str, str]:
+    """The moments of SPAN as the log writes them, in UTC, "" for one that is not given. Raises OperatorError."""
+    return _logged_moment(opts.since, "--since"), _logged_moment(opts.until, "--until")
+
+
+def _logged_moment(text: str, named: str) -> str:
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise OperatorError(f"{named} is {text!r}; write 2026-01-31 or 2026-01-31T12:00 (UTC).") from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:
@@ -162,9 +230,10 @@ def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:
 
 
 class Bytes:
-    """How much of so many bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr."""
+    """How much of these files' bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr."""
 
-    def __init__(self, what: str, total: int) -> None:
+    def __init__(self, what: str, files: Iterable[Path]) -> None:
+        total = sum(file.stat().st_size for file in files)
         self._what, self._total, self._done = what, total, 0
         self._said = time.monotonic()
         self._bar: Progress | None = None
@@ -180,9 +249,7 @@ class Bytes:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

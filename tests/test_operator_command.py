@@ -145,11 +145,16 @@ def test_waiting_ends_when_patience_does(monkeypatch: pytest.MonkeyPatch) -> Non
     assert waited_for(lambda: False, 15.0) == pytest.approx(15.0, abs=0.2)
 
 
-def test_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """Where no terminal shows a bar: on standard errors, every ten seconds."""
+    files = [tmp_path / name for name in ("one", "two")]
+    for file in files:
+        file.write_bytes(bytes(1500))
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    with Bytes("Reading", 3000) as progress:
+    with Bytes("Reading", files) as progress:
         for now[0] in (1.0, 11.0, 12.0, 22.0):
             progress.advance(1000)
     assert capsys.readouterr() == ("", "Reading: 2,000 of 3,000 bytes\nReading: 4,000 of 3,000 bytes\n")

@@ -8,8 +8,8 @@ from pathlib import Path
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, waited_for
-from crawlerproject.rules.printable import human_seconds
+from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, option, waited_for
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.seeds import BadOption, Seeds, seeds_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import spool_seeds
@@ -24,16 +24,17 @@ class Command(InspectCommand):
 
     example = "scrapy add https://example.org/ 'https://example.com/blog/ scope=path'"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--file", metavar="FILE", help="a file of seeds, one a line, as -a seeds= takes it")
+    options = (option("--file", metavar="FILE", help="a file of seeds, one a line, as -a seeds= takes it"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         crawl = self.look()
         seeds = _seeds([*args, *(_lines(opts.file) if opts.file else [])])
         if not seeds.addresses:
             raise OperatorError(f"Give one URL or more, for example: {self.example}")
-        refused = _refused(crawl, seeds)
+        with crawl.store() as store:
+            filters = crawl.filters(store)
+            found = ((address.url, filters.refusal(seed_found(address), crawl.now)) for address in seeds.addresses)
+            refused = {url: str(refusal) for url, refusal in found if refusal is not None}
         if len(refused) == len(seeds.addresses):
             url, reason = next(iter(refused.items()))
             raise OperatorError(f"{url} would be refused ({reason}; scrapy why {url}); nothing was added.")
@@ -54,7 +55,7 @@ class Command(InspectCommand):
             return
         for url, reason in refused.items():
             say(f"{url} is refused ({reason}): scrapy why {url}", error=True)
-        what = "1 seed" if len(wanted) == 1 else f"{len(wanted):,} seeds"
+        what = counted(len(wanted), "seed")
         if taken:
             say(f"The running crawl took in {what} after {human_seconds(waited)}; what it knew already stays as it is.")
         elif crawl.running:
@@ -77,14 +78,6 @@ def _seeds(lines: list[str]) -> Seeds:
         first = seeds.problems[0]
         raise OperatorError(f"{first.text!r} is no seed ({first.reason}); nothing was added.")
     return seeds
-
-
-def _refused(crawl: CrawlView, seeds: Seeds) -> dict[str, str]:
-    """The URLs that the crawl would not take, and why."""
-    with crawl.store() as store:
-        filters = crawl.filters(store)
-        found = ((address.url, filters.refusal(seed_found(address), crawl.now)) for address in seeds.addresses)
-        return {url: str(refusal) for url, refusal in found if refusal is not None}
 
 
 def _lines(path: str) -> list[str]:

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import OperatorCommand, named_crawl
+from crawlerproject.operator_command import OperatorCommand, named_crawl, option
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
@@ -34,14 +34,14 @@ class Command(OperatorCommand):
         "1 when there is one, 2 when the logs cannot be judged. Example: scrapy audit crawls/web"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
+    options = (
+        option(
             "--ip-seconds",
             type=float,
             help="pause promised at an IP address (default: the PACE_IP_SECONDS of the crawl, if it kept any)",
-        )
-        parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+        ),
+        option("--json", action="store_true", help="print one JSON object instead of lines"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Judge, print, and set the exit status."""
@@ -74,16 +74,12 @@ class Command(OperatorCommand):
                 raise OperatorError("--ip-seconds must be a number of 0 or more.")
             return float(opts.ip_seconds)
         settings: BaseSettings = self.settings
-        if args and _is_crawl(CrawlDir(args[0])):  # what was promised is what the crawl was started with
+        named = CrawlDir(args[0]) if args else None
+        if named is not None and (named.run.is_file() or named.started_below()):  # what it promised at its start
             settings = settings.copy()
             settings.set("CRAWL_DIR", args[0], priority="cmdline")
             settings = CrawlView(settings).settings
         return settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else None
-
-
-def _is_crawl(folder: CrawlDir) -> bool:
-    """Whether it has run, alone or as several workers."""
-    return folder.run.is_file() or bool(folder.started_below())
 
 
 def _logs(args: list[str]) -> Iterator[list[Path]]:

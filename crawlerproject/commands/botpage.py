@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crawlerproject.config.values import identity, preset_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.reports.bot_page import Bot, bot_page
 from crawlerproject.terminal import say
 
@@ -20,12 +20,10 @@ class Command(InspectCommand):
 
     example = "scrapy botpage bot.html --address 192.0.2.7 -s CRAWLER_CONTACT=you@example.org"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
-            "--address", action="append", default=[], metavar="IP", help="the bot asks from; repeatable"
-        )
-        parser.add_argument("--purpose", default="", metavar="TEXT", help="what the pages are for, in a sentence")
+    options = (
+        option("--address", action="append", default=[], metavar="IP", help="the bot asks from; repeatable"),
+        option("--purpose", default="", metavar="TEXT", help="what the pages are for, in a sentence"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1 or opts.json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
@@ -11,9 +10,9 @@ from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan, refuse_moving
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
@@ -36,18 +35,18 @@ class Command(OperatorCommand):
         "Example: scrapy commoncrawl cc-index.paths.gz --base https://data.commoncrawl.org/ --domain example.org"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--base", default="", help="folder or HTTP address that relative names are below")
-        parser.add_argument("--domain", action="append", default=[], help="only pages of this domain or host")
-        parser.add_argument("--prefix", action="append", default=[], help="only URLs that begin so")
-        parser.add_argument("--language", action="append", default=[], help="only pages in it (ISO 639-3, such as eng)")
-        parser.add_argument("--status", type=int, default=200, help="only this HTTP status (default: 200)")
-        parser.add_argument("--since", help="only captures from this day on (YYYY-MM-DD)")
-        parser.add_argument("--until", help="only captures before this day")
-        parser.add_argument("--limit", type=int, help="at most so many captures")
-        parser.add_argument("--fetch-records", action="store_true", help="take the records into our archive as well")
-        parser.add_argument("--pause", type=float, default=1.0, help="seconds between two HTTP requests (default: 1)")
+    options = (
+        option("--base", default="", help="folder or HTTP address that relative names are below"),
+        option("--domain", action="append", default=[], help="only pages of this domain or host"),
+        option("--prefix", action="append", default=[], help="only URLs that begin so"),
+        option("--language", action="append", default=[], help="only pages in it (ISO 639-3, such as eng)"),
+        option("--status", type=int, default=200, help="only this HTTP status (default: 200)"),
+        option("--since", help="only captures from this day on (YYYY-MM-DD)"),
+        option("--until", help="only captures before this day"),
+        option("--limit", type=int, help="at most so many captures"),
+        option("--fetch-records", action="store_true", help="take the records into our archive as well"),
+        option("--pause", type=float, default=1.0, help="seconds between two HTTP requests (default: 1)"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Import, and say how much."""
@@ -69,7 +68,7 @@ class Command(OperatorCommand):
         distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
         folder = whole_crawl(self.settings)
         with ExitStack() as held:
-            held.callback(os.close, take_lock(folder))
+            held.enter_context(locked([folder]))
             folder.warc.mkdir(parents=True, exist_ok=True)
             store = _opened(folder, held)
             store.apply(Changes(facts=[(IMPORTED_FACT, b"1")]))
@@ -90,8 +89,7 @@ def _opened(folder: CrawlDir, held: ExitStack) -> RocksStore | HeldStores:
     plan = read_plan(folder)
     if plan is None or plan.alone:
         return held.enter_context(closing(open_frontier(folder)))
-    for worker in plan.folders(folder):
-        held.callback(os.close, take_lock(worker))
+    held.enter_context(locked(plan.folders(folder)))
     return held.enter_context(closing(HeldStores(folder, plan)))
 
 

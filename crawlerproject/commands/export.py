@@ -9,7 +9,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, option, processed_files
 from crawlerproject.terminal import say
 
 
@@ -27,11 +27,11 @@ class Command(OperatorCommand):
         "Example: scrapy export crawls/web --to http://localhost:9200/pages"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--format", choices=("opensearch", "quickwit"), default="opensearch")
-        parser.add_argument("--out", type=Path, help="where the format's folder goes (default: processed/export)")
-        parser.add_argument("--to", default="", help="an index of OpenSearch, with user:password@ if it wants them")
+    options = (
+        option("--format", choices=("opensearch", "quickwit"), default="opensearch"),
+        option("--out", type=Path, help="where the format's folder goes (default: processed/export)"),
+        option("--to", default="", help="an index of OpenSearch, with user:password@ if it wants them"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Export, send if asked to, and say how much."""
@@ -42,12 +42,9 @@ class Command(OperatorCommand):
         if opts.to and opts.format != OPENSEARCH:
             raise OperatorError("--to speaks OpenSearch's bulk interface; Quickwit takes the files (docs/engines.md).")
         folder = named_crawl(args, self.settings)
-        pages = folder.processed / PAGES
-        files = list(pages.glob("*.parquet"))
-        if not files:
-            raise OperatorError(f"There is nothing to export in {pages}; run scrapy process first.")
+        pages, files = processed_files(folder, PAGES, "There is nothing to export")
         out, form = (opts.out or folder.exports) / opts.format, FORMATS[opts.format]
-        with Bytes("Exporting", sum(file.stat().st_size for file in files)) as progress:
+        with Bytes("Exporting", files) as progress:
             exported = export(pages, out, form, progress.advance)
         say(f"{exported:,} pages exported into {out}")
         if opts.to:
@@ -63,7 +60,7 @@ def _send(out: Path, index: bytes, url: str, wait: Callable[[float], None]) -> i
     journal = out / f"sent-{sha1(sender.target.encode()).hexdigest()[:16]}.txt"  # of each index its own
     try:
         sender.make_index(index)
-        with Bytes("Sending", sum(body.stat().st_size for body in waiting)) as progress:
+        with Bytes("Sending", waiting) as progress:
             sender.send_all(waiting, journal, progress.advance)
     finally:
         sender.close()

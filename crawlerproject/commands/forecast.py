@@ -12,7 +12,7 @@ from crawlerproject.config.values import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.printable import counted, human_seconds
@@ -129,17 +129,13 @@ class Command(InspectCommand):
 
     example = "scrapy forecast seeds.txt --pages 500"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
-            "--pages", type=int, action="append", metavar="N", help="pages of each host; may be given again"
-        )
-        parser.add_argument(
-            "--requisites", type=int, metavar="N", help="what a page brings that no other of its host has shown"
-        )
-        parser.add_argument("--resolve", action="store_true", help="ask the DNS which hosts share an address")
-        parser.add_argument("--recrawl", action="store_true", help="what visits to known pages buy (of CRAWL_DIR)")
-        parser.add_argument("--budget", type=int, action="append", metavar="N", help="with it: visits a day")
+    options = (
+        option("--pages", type=int, action="append", metavar="N", help="pages of each host; may be given again"),
+        option("--requisites", type=int, metavar="N", help="what a page brings that no other of its host has shown"),
+        option("--resolve", action="store_true", help="ask the DNS which hosts share an address"),
+        option("--recrawl", action="store_true", help="what visits to known pages buy (of CRAWL_DIR)"),
+        option("--budget", type=int, action="append", metavar="N", help="with it: visits a day"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if opts.recrawl:

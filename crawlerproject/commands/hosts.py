@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
 from crawlerproject.inspection.host_table import HostRow, host_rows
-from crawlerproject.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.printable import human_seconds, printable_line
 from crawlerproject.terminal import console, say_json
 
@@ -29,14 +29,11 @@ class Command(InspectCommand):
 
     example = "scrapy hosts --sort queued --limit 20"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        columns = ", ".join(HostRow._fields)
-        parser.add_argument("--sort", default="eta_seconds", metavar="COLUMN", help=f"one of {columns}")
-        parser.add_argument(
-            "--state", help="only: in-flight, free, waiting, resting, paused, limited, parked, left-alone or done"
-        )
-        parser.add_argument("--limit", type=int, default=0, metavar="N", help="the first N rows (default: all)")
+    options = (
+        option("--sort", default="eta_seconds", metavar="COLUMN", help=f"one of {', '.join(HostRow._fields)}"),
+        option("--state", help="only: in-flight, free, waiting, resting, paused, limited, parked, left-alone or done"),
+        option("--limit", type=int, default=0, metavar="N", help="the first N rows (default: all)"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, processed_files
 from crawlerproject.terminal import say
 
 
@@ -27,9 +26,7 @@ class Command(OperatorCommand):
         from crawlerproject.batch.process_warcs import PAGES
 
         folder = named_crawl(args, self.settings)
-        pages = folder.processed / PAGES
-        if not any(pages.glob("*.parquet")):
-            raise OperatorError(f"There is nothing to load in {pages}; run scrapy process first.")
-        with Bytes("Loading", sum(file.stat().st_size for file in pages.glob("*.parquet"))) as progress:
+        pages, files = processed_files(folder, PAGES, "There is nothing to load")
+        with Bytes("Loading", files) as progress:
             loaded = load(pages, folder.search, progress.advance)
         say(f"{loaded:,} pages loaded into {folder.search}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument
+from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument, option
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
@@ -22,9 +22,7 @@ class Command(OperatorCommand):
         "Example: scrapy lookup https://example.org/ -s CRAWL_DIR=crawls/web"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--cdxj", action="store_true", help="print the lines of the index as they are")
+    options = (option("--cdxj", action="store_true", help="print the lines of the index as they are"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print, one line a capture."""

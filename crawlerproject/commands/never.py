@@ -15,7 +15,7 @@ from crawlerproject.config.crawl_kind import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import InspectCommand, one_argument, waited_for
+from crawlerproject.operator_command import InspectCommand, one_argument, option, waited_for
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix
@@ -39,15 +39,15 @@ class Command(InspectCommand):
 
     example = 'scrapy never example.org --why "asked by their webmaster"'
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--why", metavar="TEXT", default="", help="who asked, and why; written into the list")
-        parser.add_argument("--remove", action="store_true", help="the host may be asked again")
-        parser.add_argument("--list", action="store_true", help="print every line of the lists that a crawl honours")
-        parser.add_argument("--no-wait", action="store_true", help="do not wait for running crawls")
-        parser.add_argument(
+    options = (
+        option("--why", metavar="TEXT", default="", help="who asked, and why; written into the list"),
+        option("--remove", action="store_true", help="the host may be asked again"),
+        option("--list", action="store_true", help="print every line of the lists that a crawl honours"),
+        option("--no-wait", action="store_true", help="do not wait for running crawls"),
+        option(
             "--whole-suffix", action="store_true", help="HOST may be one under which others have domains (github.io)"
-        )
+        ),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         crawl = self._crawl()

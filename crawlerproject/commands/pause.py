@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
 from typing import Any
 
-from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, waited_for
+from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, option, waited_for
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.printable import human_seconds, moment
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
@@ -25,32 +23,34 @@ class Command(InspectCommand):
 
     example = 'scrapy pause example.org --why "asked by their webmaster"'
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--why", metavar="TEXT", default="", help="said by status and why, for the next operator")
-        parser.add_argument("--list", action="store_true", help="show what is paused, and change nothing")
+    options = (
+        option("--why", metavar="TEXT", default="", help="said by status and why, for the next operator"),
+        option("--list", action="store_true", help="show what is paused, and change nothing"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        crawl = self.look()
+        crawl, took = self.look(), dict[str, Any]()
         if not opts.list:
             said = f"since {moment(time.time())}" + (f": {' '.join(opts.why.split())}" if opts.why.strip() else "")
             hosts = [bare_host(host) for host in args]
-            took = order(crawl, lambda pauses: _pause(pauses, hosts, said))
-        pauses = read_pauses(crawl.folder)
-        if opts.json:
-            say_json({"crawl": pauses.crawl or None, "hosts": pauses.hosts, **({} if opts.list else took)})
-            return
-        for line in paused_lines(pauses) or ["Nothing is paused."]:
-            say(line)
-        if not opts.list:
-            say(taken_up(crawl, took))
+
+            def change(pauses: Pauses) -> None:
+                for host in hosts:
+                    pauses.hosts.setdefault(host, said)
+                if not hosts:
+                    pauses.crawl = pauses.crawl or said
+
+            took = order(crawl, change)
+        show(crawl, took, "Nothing is paused.", as_json=opts.json)
 
 
-def _pause(pauses: Pauses, hosts: list[str], said: str) -> None:
-    for host in hosts:
-        pauses.hosts.setdefault(host, said)
-    if not hosts:
-        pauses.crawl = pauses.crawl or said
+def show(crawl: CrawlView, took: dict[str, Any], nothing: str, *, as_json: bool) -> None:
+    """Print what is paused, or ``nothing``, and, unless ``took`` is empty, whether the running crawl knows."""
+    pauses = read_pauses(crawl.folder)
+    if as_json:
+        say_json({"crawl": pauses.crawl or None, "hosts": pauses.hosts, **took})
+        return
+    say(*paused_lines(pauses) or [nothing], *([_taken_up(crawl, took)] if took else []))
 
 
 def paused_lines(pauses: Pauses) -> list[str]:
@@ -61,7 +61,9 @@ def paused_lines(pauses: Pauses) -> list[str]:
 
 def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
     """Change what is paused; whether the crawl runs, and how long it took until it knew (None: it does not yet)."""
-    version, folders = change_pauses(crawl.folder, change), list(_running(crawl))
+    version = change_pauses(crawl.folder, change)
+    folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
+    folders = [folder for folder in folders if folder.running(read_facts(folder.status))]
 
     def taken_up() -> bool:
         return all(_has_read(folder, version) for folder in folders)
@@ -70,7 +72,7 @@ def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
     return {"running": crawl.running, "seconds": waited if crawl.running and taken_up() else None}
 
 
-def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
+def _taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
     """The same for a person; workers on other machines have folders of their own."""
     if not took["running"]:
         said = "The crawl does not run; its next start reads this."
@@ -84,21 +86,7 @@ def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
     return said
 
 
-def _running(crawl: CrawlView) -> Iterator[CrawlDir]:
-    """The folders of the processes that are to take it up."""
-    folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
-    return (folder for folder in folders if folder.running(read_facts(folder.status)))
-
-
 def _has_read(folder: CrawlDir, version: int) -> bool:
     """Whether it has; a process that has ended meanwhile is not waited for."""
     status = read_facts(folder.status)
     return int(status.get("orders_read") or 0) >= version or not folder.running(status)
-
-
-def known_hosts(hosts: list[str], paused: Pauses) -> None:
-    """Raise OperatorError for a host that is not paused."""
-    for host in hosts:
-        if host not in paused.hosts:
-            listed = ", ".join(sorted(paused.hosts)) or "none"
-            raise OperatorError(f"{host} is not paused; paused hosts: {listed}.")

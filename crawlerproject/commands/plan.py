@@ -11,7 +11,7 @@ from crawlerproject.batch.plans import urls_of_index, urls_of_sitemap, write_pla
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import frontier_in
-from crawlerproject.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, option
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
@@ -29,13 +29,13 @@ class Command(OperatorCommand):
         "plan.jsonl.gz --seeds seeds.txt --known crawls/web; scrapy crawl plan -a plan=plan.jsonl.gz"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--seeds", action="append", default=[], help="a file of URLs, or URLs")
-        parser.add_argument("--known", action="append", default=[], type=CrawlDir, help="a crawl's folder")
-        parser.add_argument("--sitemap", action="append", default=[], type=Path, help="a sitemap file, as fetched")
-        parser.add_argument("--index", action="append", default=[], type=Path, help="a CDXJ or Parquet index file")
-        parser.add_argument("--random", type=int, default=None, help="draw the ids by this number")
+    options = (
+        option("--seeds", action="append", default=[], help="a file of URLs, or URLs"),
+        option("--known", action="append", default=[], type=CrawlDir, help="a crawl's folder"),
+        option("--sitemap", action="append", default=[], type=Path, help="a sitemap file, as fetched"),
+        option("--index", action="append", default=[], type=Path, help="a CDXJ or Parquet index file"),
+        option("--random", type=int, default=None, help="draw the ids by this number"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Gather, write, say how much."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import LOCAL, SPARK, Bytes, OperatorCommand, add_engine, named_archives
+from crawlerproject.operator_command import LOCAL, SPARK, Bytes, OperatorCommand, engine_options, named_archives, option
 from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
 
@@ -33,14 +33,14 @@ class Command(OperatorCommand):
         "Example: scrapy process crawls/web --workers 2 --wet"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--out", type=Path, help="where results go (default: processed/ in the folder)")
-        parser.add_argument("--workers", type=int, help="processes (default: one a core)")
-        parser.add_argument("--wet", action="store_true", help="also WET files: plain text")
-        parser.add_argument("--wat", action="store_true", help="also WAT files: facts as JSON")
-        parser.add_argument("--main", action="store_true", help="also each page's article without its frame")
-        add_engine(parser, LOCAL, SPARK)
+    options = (
+        option("--out", type=Path, help="where results go (default: processed/ in the folder)"),
+        option("--workers", type=int, help="processes (default: one a core)"),
+        option("--wet", action="store_true", help="also WET files: plain text"),
+        option("--wat", action="store_true", help="also WAT files: facts as JSON"),
+        option("--main", action="store_true", help="also each page's article without its frame"),
+        *engine_options(LOCAL, SPARK),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process, and say what went wrong."""
@@ -62,7 +62,7 @@ class Command(OperatorCommand):
         if opts.main and not can_find_main_text():
             raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
         wanted, out = Wanted(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
-        with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
+        with Bytes("Processing", warcs) as progress:
             outcomes = _made(warcs, out, wanted, opts, progress.advance)
         for outcome in outcomes:
             say(*filter(None, (*outcome.notes, outcome.problem)), error=True)

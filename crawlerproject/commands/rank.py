@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import DUCKDB, LOCAL, SPARK, Bytes, OperatorCommand, add_engine, named_crawl
+from crawlerproject.operator_command import (
+    DUCKDB,
+    LOCAL,
+    SPARK,
+    Bytes,
+    OperatorCommand,
+    engine_options,
+    named_crawl,
+    option,
+    processed_files,
+)
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
@@ -28,10 +38,10 @@ class Command(OperatorCommand):
         "Example: scrapy rank crawls/web"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        add_engine(parser, LOCAL, DUCKDB, SPARK)  # duckdb: an older name, the local engine works with it
-        parser.add_argument("--memory", default="", help="of this machine, as 4GB (default: 80 %% of it)")
+    options = (
+        *engine_options(LOCAL, DUCKDB, SPARK),
+        option("--memory", default="", help="of this machine, as 4GB (default: 80 %% of it)"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Rank, and say how much."""
@@ -40,19 +50,16 @@ class Command(OperatorCommand):
         from crawlerproject.batch.process_warcs import LINKS, PAGES
 
         folder = named_crawl(args, self.settings)
-        pages, links = ((folder.processed / name).absolute() for name in (PAGES, LINKS))
-        files = list(links.glob("*.parquet"))
-        if not files:
-            raise OperatorError(f"There are no links in {links}; run scrapy process first.")
+        links, files = processed_files(folder, LINKS, "There are no links")
         if opts.memory and opts.engine == SPARK:
             raise OperatorError("--memory is for the local engine; leave it out, and configure Spark's own.")
         out = folder.ranks.absolute()
         with (
-            Bytes("Reading links", sum(file.stat().st_size for file in files)) as progress,
+            Bytes("Reading links", files) as progress,
             work_folder(out) as work,
             _tables(work, opts, progress.advance) as tables,
         ):
-            ranked = write_ranks(tables, pages, links, out)
+            ranked = write_ranks(tables, (folder.processed / PAGES).absolute(), links.absolute(), out)
         say(f"{ranked.pages:,} pages and {ranked.hosts:,} hosts ranked into {folder.ranks}")
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
@@ -13,7 +12,7 @@ from crawlerproject.fleet.repartition.journal import under_way
 from crawlerproject.fleet.repartition.repartition import adopt_recovered, finish
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, named_crawl
+from crawlerproject.operator_command import Bytes, OperatorCommand, locked, named_archives, named_crawl, option
 from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.archive import parquet_of
@@ -21,7 +20,7 @@ from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import good_spans, mend, recover
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
-from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
@@ -47,37 +46,31 @@ class Command(OperatorCommand):
         "Example: scrapy recover crawls/web"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
-            "--frontier", action="store_true", help="make the frontier again, though it can be read to its end"
-        )
-        parser.add_argument(
+    options = (
+        option("--frontier", action="store_true", help="make the frontier again, though it can be read to its end"),
+        option(
             "--poison",
             action="store_true",
             help="give pages that are set aside as poison another chance; nothing else is done",
-        )
+        ),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Mend, say what was done, and look again."""
         folder, folders = self._folders(args)
-        with ExitStack() as locks:
-            for each in {folder, *folders}:
-                locks.callback(os.close, take_lock(each))
+        with locked({folder, *folders}):
             if opts.poison:
                 self._poison(folder)
                 return
             adopt_recovered(folder)  # of a recovery that was ended at its end
-            damage = self._damages(folder, folders, again=opts.frontier)
-        with ExitStack() as locks:
-            locks.callback(os.close, take_lock(folder))
+            damage = self._damage(folder, folders, again=opts.frontier)
+        with locked([folder]):
             if not damage:
                 finish(folder, say)  # partitions that were on their way, while the locks of workers are free
-            for each in {*folders} - {folder}:
-                locks.callback(os.close, take_lock(each))
-            made = self._mended(folder, folders, damage)
-            with Bytes("Verifying", sum(map(_size, folders))) as progress:
-                found = Verification(folder, progress.advance).run()
+            with locked({*folders} - {folder}):
+                made = self._mended(folder, folders, damage)
+                with Bytes("Verifying", _files(*folders)) as progress:
+                    found = Verification(folder, progress.advance).run()
         for problem in found.problems:
             say(f"Left as it is: {problem}", error=True)
         say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
@@ -92,7 +85,7 @@ class Command(OperatorCommand):
                 f"{given} has a part of the crawl in {whole}, whose hosts move between folders: scrapy recover {whole} "
                 "mends all of it."
             )
-        if not _is_local_fleets(given):
+        if not given.is_dir() or not (read_plan(given) is not None or under_way(given)):  # no fleet's on this machine
             archives = named_archives(args, self.settings)
             if not given.has_archive() and (workers := list(filter(_is_workers, archives.folders))):
                 raise OperatorError(f"{given} is of a fleet in Redis: name the folder of one worker, as {workers[0]}.")
@@ -102,17 +95,23 @@ class Command(OperatorCommand):
             raise OperatorError(f"{given} holds no crawl: there is no WARC file in any of its folders.")
         return given, found
 
-    def _damages(self, folder: CrawlDir, folders: list[CrawlDir], *, again: bool) -> str:
+    def _damage(self, folder: CrawlDir, folders: list[CrawlDir], *, again: bool) -> str:
         """What is wrong with a frontier of the crawl; "" when all are whole."""
         if _is_workers(folder):
             return ""
-        if folders == [folder] or again:
-            return self._damage(folder, again=again)
-        holders = (read_plan(folder) or alone(1)).folders(folder)
-        if under_way(folder):  # those that the plan does not name, too
-            holders = [each for each in folders if each.has_frontier()]
-        held = [each for each in holders if each.has_frontier() or each.has_archive()]
-        return next(filter(None, (self._damage(each, again=False) for each in held)), "")
+        if again:
+            return f"The frontier in {folder} is given up"
+        holders, moving = [folder], under_way(folder)
+        if folders != [folder]:  # while hosts move, those that the plan does not name, too
+            holders = folders if moving else (read_plan(folder) or alone(1)).folders(folder)
+            holders = [each for each in holders if each.has_frontier() or (each.has_archive() and not moving)]
+        from crawlerproject.recovery.rebuild import damage_of
+
+        for holder in holders:
+            with Bytes("Reading the frontier", holder.frontier.glob("*.sst")) as progress:
+                if damage := damage_of(holder, progress.advance):
+                    return damage
+        return ""
 
     def _mended(self, folder: CrawlDir, folders: list[CrawlDir], damage: str) -> bool:
         """Mend archive, index and frontier; False when the frontier cannot be made again."""
@@ -120,37 +119,28 @@ class Command(OperatorCommand):
             say(f"{damage}: it is made again from the archive")
         for each in folders:
             self._cut_out(each, known=not damage)
-            if damage:
-                self._close_all(each)
+            index = CdxjFiles(each.index, parquet_of(each))
+            if damage:  # every whole capture counts: no frontier says how much of an open file is committed
+                for path in each.open_warcs():
+                    if first_member(path) is not None:
+                        close_left(each.warc, path.name.removesuffix(OPEN_SUFFIX))
+                say(*recover(each.warc, None, index).messages)
             else:
-                self._open_file(each)
-            self._index(each)
+                self._open_file(each, index)
+            with Bytes("Indexing", _files(each)) as progress:
+                for warc in each.closed_warcs():
+                    index.rebuild(warc, progress.advance)
+            index.catch_up(each.warc)
         if damage:
             return self._rebuilt(folder, folders)
-        self._frontier(folder, folders)
+        self._fetch_lost(folder, folders)
         return True
-
-    def _damage(self, folder: CrawlDir, *, again: bool) -> str:
-        if again:
-            return f"The frontier in {folder} is given up"
-        from crawlerproject.recovery.rebuild import damage_of
-
-        with Bytes("Reading the frontier", _frontier_size(folder)) as progress:
-            return damage_of(folder, progress.advance)
-
-    def _close_all(self, folder: CrawlDir) -> None:
-        """Every whole capture counts: no frontier says any more how much of an open file is committed."""
-        for path in folder.open_warcs():
-            if first_member(path) is not None:
-                close_left(folder.warc, path.name.removesuffix(OPEN_SUFFIX))
-        for message in recover(folder.warc, None, CdxjFiles(folder.index, parquet_of(folder))).messages:
-            say(message)
 
     def _rebuilt(self, folder: CrawlDir, folders: list[CrawlDir]) -> bool:
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
 
         try:
-            with Bytes("Making the frontier", sum(map(_size, folders))) as progress:
+            with Bytes("Making the frontier", _files(*folders)) as progress:
                 made = rebuild(self.settings, folder, folders, progress.advance)
         except OperatorError as error:
             say(str(error), error=True)
@@ -158,10 +148,8 @@ class Command(OperatorCommand):
         say(f"The new frontier knows {made.pages:,} pages; {made.waiting:,} URLs of {made.hosts:,} hosts wait")
         if folders != [folder]:
             say("One process has all of it now; the next scrapy fleet shares it out again")
-        for what in made.missing:
-            say(f"Not restored: {what}")
-        for kept in made.kept:
-            say(f"The old frontier is kept in {kept}")
+        say(*(f"Not restored: {what}" for what in made.missing))
+        say(*(f"The old frontier is kept in {kept}" for kept in made.kept))
         return True
 
     def _poison(self, folder: CrawlDir) -> None:
@@ -187,7 +175,7 @@ class Command(OperatorCommand):
         ``known``: a frontier says how much of it is committed.
         """
         committed = self._committed(folder) if known else None
-        with Bytes("Reading", _size(folder)) as progress:
+        with Bytes("Reading", _files(folder)) as progress:
             for path in _files(folder):
                 first = first_member(path)
                 ours = is_ours(first) or (first is None and has_our_name(path))
@@ -198,21 +186,21 @@ class Command(OperatorCommand):
                     spans = [(start, min(end, committed.length)) for start, end in spans if start < committed.length]
                     if spans == [(0, committed.length)]:
                         continue
-                for message in mend(path, spans):
-                    say(message)
+                say(*mend(path, spans))
 
     def _committed(self, folder: CrawlDir) -> OpenFile | None:
-        if not _is_workers(folder):
-            return _committed(folder)
-        return unpack_open(fact_of_worker(folder, str(self.settings["STATE_URL"]), ARCHIVE_FACT))
+        if _is_workers(folder):
+            return unpack_open(fact_of_worker(folder, str(self.settings["STATE_URL"]), ARCHIVE_FACT))
+        if not folder.has_frontier():
+            return None
+        with FrontierView(folder.frontier) as view:
+            return unpack_open(view.fact(ARCHIVE_FACT))
 
-    def _open_file(self, folder: CrawlDir) -> None:
+    def _open_file(self, folder: CrawlDir, index: CdxjFiles) -> None:
         """What the next start of the crawl does at once."""
-        index = CdxjFiles(folder.index, parquet_of(folder))
         if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
             recovery = recover(folder.warc, self._committed(folder), index)
-            for message in recovery.messages:
-                say(message)
+            say(*recovery.messages)
             if recovery.open_file is not None:  # it will not go on: what is committed of it is closed and indexed
                 close_left(folder.warc, recovery.open_file.filename)
                 say(f"{recovery.open_file.filename} is closed: {recovery.open_file.length:,} bytes")
@@ -223,22 +211,14 @@ class Command(OperatorCommand):
             committed = unpack_open(store.fact(ARCHIVE_FACT))
             lost = LostPages(store, folder.log, time.time(), count_rows)
             recovery = recover(folder.warc, committed, index, lost.rows_lost)
-        for message in recovery.messages:
-            say(message)
+        say(*recovery.messages)
 
-    def _index(self, folder: CrawlDir) -> None:
-        index = CdxjFiles(folder.index, parquet_of(folder))
-        with Bytes("Indexing", _size(folder)) as progress:
-            for warc in folder.closed_warcs():
-                index.rebuild(warc, progress.advance)
-        index.catch_up(folder.warc)
-
-    def _frontier(self, crawl: CrawlDir, folders: list[CrawlDir]) -> None:
+    def _fetch_lost(self, crawl: CrawlDir, folders: list[CrawlDir]) -> None:
         """Queue the pages that a frontier takes for archived and that are archived nowhere."""
         holders = {folder: list[LostCapture]() for folder in folders if folder.has_frontier()}
         if not holders:
             return
-        with Bytes("Comparing", sum(map(_size, folders))) as progress:
+        with Bytes("Comparing", _files(*folders)) as progress:
             look = Verification(crawl, progress.advance)
             look.run()
         plan = read_plan(crawl) or alone(1)
@@ -262,31 +242,12 @@ def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[Craw
         return count
 
 
-def _files(folder: CrawlDir) -> list[Path]:
-    """Closed and open WARC files."""
-    return [path for path in sorted(folder.warc.glob(f"*{WARC_SUFFIX}*")) if path.suffix in (".gz", OPEN_SUFFIX)]
-
-
-def _size(folder: CrawlDir) -> int:
-    return sum(path.stat().st_size for path in _files(folder))
-
-
-def _frontier_size(folder: CrawlDir) -> int:
-    return sum(path.stat().st_size for path in folder.frontier.glob("*.sst"))
-
-
-def _is_local_fleets(folder: CrawlDir) -> bool:
-    """Whether several workers on this machine have or had hosts of the crawl."""
-    return folder.is_dir() and (read_plan(folder) is not None or under_way(folder))
+def _files(*folders: CrawlDir) -> list[Path]:
+    """Closed and open WARC files, those of each folder in order."""
+    found = [path for folder in folders for path in sorted(folder.warc.glob(f"*{WARC_SUFFIX}*"))]
+    return [path for path in found if path.suffix in (".gz", OPEN_SUFFIX)]
 
 
 def _is_workers(folder: CrawlDir) -> bool:
     """Whether the frontier is in Redis, shared with other workers."""
     return folder.worker.exists() and not folder.has_frontier()
-
-
-def _committed(folder: CrawlDir) -> OpenFile | None:
-    if not folder.has_frontier():
-        return None
-    with FrontierView(folder.frontier) as view:
-        return unpack_open(view.fact(ARCHIVE_FACT))

@@ -15,7 +15,7 @@ from types import FrameType
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.pywb import ADDRESS, COLLECTION, ReplayIndex, find_wayback, port_of, wayback
-from crawlerproject.operator_command import OperatorCommand, named_archives
+from crawlerproject.operator_command import OperatorCommand, named_archives, option
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import say
@@ -38,9 +38,7 @@ class Command(OperatorCommand):
         "Example: scrapy replay crawls/web --port 8080"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--port", type=int, default=_PORT, help=f"default: {_PORT}; 0: one that is free")
+    options = (option("--port", type=int, default=_PORT, help=f"default: {_PORT}; 0: one that is free"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve until a signal comes, or pywb ends."""

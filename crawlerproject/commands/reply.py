@@ -6,12 +6,11 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 
-from crawlerproject.commands.requests import iso
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, span_of
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say
@@ -25,18 +24,14 @@ class Command(InspectCommand):
 
     example = "scrapy reply example.org --since 2026-01-31"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC")
-        parser.add_argument("--until", metavar="TIME", default="", help="the same; this moment itself is left out")
+    options = SPAN
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if opts.json:
             raise OperatorError("A letter has no JSON; scrapy requests HOST --json has the facts.")
         host = bare_host(one_argument(args, "a host", self.example))
         crawl = self.look()
-        since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
-        story = host_story(crawl.folders, host, since, until, subdomains=True)
+        story = host_story(crawl.folders, host, *span_of(opts), subdomains=True)
         listed = never_crawl_of(crawl.settings).current(0.0).excludes(story.host)
         say(*"\n\n".join(message(crawl, story, listed=listed)).split("\n"))
         if not listed:  # apart from the letter, which may go straight into a mail program

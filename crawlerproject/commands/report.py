@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.commands.requests import iso
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, View
 from crawlerproject.inspection.host_table import host_rows, outlook
-from crawlerproject.operator_command import InspectCommand
+from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.traps.external_budgets import ExternalBudgets
@@ -28,16 +27,13 @@ class Command(InspectCommand):
 
     example = "scrapy report report.html"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC")
-        parser.add_argument("--until", metavar="TIME", default="", help="the same; this moment itself is left out")
+    options = SPAN
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:
             raise OperatorError(f"Give one file or none, for example: {self.example}")
         crawl = self.look()
-        report = crawl_report(crawl.logs, iso(opts.since, "--since"), iso(opts.until, "--until"))
+        report = crawl_report(crawl.logs, *span_of(opts))
         if opts.json:
             say_json({name: _plain(getattr(report, name)) for name in report.__slots__})
             return

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from datetime import UTC, datetime
 
-from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
@@ -24,33 +22,18 @@ class Command(InspectCommand):
 
     example = "scrapy requests example.org --since 2026-01-31"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC")
-        parser.add_argument("--until", metavar="TIME", default="", help="the same; this moment itself is left out")
-        parser.add_argument("--subdomains", action="store_true", help="the names below the host as well")
+    options = (
+        *SPAN,
+        option("--subdomains", action="store_true", help="the names below the host as well"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         host = bare_host(one_argument(args, "a host", self.example))
-        crawl = self.look()
-        since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
-        story = host_story(crawl.folders, host, since, until, subdomains=opts.subdomains)
+        story = host_story(self.look().folders, host, *span_of(opts), subdomains=opts.subdomains)
         if opts.json:
             say_json([visit.as_dict() for visit in story.visits])
         else:
             say(*_lines(story))
-
-
-def iso(text: str, option: str) -> str:
-    """A moment as the log writes it, in UTC; OperatorError when it is none."""
-    if not text:
-        return ""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise OperatorError(f"{option} is {text!r}; write 2026-01-31 or 2026-01-31T12:00 (UTC).") from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _lines(story: HostStory) -> list[str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.commands.pause import known_hosts, order, paused_lines, taken_up
+from crawlerproject.commands.pause import order, show
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
-from crawlerproject.terminal import say, say_json
 
 
 class Command(InspectCommand):
@@ -20,32 +19,23 @@ class Command(InspectCommand):
 
     example = "scrapy resume example.org"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--all", action="store_true", help="the crawl and every paused host")
+    options = (option("--all", action="store_true", help="the crawl and every paused host"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         crawl = self.look()
         hosts = [bare_host(host) for host in args]
         before = read_pauses(crawl.folder)
-        known_hosts(hosts, before)
+        for host in hosts:
+            if host not in before.hosts:
+                listed = ", ".join(sorted(before.hosts)) or "none"
+                raise OperatorError(f"{host} is not paused; paused hosts: {listed}.")
         if not hosts and not opts.all and not before.crawl:
             more = f"; paused hosts: {', '.join(sorted(before.hosts))}" if before.hosts else ""
             raise OperatorError(f"The crawl as a whole is not paused{more}.")
-        took = order(crawl, lambda pauses: _resume(pauses, hosts, everything=opts.all))
-        pauses = read_pauses(crawl.folder)
-        if opts.json:
-            say_json({"crawl": pauses.crawl or None, "hosts": pauses.hosts, **took})
-            return
-        for line in paused_lines(pauses) or ["Nothing is paused any more."]:
-            say(line)
-        say(taken_up(crawl, took))
 
+        def change(pauses: Pauses) -> None:
+            pauses.hosts = {} if opts.all else {host: why for host, why in pauses.hosts.items() if host not in hosts}
+            if opts.all or not hosts:
+                pauses.crawl = ""
 
-def _resume(pauses: Pauses, hosts: list[str], *, everything: bool) -> None:
-    for host in hosts:
-        pauses.hosts.pop(host, None)
-    if everything:
-        pauses.hosts.clear()
-    if everything or not hosts:
-        pauses.crawl = ""
+        show(crawl, order(crawl, change), "Nothing is paused any more.", as_json=opts.json)

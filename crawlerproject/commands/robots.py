@@ -10,7 +10,7 @@ from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.robots_opinions import opinions
 from crawlerproject.inspection.url_state import iso_moment
-from crawlerproject.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.printable import moment
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
@@ -33,10 +33,10 @@ class Command(InspectCommand):
             "scrapy robots https://example.org/page --file -"
         )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--agent", metavar="NAME", help="as the crawler of this name, not as CRAWLER_NAME")
-        parser.add_argument("--file", metavar="FILE", help="read this robots.txt (- for standard input)")
+    options = (
+        option("--agent", metavar="NAME", help="as the crawler of this name, not as CRAWLER_NAME"),
+        option("--file", metavar="FILE", help="read this robots.txt (- for standard input)"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         try:

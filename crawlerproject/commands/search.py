@@ -6,7 +6,7 @@ import argparse
 
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, option
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say, say_json
 
@@ -22,11 +22,11 @@ class Command(OperatorCommand):
         'Example: scrapy search "write ahead log" --limit 5'
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--folder", type=CrawlDir, help="the crawl's folder (default: CRAWL_DIR)")
-        parser.add_argument("--limit", type=int, default=10, help="answers at most (default: 10)")
-        parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    options = (
+        option("--folder", type=CrawlDir, help="the crawl's folder (default: CRAWL_DIR)"),
+        option("--limit", type=int, default=10, help="answers at most (default: 10)"),
+        option("--json", action="store_true", help="a JSON object a line"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ask and print."""

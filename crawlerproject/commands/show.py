@@ -7,7 +7,7 @@ import sys
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument
+from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument, option
 from crawlerproject.rules.archive.http_heads import content_encoding
 from crawlerproject.stores.archive.capture_index import Captures, nearest
 from crawlerproject.terminal import say
@@ -27,10 +27,10 @@ class Command(OperatorCommand):
         "are stored. Example: scrapy show https://example.org/ --time 2026-11-21 -s CRAWL_DIR=crawls/web"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--time", metavar="T", help="the capture nearest to this UTC time: 2026, 20261121, ...")
-        parser.add_argument("--raw", action="store_true", help="leave the Content-Encoding on the body")
+    options = (
+        option("--time", metavar="T", help="the capture nearest to this UTC time: 2026, 20261121, ..."),
+        option("--raw", action="store_true", help="leave the Content-Encoding on the body"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print bytes."""

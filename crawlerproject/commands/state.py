@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,14 +13,14 @@ from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.repartition.repartition import is_alone, move
-from crawlerproject.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.rules.printable import counted, human_bytes, moment
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
-from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES, without_password
@@ -30,6 +29,7 @@ from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
 _BACK_EXAMPLE = "scrapy state copy redis://localhost:6379/0 crawls/copy"
+_say = partial(say, error=True)
 _WAIT_SECONDS = 120.0
 """A running crawl looks for orders twice a second, and writes out 80 MB at most; on a busy disk both take longer."""
 
@@ -52,16 +52,16 @@ class Command(OperatorCommand):
         f"and logs stay where they are. Example: {_EXAMPLE}"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
+    options = (
+        option(
             "--wait",
             type=float,
             default=_WAIT_SECONDS,
             metavar="SECONDS",
             help=f"backup: how long a running crawl may take to make its checkpoint ({_WAIT_SECONDS:g})",
-        )
-        parser.add_argument("--check", action="store_true", help="migrate: say what would be done, and change nothing")
+        ),
+        option("--check", action="store_true", help="migrate: say what would be done, and change nothing"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do what the first argument says."""
@@ -126,11 +126,9 @@ class Command(OperatorCommand):
 
 def _check(folders: list[CrawlDir]) -> None:
     """Say what a migration of these would do."""
-    left = [migration for folder in folders for migration in pending(folder)]
     for folder in folders:
-        for line in described(folder):
-            say(line)
-    if left:
+        say(*described(folder))
+    if any(map(pending, folders)):
         say("scrapy state migrate does it, or the next start; a backup (scrapy state backup DIR) leads back.")
     else:
         say("Nothing is to be migrated.")
@@ -138,9 +136,7 @@ def _check(folders: list[CrawlDir]) -> None:
 
 def _migrate(folders: list[CrawlDir]) -> None:
     """Do what is pending in each of these, while no process of the crawl runs."""
-    with ExitStack() as locks:
-        for folder in folders:
-            locks.callback(os.close, take_lock(folder))
+    with locked(folders):
         for folder in folders:
             migrate(folder, say)
             say(described(folder)[0])
@@ -154,8 +150,7 @@ def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
     folder = CrawlDir(source)
     if not folder.is_dir() or (is_alone(folder) and not folder.has_frontier()):
         raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
-    lock = take_lock(folder)
-    try:
+    with locked([folder]):
         # What workers on this machine hold is first brought together; messages keep their partitions' numbers.
         partitions = move(folder, [ALONE], _say, settings.getint("FLEET_PARTITIONS")).partitions
         if left := next(iter(folder.open_warcs()), None):
@@ -167,20 +162,11 @@ def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
         most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
         redis = RedisCrawl(target, str(settings["FLEET_CRAWL"]), partitions, most_texts)
         return to_redis(folder.frontier, stamp, redis, _say)
-    finally:
-        os.close(lock)
 
 
 def _into_folder(settings: BaseSettings, source: str, target: str) -> Copied:
     folder = CrawlDir(target)
-    lock = take_lock(folder)
-    try:
+    with locked([folder]):
         if not is_alone(folder):
             raise OperatorError(f"There is a crawl of several workers in {folder} already; choose another folder.")
         return to_rocks(RedisCrawl(source, str(settings["FLEET_CRAWL"])), folder.frontier, _say)
-    finally:
-        os.close(lock)
-
-
-def _say(text: str) -> None:
-    say(text, error=True)

@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import WorkerLook, upload_text, uploads_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
-from crawlerproject.operator_command import InspectCommand
+from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan
@@ -35,12 +35,12 @@ class Command(InspectCommand):
 
     example = "scrapy status"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--metrics", action="store_true", help="the same and more, as Prometheus reads it")
-        parser.add_argument(
+    options = (
+        option("--metrics", action="store_true", help="the same and more, as Prometheus reads it"),
+        option(
             "--alive", action="store_true", help="only whether it is at work: exit status 0, or 1; reads no frontier"
-        )
+        ),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import OperatorCommand
+from crawlerproject.operator_command import OperatorCommand, option
 from crawlerproject.rules.traps.external_budgets import ExternalBudgets
 from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
 from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
@@ -32,69 +34,62 @@ class Command(OperatorCommand):
         "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    options = (option("--json", action="store_true", help="print one JSON object a line"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print what there is."""
-        kinds = (
-            (HostFact.TRAPS, _rows),
-            (HostFact.STRANGERS, _rows_of_strangers),
-            (HostFact.REQUISITES, _rows_of_requisites),
-            (HostFact.DOMAIN, _domain_rows),
-            (HostFact.NAMED, _rows_of_names),
-        )
         try:
             with CrawlView(self.settings).store() as view:
-                rows = [row for kind, of in kinds for fact in view.facts(kind) for row in of(*fact, args)]
+                facts = ((kind, fact) for kind in _ROWS for fact in view.facts(kind))
+                rows = [row for kind, (key, packed) in facts for row in _ROWS[kind](key.removeprefix(kind), packed)]
         except ValueError as error:
             raise OperatorError(f"What the frontier keeps of traps cannot be read: {error}.") from None
-        rows.sort(key=lambda row: (str(row["host"]).startswith("*."), str(row["host"])))
+        names = {*args, *map(host_name, args)}
+        rows = [row for row in rows if not args or row["host"].removeprefix("*.") in names or row["host"] in names]
+        rows.sort(key=lambda row: (row["host"].startswith("*."), row["host"]))
         if opts.json:
             say_json(rows, lines=True)
             return
-        for row in sorted(rows, key=lambda row: str(row["host"])):
+        for row in sorted(rows, key=lambda row: row["host"]):
             say(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
         if not rows:
             say("No traps so far.")
 
 
-def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = "*." + name.removeprefix(HostFact.DOMAIN)
-    domain = DomainHosts.unpack(packed)
-    if domain.refused and (not hosts or host in hosts or host[2:] in hosts):
-        why = f"{domain.hosts:,} hosts, which have shown {domain.pages:,} new texts"
-        counts = {"fetched": 0, "new": domain.pages, "refused": domain.refused}
-        yield {"host": host, "template": "-", **counts, "why": why}
+def _row(host: str, template: str, refused: int, why: str, new: int = 0) -> dict[str, Any]:
+    return {"host": host, "template": template, "fetched": 0, "new": new, "refused": refused, "why": why}
 
 
-def _rows_of_names(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    domain, named = name.removeprefix(HostFact.NAMED), NamedHosts.unpack(packed)
-    if named.refused and (not hosts or domain in hosts):
+def _of_domain(domain: str, packed: bytes) -> Iterator[dict[str, Any]]:
+    known = DomainHosts.unpack(packed)
+    if known.refused:
+        why = f"{known.hosts:,} hosts, which have shown {known.pages:,} new texts"
+        yield _row(f"*.{domain}", "-", known.refused, why, known.pages)
+
+
+def _of_named(domain: str, packed: bytes) -> Iterator[dict[str, Any]]:
+    named = NamedHosts.unpack(packed)
+    if named.refused:
         why = f"named {named.unresolved:,} hosts that have no address, and {named.resolved:,} that have"
-        yield {"host": domain, "template": "names", "fetched": 0, "new": 0, "refused": named.refused, "why": why}
+        yield _row(domain, "names", named.refused, why)
 
 
-def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = host_name(name.removeprefix(HostFact.TRAPS))  # an earlier version had one for each port
-    if hosts and host not in map(host_name, hosts):
-        return
-    yields = HostYields.unpack(packed)
-    for found in yields.trapped():
-        yield {"host": host, **found._asdict()}
+def _of_templates(key: str, packed: bytes) -> Iterator[dict[str, Any]]:
+    host, yields = host_name(key), HostYields.unpack(packed)  # an earlier version had one for each port
+    yield from ({"host": host, **found._asdict()} for found in yields.trapped())
     if yields.shapes:
-        why = f"links with an endless path, the last of them {yields.example}"
-        yield {"host": host, "template": "-", "fetched": 0, "new": 0, "refused": yields.shapes, "why": why}
+        yield _row(host, "-", yields.shapes, f"links with an endless path, the last of them {yields.example}")
 
 
-def _rows_of_strangers(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = name.removeprefix(HostFact.STRANGERS)
-    if not hosts or host in map(host_name, hosts):
-        yield from ({"host": host, **found._asdict()} for found in ExternalBudgets.unpack(packed).trapped())
+def _of_budgets(kind: type[ExternalBudgets | RequisiteBudgets], host: str, packed: bytes) -> Iterator[dict[str, Any]]:
+    yield from ({"host": host, **found._asdict()} for found in kind.unpack(packed).trapped())
 
 
-def _rows_of_requisites(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = name.removeprefix(HostFact.REQUISITES)
-    if not hosts or host in map(host_name, hosts):
-        yield from ({"host": host, **found._asdict()} for found in RequisiteBudgets.unpack(packed).trapped())
+_ROWS: dict[HostFact, Callable[[str, bytes], Iterator[dict[str, Any]]]] = {
+    HostFact.TRAPS: _of_templates,
+    HostFact.STRANGERS: partial(_of_budgets, ExternalBudgets),
+    HostFact.REQUISITES: partial(_of_budgets, RequisiteBudgets),
+    HostFact.DOMAIN: _of_domain,
+    HostFact.NAMED: _of_named,
+}
+"""What of each kind of fact is a trap: of the fact's name behind its kind, and its value."""

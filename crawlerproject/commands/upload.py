@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import OperatorCommand, named_crawl
+from crawlerproject.operator_command import OperatorCommand, named_crawl, option
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
 
@@ -32,9 +32,7 @@ class Command(OperatorCommand):
         "there, 1 when something is left. Example: scrapy upload crawls/web -s ARCHIVE_URL=s3://bucket/web"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--check", action="store_true", help="ask of every file again whether it is there as sent")
+    options = (option("--check", action="store_true", help="ask of every file again whether it is there as sent"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Upload, and say what was done and what is left."""

@@ -36,8 +36,7 @@ class Command(OperatorCommand):
             return
         archives = named_archives(args, self.settings)
         folder = archives.crawl
-        total = sum(path.stat().st_size for path in (*archives.closed_warcs(), *archives.open_warcs()))
-        with Bytes("Verifying", total) as progress:
+        with Bytes("Verifying", [*archives.closed_warcs(), *archives.open_warcs()]) as progress:
             found = Verification(folder, progress.advance).run()
         self._say(found.problems, found.notes)
         counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
@@ -48,7 +47,7 @@ class Command(OperatorCommand):
         problems: list[str] = []
         notes: list[str] = []
         records = 0
-        with Bytes("Verifying", sum(path.stat().st_size for path in paths)) as progress:
+        with Bytes("Verifying", paths) as progress:
             for path in paths:
                 ours = is_ours(first_member(path))
                 if not ours:

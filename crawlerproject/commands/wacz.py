@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, option
 from crawlerproject.stores.archive.wacz import Packing, WaczSigner, is_being_closed, parts_of, write_parts, write_wacz
 from crawlerproject.terminal import say
 
@@ -26,14 +26,14 @@ class Command(OperatorCommand):
         "changed, and may run. Example: scrapy wacz crawls/web -o web.wacz --text"
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("-o", "--output", metavar="FILE", help="default: the folder's name with .wacz, here")
-        parser.add_argument("--text", action="store_true", help="put each page's text into the lists of pages")
-        parser.add_argument(
+    options = (
+        option("-o", "--output", metavar="FILE", help="default: the folder's name with .wacz, here"),
+        option("--text", action="store_true", help="put each page's text into the lists of pages"),
+        option(
             "--split-bytes", type=int, metavar="N", help="a new file when its WARC files would have more than N bytes"
-        )
-        parser.add_argument("--key", type=Path, metavar="FILE", help="sign with this EC key (PEM, curve secp384r1)")
+        ),
+        option("--key", type=Path, metavar="FILE", help="sign with this EC key (PEM, curve secp384r1)"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Pack."""
@@ -52,7 +52,7 @@ class Command(OperatorCommand):
         if archives.open_warcs() or len(warcs) < len(closed):
             say("The WARC file that is still written is left out.", error=True)
         # Each file is copied, and then read for its pages.
-        with Bytes("Packing", 2 * sum(warc.stat().st_size for warc in warcs)) as progress:
+        with Bytes("Packing", [*warcs, *warcs]) as progress:
             pages_of_warc = partial(pages_of, text=opts.text, progress=progress.advance)
             packing = Packing(time.time(), progress.advance, pages_of_warc, opts.text, sign)
             if opts.split_bytes is None:

@@ -12,7 +12,7 @@ from crawlerproject.inspection.archived_response import ArchivedPage, archived_n
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
 from crawlerproject.inspection.why import Via
-from crawlerproject.operator_command import InspectCommand, one_argument
+from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord
@@ -30,9 +30,7 @@ class Command(InspectCommand):
 
     example = "scrapy why https://example.org/page"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--via", metavar="PAGE", help="ask as a link of this page, which the crawl has fetched")
+    options = (option("--via", metavar="PAGE", help="ask as a link of this page, which the crawl has fetched"),)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         text = one_argument(args, "a URL or a host", self.example)
