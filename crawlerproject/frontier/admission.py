@@ -143,11 +143,15 @@ class Admission:
                 elif host.at_door and not host.on_disk and not caused_externally(row):
                     self._state.go_on(host)
 
-    def _host(self, name: str, named_by: str = "") -> Host:
-        """The host in memory, or a copy that serves until what was found is queued; ``named_by`` as ``to_queue``."""
+    def _host(self, name: str, named_by: str | None = None) -> Host:
+        """The host in memory, or a copy that serves until what was found is queued.
+
+        ``named_by`` as ``to_queue``; None: the link at hand was taken into account before.
+        """
         table, copy = self._hosts, self._copies.get(name)
         if copy is None:
-            host = table.to_queue(name, named_by)
+            known = table.workbench.hosts.get(name) if named_by is None else None
+            host = known or table.to_queue(name, named_by or "")
         elif name in table.dirty or name in table.workbench.hosts:  # another port of its name came to it meanwhile
             host = table.of(name)
             host.arrival = max(host.arrival, copy.arrival)

@@ -28,7 +28,7 @@ def pages_a_second(kind: str, folder: Path, *, attacked: bool) -> tuple[float, i
         seeds = [good(web, {}), *([web.site(EVIL, evil)] if attacked else [])]
         settings = {**SETTINGS, "FETCH_DNS_SERVERS": address, "SCOPE_MAX_DEPTH": "100000"}
         with crawl_of(kind, web, seeds, settings) as processes:
-            wait_until(lambda: web.of(GOOD) and (len(web.of(EVIL)) == PAGES or not attacked), "asked", seconds=60)
+            wait_until(lambda: web.of(GOOD) and (len(web.of(EVIL)) >= PAGES or not attacked), "asked", seconds=60)
             began = time.time()
             time.sleep(_SECONDS)
             until = time.time()

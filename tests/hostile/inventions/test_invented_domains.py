@@ -62,7 +62,7 @@ def crawl(folder: Path, *, attacked: bool) -> tuple[Arena, NameServer, dict[str,
 
         def seen() -> bool:
             nonlocal until
-            if web.of(GOOD) and (len(web.of(EVIL)) == PAGES or not attacked):
+            if web.of(GOOD) and (len(web.of(EVIL)) >= PAGES or not attacked):
                 until = until or time.time() + SECONDS
             return until > 0 and time.time() > until
 
