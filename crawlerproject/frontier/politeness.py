@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Protocol
+from operator import attrgetter
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
@@ -17,7 +17,6 @@ from crawlerproject.rules.politeness.backoff import (
     UNSENT_FAILURES,
     Breaker,
     BreakerLimits,
-    Door,
     Rest,
     RestLimits,
     after_success,
@@ -29,6 +28,7 @@ from crawlerproject.rules.politeness.backoff import (
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
 from crawlerproject.rules.printable import moment
+from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 
 # Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
 _REST_STATUSES = (429, 503)
@@ -121,12 +121,6 @@ class Consequence:
         return f"{moment(self.probe_at)} or the next start" if self.probe_at else "the next start"
 
 
-class Paces(Protocol):
-    """Hosts that have a pace of their own."""
-
-    def preset(self, host: str, base: PacePreset, now: float) -> PacePreset: ...
-
-
 class HostPoliteness:
     """Applies one crawl's pace, rests and breaker to its hosts."""
 
@@ -136,7 +130,7 @@ class HostPoliteness:
         rests: RestLimits,
         *,
         max_failures: int,
-        paces: Paces | None = None,
+        paces: HostPaceFile | None = None,
         stretch: float = 1.0,
     ) -> None:
         """``stretch``: by what every pause and rest is longer than promised, since the clock may be hastened."""
@@ -169,18 +163,22 @@ class HostPoliteness:
             return self._after_external(host, outcome, now, rng)
         if host.door.rested and outcome.status is not None:
             host.door = host.door._replace(rested=False)
+        ok = outcome.ok
         if outcome.ttfb_seconds is not None:
-            host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=outcome.ok)
-        if outcome.ok:
+            host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=ok)
+        if ok:
             if self._walled:
                 self._walled.pop(host.name, None)
             if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.breaker_opened = 0, 0
-            self._rest(host, after_success(self._of(host), now, self.rests), now)
+            if host.escalation:
+                rest = Rest(host.escalation, host.rest_until, host.last_trouble)
+                host.escalation, host.rest_until, host.last_trouble = after_success(rest, now, self.rests)
             return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
         if outcome.other_scheme_good:
             return Consequence(again=False, give_up=False)
-        if outcome.walled and outcome.status not in _REST_STATUSES and self._before_pages_alone(host):
+        rests = outcome.status in _REST_STATUSES
+        if outcome.walled and not rests and self._before_pages_alone(host):
             return Consequence(again=False, give_up=False)
         parked = outcome.counts and self._failed(host, now, rng)
         give_up = parked and host.breaker_opened > 1 and (outcome.status is None or outcome.robots)
@@ -190,16 +188,14 @@ class HostPoliteness:
                 wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
                 host.rest_until = max(host.rest_until, now + self._stretch * wait)
             return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < failure.max_tries)
-        if outcome.walled:  # asking again is what walls are against
-            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng), now)
-            self._asked(host)
-            return Consequence(again=False, give_up=parked, parked=parked)
-        if outcome.status in _REST_STATUSES:
-            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng), now)
+        if rests or outcome.walled:
+            self._rest(host, outcome.retry_after_seconds, now, rng)
             if outcome.asks:
                 self._asked(host)
-            return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _REST_TRIES)
-        return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < _SERVER_ERROR_TRIES)
+        if outcome.walled:  # asking again is what walls are against
+            return Consequence(again=False, give_up=parked, parked=parked)
+        tries = _REST_TRIES if rests else _SERVER_ERROR_TRIES
+        return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < tries)
 
     def _before_pages_alone(self, host: Host) -> bool:
         """Whether a wall stands before pages of an open host: it has shown others, and few walls came in a row."""
@@ -224,12 +220,18 @@ class HostPoliteness:
             if pause > host.delay_seconds:  # it is slow at this, which its own pages need not be
                 host.door = door._replace(until=max(door.until, now + self._stretch * pause))
             return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
+        wait = 0.0  # for what speaks against no host
         if status is None:
-            tries, rests = FAILURES[outcome.reason].max_tries, outcome.reason in UNSENT_FAILURES
+            failure = FAILURES[outcome.reason]
+            tries, rests = failure.max_tries, outcome.reason in UNSENT_FAILURES
+            if failure.host_wide and outcome.reason in THEIR_FAILURES:
+                wait = self._stretch * min(failure.base_wait_seconds, self.rests.max_seconds)
         else:
             rests = status in _REST_STATUSES  # a wall alone may be before what strangers know of it
             tries = 1 if outcome.walled else _REST_TRIES if rests else _SERVER_ERROR_TRIES
-        if (wait := self._stretch * self._trouble_seconds(outcome)) > 0:
+            asked = min(outcome.retry_after_seconds or 0.0, self.rests.retry_after_max_seconds)
+            wait = self._stretch * (asked or min(self.rests.start_seconds, self.rests.max_seconds))
+        if wait > 0:
             most = self._stretch * self.rests.max_seconds
             base = max(wait, min(self._stretch * self.rests.start_seconds, most))  # of a short Retry-After, too
             # As the breaker does: so many failures and one probe, whoever names the pages of a dead host.
@@ -245,20 +247,10 @@ class HostPoliteness:
                 host.ports.rest_until = max(host.ports.rest_until, host.asked_until)
                 for other in host.ports.hosts:
                     other.rest_until = max(other.rest_until, host.asked_until)
-                    other.door = max(other.door, host.door, key=_open_at)
+                    other.door = max(other.door, host.door, key=attrgetter("until"))
             if dead:
                 return Consequence(again=outcome.tries + 1 < tries, give_up=False, door_until=host.door.until)
         return Consequence(again=outcome.tries + 1 < tries, give_up=False)
-
-    def _trouble_seconds(self, outcome: FetchOutcome) -> float:
-        """How long a first trouble of this kind closes the door for strangers; 0 for what speaks against no host."""
-        if outcome.status is not None:
-            return min(outcome.retry_after_seconds or 0.0, self.rests.retry_after_max_seconds) or min(
-                self.rests.start_seconds, self.rests.max_seconds
-            )
-        failure = FAILURES[outcome.reason]
-        theirs = failure.host_wide and outcome.reason in THEIR_FAILURES
-        return min(failure.base_wait_seconds, self.rests.max_seconds) if theirs else 0.0
 
     def _broke_off(self, host: Host, outcome: FetchOutcome) -> bool:
         """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
@@ -294,7 +286,7 @@ class HostPoliteness:
         if spare:
             return now + _OTHER_SCHEME_SECONDS
         if host.rest_until <= now:
-            self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng), now)
+            self._rest(host, None, now, rng)
         return host.rest_until
 
     def _asked(self, host: Host) -> None:
@@ -308,16 +300,12 @@ class HostPoliteness:
             other.rest_until = max(other.rest_until, host.rest_until)
             other.last_trouble = max(other.last_trouble, host.last_trouble)
 
-    def _of(self, host: Host) -> Rest:
-        return Rest(host.escalation, host.rest_until, host.last_trouble)
-
-    def _rest(self, host: Host, rest: Rest, now: float) -> None:
-        until = rest.until if rest.until == host.rest_until else self._stretched(rest.until, now)
-        host.escalation, host.rest_until, host.last_trouble = rest.escalation, until, rest.last_trouble
+    def _rest(self, host: Host, retry_after_seconds: float | None, now: float, rng: random.Random) -> None:
+        """The host asked us to wait, or failed."""
+        before = Rest(host.escalation, host.rest_until, host.last_trouble)
+        escalation, until, last_trouble = after_trouble(before, now, retry_after_seconds, self.rests, rng)
+        until = until if until == before.until else self._stretched(until, now)
+        host.escalation, host.rest_until, host.last_trouble = escalation, until, last_trouble
 
     def _stretched(self, until: float, now: float) -> float:
         return now + self._stretch * (until - now) if self._stretch > 1 and until > now else until
-
-
-def _open_at(door: Door) -> float:
-    return door.until
