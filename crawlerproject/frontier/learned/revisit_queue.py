@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import FEED, PAGE, REQUISITE, SITEMAP, History, HostHistory
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
-from crawlerproject.rules.revisits.waits import TIERS, longest_wait_days
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS, TIERS, is_due, longest_wait_days
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP
 from crawlerproject.rules.url.priority import HOP_EMBED, SEED, of_requisite
 from crawlerproject.rules.url.urls import Address, host_key, parse

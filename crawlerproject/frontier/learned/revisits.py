@@ -1,7 +1,7 @@
 """Pages that are visited again: how they are asked for, what a 304 stands for, what is remembered afterwards.
 
-Of a URL that has shown no page yet is remembered where it was found, and until when it waits (rules/revisits/unseen).
-A sitemap, a feed or a push that says that a page has changed is believed as far as its host earned it.
+Of a URL that has shown no page yet is remembered where it was found, and until when it waits (``wait_seconds``). A
+sitemap, a feed or a push that says that a page has changed is believed as far as its host earned it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from crawlerproject.rules.revisits.refetch import (
     fresh_until,
     learned,
     validators,
+    wait_seconds,
 )
-from crawlerproject.rules.revisits.waits import wait_seconds
 from crawlerproject.rules.url.priority import HOP_EMBED
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.lru import LruCache

@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS, NEW_HOST, Change, Trust
-from crawlerproject.rules.revisits.waits import NEAR_WEIGHT, RATE_COUNT
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS, NEAR_WEIGHT, NEW_HOST, RATE_COUNT, Change, Trust
 
 if TYPE_CHECKING:
     from crawlerproject.rules.revisits.change_rate import Belief

@@ -1,4 +1,4 @@
-"""Decides whether a known page is asked for again, and how: the table of "Building a polite & fast web crawler".
+"""Decides whether, when and how a known page is asked for again: the table of "Building a polite & fast web crawler".
 
 Read from the top, the first line that holds decides::
 
@@ -10,6 +10,11 @@ Read from the top, the first line that holds decides::
 and of the answer: 304, or the same payload, means unchanged. A Last-Modified older than our visit on a 200 decides
 nothing: servers write it from clocks and templates, the payload is what counts. The article asks with HEAD
 first; If-None-Match in the GET itself says the same with one request instead of two (RFC 9110 13.1).
+
+Of a URL without a page the first answer was no 200, or none came, or it was refused in its queue before any visit. All
+that is known is why, so its waits are those of pages (``TIERS``): the shortest after what passes by itself, the third
+after what seldom does, and twice the last one each time, up to the longest. Nutch requests a missing page after one and
+a half of its interval each time, up to its longest (``AbstractFetchSchedule.setPageGoneSchedule``).
 """
 
 from __future__ import annotations
@@ -22,6 +27,9 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import NamedTuple
 
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import THEIR_FAILURES
+
 DAY_SECONDS = 86_400.0
 MAX_FRESH_SECONDS = 30 * DAY_SECONDS
 """A freshness beyond the longest wait of ``TIERS`` counts as that: some servers say ten years."""
@@ -32,11 +40,42 @@ _TRUSTED_SHARE = 0.8
 # Notes are halved past this many, so that a host that has mended its ways is believed again.
 _MAX_NOTES = 50.0
 _DIGITS = 10  # of a delta-seconds that is read; RFC 9111 1.2.2 lets larger ones count as 2^31
-
-
 # The standard sets no bound; real ones are a digest with a prefix or two, a quarter of this (ours).
 _MAX_VALIDATOR = 256
 _QUOTED = re.compile(r'(?:W/)?"[^"]*"')  # RFC 9110 8.8.3
+
+RATE_COUNT = 12
+"""Rates of change that a belief weighs (``change_rate.RATES``)."""
+NEAR_WEIGHT = 0.2
+"""What a near-duplicate change (another date, another advertisement) counts beside a real one (ours)."""
+TIERS = ((0.99, 2.0), (0.9, 7.0), (0.5, 14.0), (0.0, 30.0))
+"""Longest wait in days by the share of pages that are less important: "Web Crawler" asks for 2 to 30 days by rank."""
+
+_SOON_SECONDS, _LATER_SECONDS, _LONGEST_SECONDS = (TIERS[tier][1] * DAY_SECONDS for tier in (0, 2, 3))
+
+# What seldom passes by itself: the URL leads nowhere, or elsewhere, or to what no reader takes.
+_LATER = frozenset(
+    {
+        Reason.FETCHED,  # 204 and the like
+        Reason.NOT_MODIFIED,
+        Reason.REDIRECT,
+        Reason.HTTP_ERROR,  # below 500
+        Reason.CHALLENGE,
+        Reason.DNS_NOT_FOUND,
+        Reason.TLS_CERTIFICATE,
+        Reason.TLS_FAILED,
+        Reason.PRIVATE_ADDRESS,
+        Reason.BAD_RESPONSE,
+        Reason.HEADER_TOO_LARGE,
+        Reason.MIDDLEWARE,
+        Reason.INTERNAL_ERROR,  # another version may read it
+    }
+)
+_SOON = (
+    THEIR_FAILURES - _LATER
+    | {Reason.PROXY_FAILED, Reason.OUR_LIMIT, Reason.PACE_GUARD}
+    | {Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.NEVERCRAWL, Reason.SCOPE, Reason.EXTENSION}
+)
 
 
 class Change(Enum):
@@ -184,6 +223,25 @@ def http_date(text: str) -> float | None:
 def http_date_text(epoch_seconds: float) -> str:
     """An HTTP date (RFC 9110 5.6.7, the preferred form)."""
     return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
+def wait_seconds(reason: str, status: int, last_seconds: float) -> float | None:
+    """How long a URL waits after an end like this (``status`` 0: no answer); None: a recrawl does not know it.
+
+    ``last_seconds``: its last wait; 0 the first time.
+    """
+    if reason in _SOON or (reason == Reason.HTTP_ERROR and status >= 500):
+        first = _SOON_SECONDS
+    elif reason in _LATER:
+        first = _LATER_SECONDS
+    else:
+        return None
+    return min(max(first, 2 * last_seconds), _LONGEST_SECONDS)
+
+
+def longest_wait_days(less_important: float) -> float:
+    """The tier of a page, given the share of pages that are less important."""
+    return next(days for share, days in TIERS if less_important >= share)
 
 
 def _seconds(text: str | None) -> float | None:

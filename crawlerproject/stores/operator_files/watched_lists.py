@@ -10,8 +10,7 @@ from operator import is_not
 from pathlib import Path
 from typing import NamedTuple
 
-from crawlerproject.rules.politeness.host_overrides import HostPaces
-from crawlerproject.rules.politeness.pace import PacePreset
+from crawlerproject.rules.politeness.pace import HostPaces, PacePreset
 from crawlerproject.rules.traps.template_yield import LISTS
 from crawlerproject.rules.url.exclusion import Exclusion
 
