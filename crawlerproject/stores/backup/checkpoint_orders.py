@@ -17,7 +17,7 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, write_whole
-from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, lock_now, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, lock_now, open_lock, read_facts
 
 _ORDER, _ANSWER, _LOCK = "backup.json", "backup-answer.json", "backup.lock"
 
@@ -122,7 +122,7 @@ def remove_checkpoint(folder: CrawlDir) -> None:
 
 def _lock(folder: CrawlDir) -> int:
     folder.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
-    descriptor = os.open(folder.control / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, SECRET_FILE)
+    descriptor = open_lock(folder.control / _LOCK)
     try:
         lock_now(descriptor)
     except BlockingIOError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ from crawlerproject.stores.crawl_dir import (
     CrawlDir,
     holds_database,
     lock_now,
+    open_lock,
     refuse_half_restored,
     refuse_links_out,
     take_lock,
@@ -40,7 +40,6 @@ from crawlerproject.stores.crawl_folders import ALONE, folders_of, read_plan, re
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.tables import open_facts
 
-Say = Callable[[str], None]
 UNFINISHED_SUFFIX = ".unfinished"
 SMALL = ("formats", "crawl_file", "run", "fleet_plan", "poison", "upload_journal")
 """What else belongs to a crawl's state, by its name in CrawlDir; with it whatever lies in ``control``."""
@@ -93,10 +92,11 @@ def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderTh
         _refuse_place(crawl, target)  # another command may have finished one there since
         _clear(unfinished)
         # Before the checkpoints: seeds that are queued in between are in both, and known the second time.
-        for folder in _state_folders(crawl):
+        holders = _holders(crawl)
+        for folder in dict.fromkeys([crawl, *holders]):
             _keep_small(folder, CrawlDir(unfinished / folder.relative_to(crawl)))
         with ExitStack() as locks:
-            closed = _stopped(crawl, unfinished, locks) or _running(crawl, unfinished, wait_seconds)
+            closed = _stopped(crawl, holders, unfinished, locks) or _running(crawl, holders, unfinished, wait_seconds)
             found = [_folder_then(crawl, folder, unfinished, closed) for folder in folders_of(crawl)]
         _finish(crawl, unfinished, target, found)
     except BaseException:
@@ -139,9 +139,8 @@ def _clear(unfinished: CrawlDir) -> None:
 
 def _lock(unfinished: CrawlDir) -> int | None:
     """None where another command has it, or has just given the folder its name."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        descriptor = os.open(unfinished.lock_file, flags, SECRET_FILE)
+        descriptor = open_lock(unfinished.lock_file)
     except FileNotFoundError:
         return None
     try:
@@ -156,15 +155,10 @@ def _lock(unfinished: CrawlDir) -> int | None:
     return None
 
 
-def _state_folders(crawl: CrawlDir) -> list[CrawlDir]:
-    """The crawl's own folder, then those of the workers that hold its hosts."""
-    return [crawl, *(folder for folder in _holders(crawl) if folder != crawl)]
-
-
 def _holders(crawl: CrawlDir) -> list[CrawlDir]:
     """The folders with frontiers, by the plan. Raises OperatorError."""
     plan = read_plan(crawl)
-    return [crawl] if plan is None else [CrawlDir(crawl / name) if name != ALONE else crawl for name in plan.workers]
+    return [crawl] if plan is None else plan.folders(crawl)
 
 
 def _keep_small(source: CrawlDir, into: CrawlDir) -> None:
@@ -183,9 +177,10 @@ def _keep_small(source: CrawlDir, into: CrawlDir) -> None:
 # --- a crawl that does not run --------------------------------------------------------------------
 
 
-def _stopped(crawl: CrawlDir, unfinished: CrawlDir, locks: ExitStack) -> dict[CrawlDir, tuple[str, ...]]:
+def _stopped(
+    crawl: CrawlDir, holders: list[CrawlDir], unfinished: CrawlDir, locks: ExitStack
+) -> dict[CrawlDir, tuple[str, ...]]:
     """Copy the frontiers of a crawl that stands still; nothing when it runs. The locks are held until the end."""
-    holders = _holders(crawl)
     for folder in dict.fromkeys([crawl, *holders]):
         if folder.locked():
             return {}
@@ -194,17 +189,13 @@ def _stopped(crawl: CrawlDir, unfinished: CrawlDir, locks: ExitStack) -> dict[Cr
         put_in_place(folder)
         if not holds_database(folder.frontier):
             raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder by CRAWL_DIR.")
-        _copy_frontier(folder.frontier, CrawlDir(unfinished / folder.relative_to(crawl)).frontier)
+        into = CrawlDir(unfinished / folder.relative_to(crawl)).frontier
+        with storage_errors(into):
+            into.mkdir(mode=SECRET_FOLDER, parents=True)
+            for path in sorted(folder.frontier.iterdir()):
+                if path.is_file():
+                    copy_file(path, into / path.name)
     return {folder: _closed(folder) for folder in holders}
-
-
-def _copy_frontier(source: Path, into: Path) -> None:
-    """A database that no process has open, with new names of what never changes, on one disk."""
-    with storage_errors(into):
-        into.mkdir(mode=SECRET_FOLDER, parents=True)
-        for path in sorted(source.iterdir()):
-            if path.is_file():
-                copy_file(path, into / path.name)
 
 
 def copy_file(path: Path, copy: Path) -> None:
@@ -221,42 +212,32 @@ def copy_file(path: Path, copy: Path) -> None:
 # --- one that runs --------------------------------------------------------------------------------
 
 
-def _running(crawl: CrawlDir, unfinished: CrawlDir, wait_seconds: float) -> dict[CrawlDir, tuple[str, ...]]:
+def _running(
+    crawl: CrawlDir, holders: list[CrawlDir], unfinished: CrawlDir, wait_seconds: float
+) -> dict[CrawlDir, tuple[str, ...]]:
     """Have its processes make checkpoints, and take these."""
-    holders, until = _holders(crawl), time.monotonic() + wait_seconds
-    closed = {}
+    closed, until = {}, time.monotonic() + wait_seconds
     with closing(Asking(holders)) as asking:
         for stage in (Stage.TAKE,) if holders == [crawl] else (Stage.HOLD, Stage.TAKE):
             asking.ask(stage)
             while len(answers := asking.answers(stage)) < len(holders):
-                _refuse_waiting([folder for folder in holders if folder not in answers], until)
+                waited_for = [folder for folder in holders if folder not in answers]
+                if ended := [folder for folder in waited_for if not folder.locked()]:
+                    raise OperatorError(f"The crawl in {ended[0]} has ended, or is starting; try again.")
+                if time.monotonic() > until:
+                    raise OperatorError(
+                        f"The running crawl in {waited_for[0]} has made no checkpoint in time: look at its log, and "
+                        "try again with a longer --wait."
+                    )
                 time.sleep(_BETWEEN_SECONDS)
         for folder, answer in answers.items():
             into = CrawlDir(unfinished / folder.relative_to(crawl)).frontier
             with storage_errors(into):
-                _take(folder.frontier_checkpoint, into)
+                into.parent.mkdir(mode=SECRET_FOLDER, parents=True, exist_ok=True)
+                shutil.move(folder.frontier_checkpoint, into)  # copied where that is another disk
+                into.chmod(SECRET_FOLDER)
             closed[folder] = answer.closed
     return closed
-
-
-def _refuse_waiting(waited_for: Sequence[CrawlDir], until: float) -> None:
-    """Raise OperatorError when there is no sense in waiting for these any more."""
-    if ended := [folder for folder in waited_for if not folder.locked()]:
-        raise OperatorError(f"The crawl in {ended[0]} has ended, or is starting; try again.")
-    if time.monotonic() > until:
-        raise OperatorError(
-            f"The running crawl in {waited_for[0]} has made no checkpoint in time: look at its log, and try again "
-            "with a longer --wait."
-        )
-
-
-def _take(made: Path, into: Path) -> None:
-    into.parent.mkdir(mode=SECRET_FOLDER, parents=True, exist_ok=True)
-    if os.stat(made).st_dev == os.stat(into.parent).st_dev:
-        made.rename(into)
-    else:
-        shutil.copytree(made, into)
-    into.chmod(SECRET_FOLDER)
 
 
 # --- of both --------------------------------------------------------------------------------------
@@ -269,32 +250,29 @@ def _folder_then(
     name = str(folder.relative_to(crawl)) if folder != crawl else ALONE
     if folder not in closed:
         return FolderThen(name, False, _closed(folder), None)
-    return FolderThen(name, True, closed[folder], _committed(CrawlDir(unfinished / name).frontier))
+    with closing(open_facts(os.fspath(CrawlDir(unfinished / name).frontier))) as facts:
+        return FolderThen(name, True, closed[folder], unpack_open(facts.get(ARCHIVE_FACT.encode())))
 
 
 def _closed(folder: CrawlDir) -> tuple[str, ...]:
     return tuple(path.name for path in folder.closed_warcs())
 
 
-def _committed(frontier: Path) -> OpenFile | None:
-    """How much of the archive a frontier counts."""
-    facts = open_facts(os.fspath(frontier))
-    try:
-        return unpack_open(facts.get(ARCHIVE_FACT.encode()))
-    finally:
-        facts.close()
-
-
 def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[FolderThen]) -> None:
-    """Everything durable, then the list of it, then the name."""
+    """Everything durable, then the list of it, which makes a backup of it, then the name."""
     with storage_errors(unfinished):
-        folders = [unfinished, *(path for path in unfinished.rglob("*") if path.is_dir())]
-        for path in unfinished.rglob("*"):
-            if path.is_file():
-                sync_path(path)
-        for folder in folders:
-            sync_path(folder)
-        write_manifest(unfinished, crawl, found)
+        paths = [path for path in sorted(unfinished.rglob("*")) if path != unfinished.lock_file]
+        files = [path for path in paths if path.is_file()]
+        for path in (*files, *(path for path in paths if path.is_dir()), unfinished):
+            sync_path(path)
+        facts = {
+            "format": _FORMAT,
+            "made_at": time.time(),
+            "crawl": str(crawl.resolve()),
+            "folders": [each._asdict() | {"open_file": each.open_file and tuple(each.open_file)} for each in found],
+            "files": {str(path.relative_to(unfinished)): path.stat().st_size for path in files},
+        }
+        replace_file(unfinished / _MANIFEST, orjson.dumps(facts, option=orjson.OPT_INDENT_2), SECRET_FILE)
         if target.exists():
             target.rmdir()
         unfinished.rename(target)
@@ -302,19 +280,7 @@ def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[Fol
         sync_path(target.absolute().parent)
 
 
-# --- the list of what is in it -------------------------------------------------------------------
-
-
-def write_manifest(folder: Path, crawl: Path, folders: list[FolderThen]) -> None:
-    """Name all that is there, durably: from now on it is a backup. StorageError."""
-    facts = {
-        "format": _FORMAT,
-        "made_at": time.time(),
-        "crawl": str(crawl.resolve()),
-        "folders": [each._asdict() | {"open_file": each.open_file and tuple(each.open_file)} for each in folders],
-        "files": _sizes(folder),
-    }
-    replace_file(folder / _MANIFEST, orjson.dumps(facts, option=orjson.OPT_INDENT_2), SECRET_FILE)
+# --- read again ----------------------------------------------------------------------------------
 
 
 def read_backup(folder: Path) -> Backup:
@@ -324,7 +290,8 @@ def read_backup(folder: Path) -> Backup:
         if facts["format"] > _FORMAT:
             raise OperatorError(f"The backup in {folder} was made by a newer version of this crawler; use that.")
         refuse_links_out(folder)
-        missing = _missing(folder, facts["files"])
+        sizes = ((name, folder / name, size) for name, size in facts["files"].items())
+        missing = [name for name, path, size in sizes if not path.is_file() or path.stat().st_size != size]
         made_at, of = float(facts["made_at"]), str(facts["crawl"])
         backup = Backup(CrawlDir(folder), made_at, of, tuple(map(_folder, facts["folders"])))
     except (FileNotFoundError, NotADirectoryError):
@@ -339,20 +306,6 @@ def read_backup(folder: Path) -> Backup:
             "are gone or have another size; name another."
         )
     return backup
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    lock = CrawlDir(folder).lock_file  # the command's that makes it
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path != lock)
-    return {str(path.relative_to(folder)): path.stat().st_size for path in files}
-
-
-def _missing(folder: Path, files: dict[str, int]) -> list[str]:
-    return [name for name, size in files.items() if _size(folder / name) != size]
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else -1
 
 
 def _folder(facts: dict[str, Any]) -> FolderThen:

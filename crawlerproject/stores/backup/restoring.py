@@ -93,7 +93,7 @@ def refuse_unfit(folder: CrawlDir, then: FolderThen) -> None:
             f"None of the {counted(len(gone), 'WARC file')} that the backup counts, such as {gone[0]}, is in "
             f"{folder.warc}; copy the archive there first."
         )
-    if sent := _sent_since(folder, then):
+    if sent := sorted(_sent(folder) - {*then.closed}):
         raise OperatorError(
             f"{counted(len(sent), 'WARC file')} of {folder}, such as {sent[0]}, went to another place since the backup "
             "was made: their pages would be archived twice; scrapy recover makes the frontier from all there is."
@@ -135,10 +135,6 @@ def _gone(folder: CrawlDir, then: FolderThen) -> list[str]:
     missing = [name for name in then.closed if not (folder.warc / name).exists()]
     sent = _sent(folder) if missing else set()
     return [name for name in missing if name not in sent]
-
-
-def _sent_since(folder: CrawlDir, then: FolderThen) -> list[str]:
-    return sorted(_sent(folder) - {*then.closed})
 
 
 def _sent(folder: CrawlDir) -> set[str]:

@@ -20,6 +20,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -66,36 +67,39 @@ class CdxjFiles:
             packed = b"".join([cdxj.pack(row) for row in self._rows.pop(filename)])
             self._unwritten[filename] = self._unwritten.get(filename, b"") + packed
         for filename in list(self._unwritten):
-            self._write_journal(filename)
+            journal = self._journal(filename)
+            with storage_errors(journal):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                try:
+                    while data := self._unwritten[filename]:
+                        self._unwritten[filename] = data[os.write(descriptor, data) :]
+                finally:
+                    os.close(descriptor)
+            del self._unwritten[filename]
 
     def cut(self, filename: str, length: int) -> None:
         """Forget the rows of captures past ``length``: their bytes were cut from the WARC."""
-        journal = self._journal(filename)
-        if journal.exists():
-            rows = [row for row in journal_rows(journal) if row.end <= length]
-            replace_file(journal, b"".join([cdxj.pack(row) for row in rows]))
+        rows = [cdxj.pack(row) for row in self._journal_rows(filename) if row.end <= length]
+        if (journal := self._journal(filename)).exists():
+            replace_file(journal, b"".join(rows))
 
     def boundary(self, filename: str, before: int) -> int:
         """The last byte up to ``before`` at which a capture begins, as the journal knows them; 0 when it knows none."""
-        journal = self._journal(filename)
-        rows = journal_rows(journal) if journal.exists() else []
-        return max((row.start for row in rows if row.start <= before), default=0)
+        return max((row.start for row in self._journal_rows(filename) if row.start <= before), default=0)
 
     def journal_between(self, filename: str, start: int, end: int) -> list[CdxjEntry]:
         """The rows of captures that lie within a span of an open WARC, each once."""
-        journal = self._journal(filename)
-        rows = journal_rows(journal) if journal.exists() else []
+        rows = self._journal_rows(filename)
         return list({row.start: row for row in rows if row.start >= start and row.end <= end}.values())
 
     def finish(self, warc: Path) -> list[str]:
         """Write the index of a closed WARC and drop its journal; what was odd, as sentences."""
-        journal = self._journal(warc.name)
-        rows = _chain(journal_rows(journal), warc) if journal.exists() else None
-        messages: list[str] = []
-        if rows is None:
+        known, messages = self._journal_rows(warc.name), list[str]()
+        if not known or (rows := _chain(known, warc)) is None:
             rows, messages = _read_rows(warc)
         self._write_index(warc, rows)
-        journal.unlink(missing_ok=True)
+        self._journal(warc.name).unlink(missing_ok=True)
         return messages
 
     def finish_in_background(self, warc: Path) -> None:
@@ -162,17 +166,10 @@ class CdxjFiles:
     def _journal(self, filename: str) -> Path:
         return self.folder / f"{stem_of(filename)}{JOURNAL_SUFFIX}"
 
-    def _write_journal(self, filename: str) -> None:
-        journal = self._journal(filename)
-        with storage_errors(journal):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                while data := self._unwritten[filename]:
-                    self._unwritten[filename] = data[os.write(descriptor, data) :]
-            finally:
-                os.close(descriptor)
-        del self._unwritten[filename]
+    def _journal_rows(self, filename: str) -> list[CdxjEntry]:
+        with suppress(FileNotFoundError):
+            return journal_rows(self._journal(filename))
+        return []
 
     def _write_index(self, warc: Path, rows: list[CdxjEntry]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
