@@ -165,14 +165,15 @@ def named_crawl(args: list[str], settings: BaseSettings) -> CrawlDir:
 
 def check_there(folder: CrawlDir) -> None:
     """Raise OperatorError where a crawl's folder should be and is not."""
-    if folder.is_here and not folder.is_dir():
+    if not folder.is_dir():
         raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
 
 
 def named_archives(args: list[str], settings: BaseSettings) -> Archives:
     """What the crawl that is named has archived. Raises OperatorError when there is no WARC file."""
     folder = named_crawl(args, settings)
-    check_there(folder)
+    if folder.is_here:
+        check_there(folder)
     archives = archives_of(folder)
     if not archives.has_archive():
         raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")

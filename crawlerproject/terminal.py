@@ -19,7 +19,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
+from scrapy.exceptions import UsageError
 
+from crawlerproject.errors import sentence_of
 from crawlerproject.rules.printable import PLAINER, printable, printable_json, printable_line, without_passwords
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ def say(*lines: str, error: bool = False) -> None:
         stream.write(without_passwords(printable_line(line)) + "\n")
     if error:
         stream.flush()
+
+
+def refusal(error: Exception) -> UsageError:
+    """What Scrapy's commands end with, in one sentence and with exit status 2, for what the operator can mend."""
+    return UsageError(printable_line(sentence_of(error)), print_help=False)
 
 
 def say_json(value: Any, *, lines: bool = False) -> None:

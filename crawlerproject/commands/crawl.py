@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Any, cast
 
 from scrapy import Spider
@@ -16,7 +17,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
-from crawlerproject.config.arguments import arguments_of, refuse_strangers
+from crawlerproject.config.arguments import arguments_of, refuse_strangers, refuse_unknown_spider
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
 from crawlerproject.config.promised_settings import keep_addon
@@ -42,10 +43,9 @@ from crawlerproject.errors import (
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.delivery import tell_refused
 from crawlerproject.json_log import formatter_of, json_handler, take_process
-from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
 from crawlerproject.standard_error import own_stream
-from crawlerproject.terminal import guard_streams, quiet_scrapy
+from crawlerproject.terminal import guard_streams, quiet_scrapy, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -72,41 +72,33 @@ _EXITS = {
 
 
 def log_refusal(settings: BaseSettings, refused: UsageError) -> UsageError:
-    """Write a refusal into the log where that is for programs; what is left to be said on standard error."""
-    handler = json_handler()
-    if handler is not None and own_stream() is not None and str(refused):
-        _handle_refusal(handler, str(refused))
+    """Write a refusal into the log, whatever LOG_LEVEL is; returns what is left for standard error.
+
+    Into a log for programs; else into LOG_FILE: of a job that a daemon starts, its log is all that is seen.
+    """
+    path = settings.get("LOG_FILE")
+    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (str(refused),), None)
+    if str(refused) and own_stream() is not None and (handler := json_handler()) is not None:
+        handler.handle(record)
         return UsageError(print_help=False)
-    _log_into_file(settings, str(refused))
+    if str(refused) and path:
+        # It cannot be opened: that is what the sentence says.
+        with (
+            suppress(OSError, LookupError, ValueError),
+            open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file,
+        ):
+            handler = logging.StreamHandler(file)
+            handler.setFormatter(formatter_of(settings))
+            handler.handle(record)
     return refused
 
 
-def _handle_refusal(handler: logging.Handler, sentence: str) -> None:
-    """Whatever LOG_LEVEL is."""
-    handler.handle(logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (sentence,), None))
-
-
-def _log_into_file(settings: BaseSettings, sentence: str) -> None:
-    """Into LOG_FILE: of a job that a daemon starts, its log is all that is seen."""
-    path = settings.get("LOG_FILE")
-    if not path or not sentence:
-        return
-    try:
-        with open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file:
-            handler = logging.StreamHandler(file)
-            handler.setFormatter(formatter_of(settings))
-            _handle_refusal(handler, sentence)
-    except (OSError, LookupError, ValueError):
-        return  # that is what the sentence says
-
-
 class _Engine(ExecutionEngine):
-    """Scrapy's closes what was never opened with a traceback for each part."""
+    """Scrapy's ``close_async`` writes a traceback for each part that was never opened: this one remembers that."""
 
     refused = False
 
     async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
-        """As Scrapy's, and remember when our part could not be opened."""
         try:
             await super().open_spider_async(close_if_idle=close_if_idle)
         except (OperatorError, StorageError, OSError):
@@ -114,7 +106,6 @@ class _Engine(ExecutionEngine):
             raise
 
     async def close_async(self, *, reason: str = "shutdown") -> None:
-        """As Scrapy's when there is something to close."""
         if self.refused:
             self.downloader.close()
         else:
@@ -131,7 +122,7 @@ class _Crawler(Crawler):
         keep_addon(self.settings, settings.getdict("ADDONS"))
 
     async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
-        """As Scrapy's; what changed after the check (Redis went away, a name was taken) ends without a traceback."""
+        """What changed after the check (Redis went away, a name was taken) ends without a traceback."""
         try:
             await super().crawl_async(*args, **kwargs)
         except (OperatorError, StorageError) as error:
@@ -144,17 +135,13 @@ class _Crawler(Crawler):
             logger.error(_REFUSED, sentence_of(error))
 
     async def stop_async(self) -> None:
-        """As Scrapy's; asked for while the crawl opens (a signal), once it has opened.
+        """Stop a crawl that is just opening (a signal came) once it has opened.
 
-        Scrapy's ends the process at once then: nothing is closed, and a fleet waits for the worker's leases.
+        Scrapy ends the process at once then: nothing is closed, and a fleet waits for the worker's leases.
         """
-        while self.crawling and self._engine is not None and self._opens(self._engine):
+        while self.crawling and (engine := self._engine) and engine.spider is not None and not engine.running:
             await asyncio.sleep(_LOOK_SECONDS)
         await super().stop_async()
-
-    @staticmethod
-    def _opens(engine: ExecutionEngine) -> bool:
-        return engine.spider is not None and not engine.running
 
     def _create_engine(self) -> ExecutionEngine:
         return _Engine(self, lambda _: self.stop_async())
@@ -165,6 +152,7 @@ class Command(ScrapyCrawl):
 
     # An add-on brings them to another project only when a crawler is made; they are checked before.
     default_settings = given()
+    settings: Settings  # Scrapy sets them before it calls a command
     _ours: _Crawler | None = None
 
     def __init__(self) -> None:
@@ -173,7 +161,6 @@ class Command(ScrapyCrawl):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
-        assert self.settings is not None
         try:
             super().process_options(args, opts)
             take_process(self.settings)
@@ -181,36 +168,40 @@ class Command(ScrapyCrawl):
         except UsageError as refused:
             raise log_refusal(self.settings, refused) from None
         except (OperatorError, OSError) as error:
-            raise log_refusal(self.settings, UsageError(printable_line(sentence_of(error)), print_help=False)) from None
+            raise log_refusal(self.settings, refusal(error)) from None
         if args[:1] and self._is_ours(args[0]):
             quiet_scrapy(self.settings)
 
     def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """Raise UsageError or OperatorError for what can be mended."""
-        assert self.settings is not None
+        settings = self.settings
         if args == ["web"]:
-            check_supervised(self.settings)
+            check_supervised(settings)
             self._check(opts)
         elif args == ["plan"]:
-            self._check_plan(opts)
-        elif args:
-            self._check_other(args[0])
+            plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
+            refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
+            apply_of_folder(settings, "plan")
+            take_process(settings)
+            check(settings, crawl_folder(settings, "plan"))
+        elif args:  # another spider, and what it sets itself is not known yet
+            refuse_unknown_spider(settings, args[0])
+            check_scrapys(settings)
+            check_values(settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Crawl, and set the exit status."""
         super().run(args, opts)
-        stats = self._ours.stats if self._ours is not None else None
-        reason = stats.get_value("finish_reason") if stats is not None else None
-        self.exitcode = _EXITS.get(str(reason), self.exitcode)
-        if self._ours is not None and self._ours.refused:
-            self.exitcode = self._ours.refused
+        if (crawler := self._ours) is not None:
+            reason = crawler.stats.get_value("finish_reason") if crawler.stats is not None else None
+            self.exitcode = crawler.refused or _EXITS.get(str(reason), self.exitcode)
 
     def _is_ours(self, name: str) -> bool:
         """Whether a spider's crawl has our panel and our summary."""
         if name in ("web", "plan"):
             return True
         try:
-            return self.settings is not None and hasattr(get_spider_loader(self.settings).load(name), "answered")
+            return hasattr(get_spider_loader(self.settings).load(name), "answered")
         except Exception:  # a spider that is unknown or cannot be imported: Scrapy says so in a moment
             return False
 
@@ -218,30 +209,10 @@ class Command(ScrapyCrawl):
         assert self.crawler_process is not None
         if isinstance(spidercls, str):
             spidercls = self.crawler_process.spider_loader.load(spidercls)
-        self._ours = _Crawler(spidercls, cast("Settings", self.settings))
+        self._ours = _Crawler(spidercls, self.settings)
         return super()._create_crawler(cast("Any", self._ours))  # it may be a crawler, which is taken as it is
 
-    def _check_other(self, name: str) -> None:
-        """Another spider's start; what it sets itself is not known yet."""
-        assert self.settings is not None
-        settings = self.settings
-        spiders = sorted(get_spider_loader(settings).list())
-        if name not in spiders:
-            raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
-        check_scrapys(settings)
-        check_values(settings)
-
-    def _check_plan(self, opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        settings = self.settings
-        plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
-        refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
-        apply_of_folder(settings, "plan")
-        take_process(settings)
-        check(settings, crawl_folder(settings, "plan"))
-
     def _check(self, opts: argparse.Namespace) -> None:
-        assert self.settings is not None
         try:
             check_scrapys(self.settings)
             folder = crawl_folder(self.settings, "web")

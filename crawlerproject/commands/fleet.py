@@ -22,8 +22,8 @@ from crawlerproject.fleet.local.fleet import LocalFleet
 from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.json_log import take_process
-from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.terminal import refusal
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,6 @@ class Command(CrawlCommand):
 
     def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """What the workers would refuse, once and before they start."""
-        assert self.settings is not None
         said = self.settings.copy()
         apply_of_folder(said)
         self.settings.set("LOG_LINES", said["LOG_LINES"], said.getpriority("LOG_LINES") or 0)
@@ -82,7 +81,6 @@ class Command(CrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Until the crawl is done or was stopped."""
-        assert self.settings is not None
         configure_logging(self.settings)
         folder = whole_crawl(self.settings)
         if shared(self.settings):
@@ -93,13 +91,11 @@ class Command(CrawlCommand):
             with WholeCrawl(folder) as whole:
                 self._run_local(whole, opts)
         except (OperatorError, StorageError, UsageError) as error:
-            refused = UsageError(printable_line(str(error)), print_help=False)
-            raise log_refusal(self.settings, refused) from None
+            raise log_refusal(self.settings, refusal(error)) from None
         except KeyboardInterrupt:  # workers are not at work yet: from then on the supervisor has the signals
             logger.warning("Stopped before the crawl began; the same command goes on where it was.")
 
     def _run_local(self, whole: WholeCrawl, opts: argparse.Namespace) -> None:
-        assert self.settings is not None
         self.settings.set("STATE_URL", LOCAL, priority="cmdline")
         plan = whole.plan(opts.name, opts.workers, self.settings.getint("FLEET_PARTITIONS"))
         self._check_as(plan.workers, opts)
@@ -118,13 +114,11 @@ class Command(CrawlCommand):
 
     def _check_as(self, names: Sequence[str], opts: argparse.Namespace) -> None:
         """Check what the first of them would."""
-        assert self.settings is not None
         self.settings.set("FLEET_WORKER", names[0], priority="cmdline")
         self._check(opts)
         self.settings.set("FLEET_WORKER", "", priority="cmdline")  # what is logged from now on is the supervisor's
 
     def _worker(self, folder: CrawlDir, name: str, opts: argparse.Namespace, *inherits: int) -> Worker:
-        assert self.settings is not None
         given = [part for key, value in opts.spargs.items() for part in ("-a", f"{key}={value}")]
         given += [part for pair in opts.set for part in ("-s", pair)]
         given += (

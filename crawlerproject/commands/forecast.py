@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from crawlerproject.config.values import ip_seconds_of, preset_of
@@ -24,12 +24,6 @@ from crawlerproject.terminal import say, say_json
 _EXAMPLES = (100, 1_000, 10_000)
 # Budgets of a recrawl that are shown by default: visits a day as shares of the known pages.
 _BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)
-
-
-def _budgets(pages: int, asked: list[int] | None) -> list[int]:
-    if asked and min(asked) < 1:
-        raise OperatorError("--budget must be at least 1.")
-    return asked or sorted({max(1, round(pages * share)) for share in _BUDGET_SHARES})
 
 
 # With REQUISITES, what the first page of a host needs of that host itself: the median of 628 real pages that name their
@@ -53,27 +47,13 @@ class _Forecast(NamedTuple):
         """Names whose address is not known."""
         return self.names - len(self.addresses)
 
-    def of_seeds(self) -> PaceLimits:
-        """When each host has its seeds alone."""
-        return self._limits(self.seeds)
-
-    def of_pages(self, count: int) -> PaceLimits:
-        """When each host has so many pages."""
-        return self._limits(dict.fromkeys(self.seeds, count))
-
-    def of_whole_pages(self, count: int, further: int) -> PaceLimits:
-        """The same with what they need to be seen, ``further`` requests for each page but the first."""
-        return self.of_pages(count + _FIRST_REQUISITES + (count - 1) * further)
-
-    def _limits(self, pages: Mapping[str, int]) -> PaceLimits:
-        """A robots.txt of each host comes first."""
-        return pace_limits(
-            [
-                Queue(host, self.addresses.get(host_name(host), ""), count + 1, self.delays[host], 0.0, 0.0)
-                for host, count in pages.items()
-            ],
-            self.ip_pause_seconds,
-        )
+    def limits(self, each: int | None = None) -> PaceLimits:
+        """When each host has its seeds alone, or so many requests; its robots.txt comes first."""
+        queues = [
+            Queue(host, self.addresses.get(host_name(host), ""), (each or seeds) + 1, self.delays[host], 0.0, 0.0)
+            for host, seeds in self.seeds.items()
+        ]
+        return pace_limits(queues, self.ip_pause_seconds)
 
 
 def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
@@ -154,7 +134,7 @@ class Command(InspectCommand):
         counts = opts.pages or [count for count in _EXAMPLES if count > most]
         if any(count < 1 for count in counts):
             raise OperatorError("--pages must be at least 1.")
-        alone = crawl.of_seeds()
+        alone = crawl.limits()
         facts = {
             "seeds": len(addresses),
             "excluded": excluded,
@@ -168,7 +148,7 @@ class Command(InspectCommand):
             "ip_pause_seconds": crawl.ip_pause_seconds,
             "pages_per_second_at_most": None if alone.per_second is None else round(alone.per_second, 3),
             "seconds_of_the_seeds": alone.seconds,
-            "seconds_by_pages_of_each_host": {str(count): crawl.of_pages(count).seconds for count in [most, *counts]},
+            "seconds_by_pages_of_each_host": {str(count): crawl.limits(count).seconds for count in [most, *counts]},
         }
         facts |= self._of_requisites(crawl, opts.requisites, [most, *counts])
         if opts.json:
@@ -183,7 +163,8 @@ class Command(InspectCommand):
         if given is None and self.settings["REQUISITES"] in (None, "none"):
             return {"requisites_of_further_pages": None}
         further = _FURTHER_REQUISITES if given is None else given
-        seconds = {str(count): crawl.of_whole_pages(count, further).seconds for count in counts}
+        requests = {count: count + _FIRST_REQUISITES + (count - 1) * further for count in counts}
+        seconds = {str(count): crawl.limits(each).seconds for count, each in requests.items()}
         return {"requisites_of_further_pages": further, "seconds_with_requisites": seconds}
 
     def _forecast(self, hosts: Counter[str], *, resolve: bool) -> _Forecast:
@@ -207,7 +188,10 @@ class Command(InspectCommand):
             pages, beliefs = known_beliefs(store, random.Random(1))
         if not pages:
             raise OperatorError(f"No page of {crawl.folder} was read yet; there is nothing to visit again.")
-        rows = [forecast(beliefs, pages, budget) for budget in _budgets(pages, opts.budget)]
+        if min(opts.budget or [1]) < 1:
+            raise OperatorError("--budget must be at least 1.")
+        budgets = opts.budget or sorted({max(1, round(pages * share)) for share in _BUDGET_SHARES})
+        rows = [forecast(beliefs, pages, budget) for budget in budgets]
         if opts.json:
             say_json({"pages": pages, "budgets": [row._asdict() for row in rows]})
             return

@@ -14,10 +14,9 @@ from typing import Any
 from crawlerproject.config.crawl_kind import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import InspectCommand, one_argument, option, waited_for
 from crawlerproject.reports.host_history import bare_host
-from crawlerproject.rules.printable import human_seconds
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.stores.atomic_files import replace_file
@@ -50,7 +49,10 @@ class Command(InspectCommand):
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        crawl = self._crawl()
+        try:  # the list of the crawl that CRAWL_DIR names may be another than the project's
+            crawl = self.look()
+        except OperatorError:
+            crawl = None
         settings: Any = crawl.settings if crawl is not None else self.settings
         if opts.list:
             _print_lists(never_crawl_of(settings), args, as_json=opts.json)
@@ -80,13 +82,6 @@ class Command(InspectCommand):
             say("No running crawl was found here; one elsewhere takes it up by itself.")
         if elsewhere:
             say(f"Copy it to the machines of {', '.join(elsewhere)}: workers that are not on this one.")
-
-    def _crawl(self) -> CrawlView | None:
-        """The crawl that CRAWL_DIR names, if it is there: its list may be another than the project's."""
-        try:
-            return self.look()
-        except OperatorError:
-            return None
 
     def _wait(self, paths: list[Path], settings: Any, quiet: bool) -> Iterator[dict[str, Any]]:
         """Each running crawl, once it has read these versions or the time is over."""
@@ -158,25 +153,19 @@ def remove(lists: NeverCrawlLists, host: str, why: str, now: datetime) -> list[L
         raise OperatorError(
             f"{domain} itself is on no list; line {listing.line} of {listing.path} excludes {above} and all below it."
         )
-    for path in map(Path, lists.versions):
-        if path.exists():
-            changes += _comment_out(path, domain, f"{why}, {now:%Y-%m-%d}")
+    for path in filter(Path.exists, map(Path, lists.versions)):
+        lines = path.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
+        named = [place for place, line in enumerate(lines) if domain in Exclusion.parse([line])[0].domains]
+        found = [Listing(path, place + 1, lines[place].strip()) for place in named]
+        for listing in found:
+            lines[listing.line - 1] = f"# {listing.text}; taken off: {why}, {now:%Y-%m-%d}\n"
+        if found:
+            try:
+                replace_file(path, "".join(lines).encode("utf-8", "surrogateescape"), path.stat().st_mode & 0o777)
+            except StorageError as error:
+                raise OperatorError(f"{error}; check its permissions.") from error
+        changes += found
     return changes
-
-
-def _comment_out(path: Path, domain: str, why: str) -> Iterator[Listing]:
-    """The lines of one file that name ``domain``, each a comment from now on."""
-    lines = path.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
-    named = [place for place, line in enumerate(lines) if domain in Exclusion.parse([line])[0].domains]
-    found = [Listing(path, place + 1, lines[place].strip()) for place in named]
-    for listing in found:
-        lines[listing.line - 1] = f"# {listing.text}; taken off: {why}\n"
-    if found:
-        try:
-            replace_file(path, "".join(lines).encode("utf-8", "surrogateescape"), path.stat().st_mode & 0o777)
-        except StorageError as error:
-            raise OperatorError(f"{error}; check its permissions.") from error
-    yield from found
 
 
 def _domain(host: str) -> str:
@@ -195,17 +184,14 @@ def _print_lists(lists: NeverCrawlLists, args: list[str], *, as_json: bool) -> N
     if as_json:
         say_json([{name: str(value) if name == "path" else value for name, value in row.items()} for row in rows])
         return
-    for row in rows:
-        say(f"{row['path']}:{row['line']}: {row['text']}")
-    count = len(excluded)
-    say(f"{count:,} {'entry' if count == 1 else 'entries'} in {', '.join(lists.versions) or 'no list'}", error=True)
+    say(*(f"{row['path']}:{row['line']}: {row['text']}" for row in rows))
+    say(f"{counted(len(excluded), 'entry', 'entries')} in {', '.join(lists.versions) or 'no list'}", error=True)
 
 
 def _folders(settings: Any) -> list[CrawlDir]:
     """CRAWL_DIR, and every crawl beside the default one; their workers' folders too."""
-    own = whole_crawl(settings)
-    beside = CRAWLS.started_below()
-    crawls = [own, *own.started_below(), *beside, *(worker for crawl in beside for worker in crawl.started_below())]
+    crawls = [whole_crawl(settings), *CRAWLS.started_below()]
+    crawls += [worker for crawl in crawls for worker in crawl.started_below()]
     return sorted({crawl.resolve() for crawl in crawls if crawl.run.exists()})
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from scrapy.commands.parse import Command as ScrapyParse
 
-from crawlerproject.commands.polite_command import PoliteCommandMixin, web_spider_unless_named
+from crawlerproject.commands.polite_command import PoliteCommandMixin
 
 
 class Command(PoliteCommandMixin, ScrapyParse):
@@ -20,5 +20,5 @@ class Command(PoliteCommandMixin, ScrapyParse):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """The project's spider serves every page unless another is named."""
-        web_spider_unless_named(opts)
+        opts.spider = opts.spider or "web"
         super().process_options(args, opts)

@@ -18,9 +18,8 @@ from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.values import identity, list_of, preset_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
-from crawlerproject.terminal import guard_streams, say
+from crawlerproject.terminal import guard_streams, refusal, say
 
 if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
@@ -40,7 +39,7 @@ _ONE_URL = "Give one URL, with http:// or https:// before it."
 class PoliteCommandMixin(_Command):
     """Mixed into Scrapy's own commands, before them."""
 
-    settings: Settings | None
+    settings: Settings  # Scrapy sets them before it calls a command
     exitcode: int
     default_settings: ClassVar[dict[str, Any]]
 
@@ -57,7 +56,6 @@ class PoliteCommandMixin(_Command):
         """Check our settings; log warnings only, unless LOG_LEVEL is given; follow redirects through every gate."""
         super().process_options(args, opts)
         settings = self.settings
-        assert settings is not None
         set_for_frontier(settings)  # in another project: the same chain as here
         try:
             apply_of_folder(settings)
@@ -67,7 +65,7 @@ class PoliteCommandMixin(_Command):
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")
         except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+            raise refusal(error) from None
         if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:
             settings.set("LOG_LEVEL", "WARNING", "project")
             # It warns of extensions that are off outside a crawl, as intended. (A level would be reset.)
@@ -80,7 +78,8 @@ class PoliteCommandMixin(_Command):
         """Print each refusal and failure as one line on standard error; any of them makes the exit status 1."""
         # Scrapy's own parse command wraps callbacks in this way.
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
-        printer = _RefusalPrinter()
+        # Printed whatever LOG_LEVEL is.
+        printer = _RefusalPrinter(logging.INFO)
         for name in ("crawlerproject.guard.guard", "crawlerproject.fetch.handler"):
             logging.getLogger(name).addHandler(printer)
         try:
@@ -92,19 +91,10 @@ class PoliteCommandMixin(_Command):
 
 
 class _RefusalPrinter(logging.Handler):
-    """Prints refusals on standard error, whatever LOG_LEVEL is."""
+    """Prints each refusal as one line on standard error, and counts them."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.count = 0
+    count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print the message as one line, and count it."""
         self.count += 1
         say(" ".join(record.getMessage().split()), error=True)
-
-
-def web_spider_unless_named(opts: Any) -> None:
-    """Make ``--spider web`` the default of a command."""
-    if not opts.spider:
-        opts.spider = "web"

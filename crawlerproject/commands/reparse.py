@@ -10,25 +10,27 @@ from typing import Any
 
 from scrapy import Spider
 from scrapy.commands import BaseRunSpiderCommand
-from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
+from crawlerproject.config.arguments import refuse_unknown_spider
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
+from crawlerproject.operator_command import check_there
 from crawlerproject.reparse.chosen_captures import closed_indexes
 from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned
 from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler
-from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.terminal import guard_streams, quiet_scrapy, say
+from crawlerproject.terminal import guard_streams, quiet_scrapy, refusal, say
 
 
 class Command(BaseRunSpiderCommand):
     """Runs Scrapy's engine on the archive; no request leaves."""
 
     requires_project = True
+    settings: Settings  # Scrapy sets them before it calls a command
     default_settings = given()
 
     def __init__(self) -> None:
@@ -70,11 +72,10 @@ class Command(BaseRunSpiderCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
         super().process_options(args, opts)
-        assert self.settings is not None
         try:
             self._check(args, opts)
         except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+            raise refusal(error) from None
         asked: dict[str, Any] = {"every": opts.all, "callback": opts.callback, "out": str(opts.out or "")}
         asked["folders"] = [str(folder) for folder in self._folders]
         self.settings.set(SETTING, json.dumps(asked), priority="cmdline")
@@ -83,7 +84,6 @@ class Command(BaseRunSpiderCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read, and say what came of it."""
         assert self.crawler_process is not None
-        assert self.settings is not None
         crawler = OfflineCrawler(self._spider(args[0]), self.settings)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
@@ -104,23 +104,17 @@ class Command(BaseRunSpiderCommand):
             self.exitcode = 1
 
     def _spider(self, name: str) -> type[Spider]:
-        assert self.settings is not None
-        loader = get_spider_loader(self.settings)
-        if name not in loader.list():
-            raise OperatorError(f"There is no spider {name!r}; there are {', '.join(sorted(loader.list()))}.")
-        found: type[Spider] = loader.load(name)
-        return found
+        refuse_unknown_spider(self.settings, name)
+        return get_spider_loader(self.settings).load(name)
 
     def _check(self, args: list[str], opts: argparse.Namespace) -> None:
         if not 1 <= len(args) <= 2:
             raise OperatorError("Give a spider and a crawl's folder, for example: scrapy reparse titles crawls/titles")
-        assert self.settings is not None
         spider = self._spider(args[0])
         if opts.callback and not callable(getattr(spider, opts.callback, None)):
             raise OperatorError(f"{spider.__name__} has no method {opts.callback}.")
         crawl = CrawlDir(args[1]) if len(args) > 1 else whole_crawl(self.settings, args[0])
-        if not crawl.is_dir():
-            raise OperatorError(f"There is no folder {crawl}; name a crawl's folder, or set CRAWL_DIR.")
+        check_there(crawl)
         self._folders = folders_of(crawl)
         if not any(folder.has_archive() for folder in self._folders):
             raise OperatorError(f"{crawl} holds no crawl: there is no WARC file in {crawl.warc}.")

@@ -76,7 +76,6 @@ class Command(PoliteCommandMixin, ScrapyShell):
 
     def _take(self, url: str, at: str) -> bool:
         """Find the page in the archive, and say which capture it is."""
-        assert self.settings is not None
         archives = named_archives([], self.settings)
         found = archived(archives.folders, url, at)
         if found is None:

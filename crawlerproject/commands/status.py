@@ -19,7 +19,7 @@ from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.reader import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
-from crawlerproject.watch.fleet_summary import of_all
+from crawlerproject.watch.fleet_summary import of_all, worker_row
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 _SILENT_SECONDS = 60.0
@@ -49,7 +49,7 @@ class Command(InspectCommand):
         if opts.alive:
             ill = ailment(crawl)
             say(f"{crawl.folder} {ill or 'is at work'}")
-            self.exitcode = 1 if ill else 0
+            self.exitcode = int(bool(ill))
             return
         with crawl.store() as store:
             ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
@@ -57,7 +57,10 @@ class Command(InspectCommand):
                 ahead = with_addresses(ahead, crawl.status.get("progress", {}))
             workers = store.workers() if isinstance(store, RedisView) else []
         facts = status_facts(crawl, ahead)
-        facts |= worker_facts(crawl, workers) if crawl.plan is None else local_facts(crawl, crawl.plan)
+        if crawl.plan is None:
+            facts |= worker_facts(crawl, workers)
+        else:
+            facts["workers"] = [_local_worker(worker, crawl.plan, crawl.now) for worker in crawl.workers]
         if opts.json:
             say_json(facts)
         elif opts.metrics:
@@ -78,24 +81,24 @@ def ailment(crawl: CrawlView) -> str:
 
 
 def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
-    """The same for programs."""
-    progress = crawl.status.get("progress", {})
+    """What programs get with ``--json``."""
+    status, progress = crawl.status, crawl.status.get("progress", {})
     now = crawl.running and not progress.get("paused") and not _stale(crawl)
     bound = bound_by(load_of(crawl.status)) if crawl.running else None
     return {
         "schema": _SCHEMA,
         "folder": str(crawl.folder),
         "running": crawl.running,
-        "said_seconds_ago": round(max(0.0, crawl.now - crawl.status["time"]), 1) if "time" in crawl.status else None,
+        "said_seconds_ago": round(max(0.0, crawl.now - status["time"]), 1) if "time" in status else None,
         "paused": progress.get("paused", "") if crawl.running else "",
-        "finish_reason": None if crawl.running else crawl.status.get("finish_reason"),
+        "finish_reason": None if crawl.running else status.get("finish_reason"),
         "pages": progress.get("pages", 0),
         "bytes": progress.get("bytes", 0),
         "errors": progress.get("errors", 0),
-        "totals": crawl.status.get("totals") or None,
-        "pages_per_second": crawl.status.get("pages_per_second", 0.0) if now else 0.0,
-        "bytes_per_second": crawl.status.get("bytes_per_second", 0.0) if now else 0.0,
-        "cpu_share": crawl.status.get("cpu_share", 0.0) if crawl.running else 0.0,
+        "totals": status.get("totals") or None,
+        "pages_per_second": status.get("pages_per_second", 0.0) if now else 0.0,
+        "bytes_per_second": status.get("bytes_per_second", 0.0) if now else 0.0,
+        "cpu_share": status.get("cpu_share", 0.0) if crawl.running else 0.0,
         "bound_by": bound.what if bound else None,
         "politeness_ceiling_per_second": round(ahead.ceiling, 3),
         "hosts": dict(ahead.hosts),
@@ -105,7 +108,7 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
         "resting_queued": ahead.resting_queued,
         "rests_end_in_seconds": ahead.rests_end_in_seconds,
         "parked_queued": ahead.parked_queued,
-        "reader": crawl.status.get("build", {}).get("reader"),
+        "reader": status.get("build", {}).get("reader"),
         "paused_hosts": crawl.pauses.hosts,
         "uploads": uploads_of(crawl.folders) or None,
         "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
@@ -127,51 +130,32 @@ def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str,
     if not workers and not here:
         return {}
     elsewhere = [worker.info for worker in workers if worker.name not in here]
-    done = crawl.status.get("progress", {})
+    done = crawl.status.get("progress", {}) | {"pages_per_second": crawl.status.get("pages_per_second", 0.0)}
     sums = {
-        name: done.get(name, 0) + sum(info.get(name, 0) for info in elsewhere) for name in ("pages", "bytes", "errors")
+        name: done.get(name, 0) + sum(info.get(name, 0) for info in elsewhere)
+        for name in ("pages", "bytes", "errors", "pages_per_second")
     }
+    shown = {"partitions": 0, "machine": "", "pages": 0, "pages_per_second": 0.0, "paused": ""}
     rows = [
-        {
-            "name": worker.name,
-            "here": worker.name in here,
-            "partitions": worker.info.get("partitions", 0),
-            "reported_seconds_ago": round(worker.seconds_ago, 1),
-            "machine": worker.info.get("machine", ""),
-            "pages": worker.info.get("pages", 0),
-            "pages_per_second": worker.info.get("pages_per_second", 0.0),
-            "paused": worker.info.get("paused", ""),
-        }
+        {"name": worker.name, "here": worker.name in here, "reported_seconds_ago": round(worker.seconds_ago, 1)}
+        | {name: worker.info.get(name, none) for name, none in shown.items()}
         for worker in workers
     ]
     known = {"totals": None} if elsewhere else {}  # what the folders here say is not all
-    sums["pages_per_second"] = crawl.status.get("pages_per_second", 0.0) + sum(
-        info.get("pages_per_second", 0.0) for info in elsewhere
-    )
     return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
 
 
-def local_facts(crawl: CrawlView, plan: FleetPlan) -> dict[str, Any]:
-    """Of a crawl of several workers on this machine alone: each of them."""
-    return {"workers": [_local_worker(worker, plan, crawl.now) for worker in crawl.workers]}
-
-
 def _local_worker(worker: WorkerLook, plan: FleetPlan, now: float) -> dict[str, Any]:
-    name, status = worker.folder.name, worker.status
-    progress = status.get("progress", {})
-    return {
-        "name": name,
+    """Of a crawl of several workers on this machine alone: one of them."""
+    status, row = worker.status, worker_row(worker, now)
+    ago = row["reported_seconds_ago"]
+    return row | {
         "here": True,
-        "partitions": len(plan.held(name)),
-        "reported_seconds_ago": round(max(0.0, now - status["time"]), 1) if "time" in status else None,
-        "running": worker.running,
+        "partitions": len(plan.held(row["name"])),
+        "reported_seconds_ago": None if ago is None else round(ago, 1),
         "pid": status.get("pid") if worker.running else None,
-        "paused": progress.get("paused", "") if worker.running else "",
-        "ended": status.get("ended"),
         "finish_reason": None if worker.running else status.get("finish_reason"),
-        "pages": progress.get("pages", 0),
-        "pages_per_second": status.get("pages_per_second", 0.0) if worker.running else 0.0,
-        "queued": progress.get("queued_urls", 0),
+        "queued": status.get("progress", {}).get("queued_urls", 0),
     }
 
 
@@ -197,8 +181,10 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
     if facts["uploads"]:
         lines.append(f"Archive   {upload_text(facts['uploads'], crawl.now)}")
         lines += [f"          {problem}" for problem in facts["uploads"]["problems"]]
-    poison = f"{facts['poison']:,} pages over which the process died are set aside: see poison.json"
-    return [*lines, *_left(ahead), *([f"Poison    {poison}"] if facts["poison"] else [])]
+    lines += _left(ahead)
+    if facts["poison"]:
+        lines.append(f"Poison    {facts['poison']:,} pages over which the process died are set aside: see poison.json")
+    return lines
 
 
 def _worker(worker: dict[str, Any]) -> str:
@@ -235,7 +221,8 @@ def _done(facts: dict[str, Any]) -> Iterator[str]:
     if not facts["totals"]:  # of a version that did not count beyond a start
         yield f"Done      {_counts(facts)} since the last start"
         return
-    yield f"Done      {_counts(facts['totals'])} since {_minute(facts['totals']['since'])}"
+    since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(facts["totals"]["since"]))
+    yield f"Done      {_counts(facts['totals'])} since {since}"
     if any(facts["totals"][name] != facts[name] for name in ("pages", "bytes", "errors")):
         yield f"          {_counts(facts)} since the last start"
 
@@ -243,7 +230,10 @@ def _done(facts: dict[str, Any]) -> Iterator[str]:
 def _left(ahead: Outlook) -> list[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
     lines = [f"Hosts     {states or 'none'}"]
-    lines.append(f"Left      {ahead.queued:,} URLs: {_eta(ahead)}")
+    eta = "nothing to do now"
+    if ahead.eta_seconds is not None:
+        eta = f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
+    lines.append(f"Left      {ahead.queued:,} URLs: {eta}")
     for place, row in enumerate(ahead.slowest):
         lines.append(
             f"{'' if place else 'Slowest':10}{row.host}: {row.queued:,} URLs, "
@@ -266,16 +256,9 @@ def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:
         at_work = f"{sum(worker.running for worker in crawl.workers):,}"
         return f"running with {at_work if crawl.plan is None else f'{at_work} of {len(crawl.workers):,}'} workers"
     if crawl.running:
-        return (
-            f"running as process {crawl.status['pid']} for {human_seconds(crawl.now - crawl.run.get('started', 0.0))}"
-        )
+        age = human_seconds(crawl.now - crawl.run.get("started", 0.0))
+        return f"running as process {crawl.status['pid']} for {age}"
     return _end(crawl.status, began=bool(crawl.status))
-
-
-def _eta(ahead: Outlook) -> str:
-    if ahead.eta_seconds is None:
-        return "nothing to do now"
-    return f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
 
 
 def _stale(crawl: CrawlView) -> bool:
@@ -285,7 +268,3 @@ def _stale(crawl: CrawlView) -> bool:
 
 def _counts(done: dict[str, Any]) -> str:
     return f"{done['pages']:,} pages, {human_bytes(done['bytes'])}, {done['errors']:,} errors"
-
-
-def _minute(epoch_seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(epoch_seconds))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import OperatorCommand, named_crawl, option
+from crawlerproject.operator_command import OperatorCommand, check_there, named_crawl, option
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
 
@@ -40,8 +40,7 @@ class Command(OperatorCommand):
         from crawlerproject.stores.uploads.upload_target import checked_url, place_of
 
         crawl = named_crawl(args, self.settings)
-        if not crawl.is_dir():
-            raise OperatorError(f"There is no folder {crawl}; name a crawl's folder, or set CRAWL_DIR.")
+        check_there(crawl)
         self.settings.set("CRAWL_DIR", str(crawl), priority="cmdline")
         apply_of_folder(self.settings)
         if not self.settings["ARCHIVE_URL"]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.crawl_limits import LIMITS, BadLimit, amount
 from crawlerproject.rules.url.seeds import BadGlob, Glob, globs
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
 
 INCLUDE, EXCLUDE = "include", "exclude"
 PATTERNS = (INCLUDE, EXCLUDE)
@@ -58,6 +63,13 @@ def refuse_strangers(given: Iterable[str], spider: str, own: tuple[str, ...] = (
                 f"-a {name}= is no argument of the spider {spider}; it has {', '.join((*own, *_ALL))}. "
                 "Settings are given with -s NAME=VALUE."
             )
+
+
+def refuse_unknown_spider(settings: BaseSettings, name: str) -> None:
+    """Raise OperatorError when the project has no spider of this name."""
+    spiders = sorted(get_spider_loader(settings).list())
+    if name not in spiders:
+        raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
 
 
 def written(name: str, patterns: str | list[str]) -> list[str]:
