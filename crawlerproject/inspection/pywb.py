@@ -17,7 +17,6 @@ from scrapy.utils.conf import closest_scrapy_cfg
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.stores.archive.capture_index import CDXJ_SUFFIX
 from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import (
     ARCHIVE_SUFFIXES,
@@ -27,7 +26,7 @@ from crawlerproject.stores.crawl_dir import (
     archive_of_stem,
     stem_of,
 )
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
+from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX
 
 ADDRESS = "127.0.0.1"
 COLLECTION = "crawl"

@@ -8,10 +8,11 @@ kilobyte of memory each.
 from __future__ import annotations
 
 import heapq
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,12 +20,12 @@ from urllib.parse import urlsplit
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
+from crawlerproject.rules.archive.cdxj import REVISIT_MIME
 from crawlerproject.stores.archive.archived_captures import captures_in
-from crawlerproject.stores.archive.capture_index import CDXJ_SUFFIX, IndexedCapture
+from crawlerproject.stores.archive.capture_index import IndexedCapture
 from crawlerproject.stores.archive.warc_reader import first_member
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, journal_rows, merged_lines
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal, journal_rows, merged_lines
 from crawlerproject.stores.logs.log_query import open_log
 
 _OK, _NOT_MODIFIED = 200, 304
@@ -72,17 +73,17 @@ def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] 
 
 
 def _of_url(captures: list[IndexedCapture], renders: list[RenderLine], *, every: bool) -> Iterator[Chosen]:
-    good = [capture for capture in captures if _is_good(capture.row)]
+    good = [
+        capture
+        for capture in captures
+        if capture.row.status in ((_OK, _NOT_MODIFIED) if capture.row.mime == REVISIT_MIME else (_OK,))
+        and urlsplit(capture.row.url).path != _ROBOTS
+    ]
     for capture in good if every else good[-1:]:
         since = capture.row.timestamp
         until = min((other.row.timestamp for other in captures if other.row.timestamp > since), default="9")
-        within = (line for line in renders if since <= _digits(line.time) < until)
+        within = (line for line in renders if since <= re.sub(r"\D", "", line.time[:19]) < until)
         yield Chosen(capture, next(within, None))
-
-
-def _is_good(row: CdxjEntry) -> bool:
-    status = (_OK, _NOT_MODIFIED) if row.mime == REVISIT_MIME else (_OK,)
-    return row.status in status and urlsplit(row.url).path != _ROBOTS
 
 
 def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
@@ -90,24 +91,16 @@ def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
     journals = [journal for folder in folders for journal in sorted(folder.index.glob(f"*{JOURNAL_SUFFIX}"))]
     sources: list[Any] = []
     for journal in journals:
-        filename = f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
-        try:
-            found = journal_rows(journal)
-        except FileNotFoundError:  # closed a moment ago: its index is there now
-            continue
-        latest = {row.start: row for row in found}  # an offset is used again after a cut
-        sources.append(sorted(cdxj.line(row, filename) + b"\n" for row in latest.values()))
+        with suppress(FileNotFoundError):  # closed a moment ago: its index is there now
+            latest = {row.start: row for row in journal_rows(journal)}  # an offset is used again after a cut
+            filename = archive_of_journal(journal)
+            sources.append(sorted(cdxj.line(row, filename) + b"\n" for row in latest.values()))
     return heapq.merge(*sources, merged_lines(closed_indexes(folders)))
 
 
 def closed_indexes(folders: Sequence[CrawlDir]) -> list[Path]:
     """The indexes of closed WARC files, which never change."""
     return [path for folder in folders for path in sorted(folder.index.glob(f"*{CDXJ_SUFFIX}"))]
-
-
-def _digits(time: str) -> str:
-    """ISO 8601 as the index writes a moment."""
-    return time[:19].replace("-", "").replace("T", "").replace(":", "")
 
 
 class RenderLines:

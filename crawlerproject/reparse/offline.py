@@ -78,13 +78,9 @@ class Offline:
         for name, value in _SETTINGS.items():
             settings.set(name, value, _ABOVE_ALL)
         for name in _KEPT:
-            own = {
-                component: order
-                for component, order in settings.getdict(name).items()
-                if not _path(component).startswith(_OURS)
-            }
-            own.pop(_FEEDS, None)
-            settings.set(name, own, _ABOVE_ALL)
+            own = settings.getdict(name).items()
+            kept = {each: order for each, order in own if not _path(each).startswith(_OURS) and each != _FEEDS}
+            settings.set(name, kept, _ABOVE_ALL)
         for name, setting in SETTINGS.items():  # what listens or calls the operator's programs is for crawls
             if name.endswith("_PORT") or name.startswith("HOOK_"):
                 settings.set(name, setting.default, _ABOVE_ALL)

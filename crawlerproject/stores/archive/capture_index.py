@@ -14,10 +14,8 @@ from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry, surt_key
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at
-from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, stem_of
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
-
-CDXJ_SUFFIX = ".cdxj"
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, stem_of
+from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal
 
 
 class IndexedCapture(NamedTuple):
@@ -42,11 +40,15 @@ class Captures:
 
         Raises OperatorError when ``url`` is none.
         """
-        key, host = _key_and_host(url)
+        try:
+            whole = parse(url if "://" in url else f"http://{url}").url
+        except UrlRefused:
+            raise OperatorError(f"{url!r} is no http or https URL.") from None
+        key, host = surt_key(whole), host_name(host_key(whole)).removeprefix("www.").encode()
         found: dict[tuple[str, int], IndexedCapture] = {}
         # Journals first: one that is closed meanwhile is then found among the closed ones.
         for journal in self._all(JOURNAL_SUFFIX):
-            filename = f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
+            filename = archive_of_journal(journal)
             for row in _journal_rows(journal, key, host):
                 found[filename, row.offset] = IndexedCapture(filename, row)
         for index in self._all(CDXJ_SUFFIX):
@@ -149,14 +151,6 @@ def _journal_rows(journal: Path, key: str, host: bytes) -> Iterator[CdxjEntry]:
             # Most lines are of other hosts, and a key takes ten times as long to make as this look.
             if host in line and (row := cdxj.unpack(line)) is not None and surt_key(row.url) == key:
                 yield row
-
-
-def _key_and_host(url: str) -> tuple[str, bytes]:
-    try:
-        whole = parse(url if "://" in url else f"http://{url}").url
-    except UrlRefused:
-        raise OperatorError(f"{url!r} is no http or https URL.") from None
-    return surt_key(whole), host_name(host_key(whole)).removeprefix("www.").encode()
 
 
 def _seconds(timestamp: str) -> float:

@@ -26,11 +26,6 @@ class LostCapture(NamedTuple):
     digest: bytes  # sha1 of its payload, b"" when that is not known
 
 
-def lost_of_row(row: CdxjEntry) -> LostCapture:
-    """The capture of an index row."""
-    return LostCapture(row.url, sha1_of(row.digest))
-
-
 class Discovery(NamedTuple):
     """How a page was found."""
 
@@ -75,7 +70,8 @@ class LostPages:
 
     def rows_lost(self, rows: list[CdxjEntry], kept: OpenFile | None) -> int:
         """The open file was found shorter than committed: queue the pages of ``rows`` and commit what is ``kept``."""
-        return self.fetch_again(list(map(lost_of_row, rows)), [(ARCHIVE_FACT, pack_open(kept))])
+        lost = [LostCapture(row.url, sha1_of(row.digest)) for row in rows]
+        return self.fetch_again(lost, [(ARCHIVE_FACT, pack_open(kept))])
 
     def fetch_again(self, lost: Sequence[LostCapture], facts: Iterable[tuple[str, bytes]] = ()) -> int:
         """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -44,6 +44,12 @@ class Recovery:
     torn: list[tuple[Path, int]] = field(default_factory=list)  # kept aside: file, bytes
     messages: list[str] = field(default_factory=list)  # for the log, one sentence each
 
+    def keeps(self, torn: Path, what: str) -> None:
+        """Something was done to a file, and what it had is kept."""
+        kept = torn.stat().st_size
+        self.torn.append((torn, kept))
+        self.messages.append(f"{what}; {kept} bytes are kept in {torn.parent.name}/{torn.name}")
+
 
 def recover(
     folder: Path, committed: OpenFile | None, index: CdxjFiles | None = None, lost: RowsLost | None = None
@@ -60,7 +66,7 @@ def recover(
             if committed is not None and filename == committed.filename:
                 _cut_to_committed(path, committed, recovery, index)
             else:
-                _move_aside(path, recovery, "begun after the last commit")
+                recovery.keeps(move_aside(path), f"{path.name}, begun after the last commit, was moved aside")
     gone = committed is not None and not _closed(folder, committed.filename)
     if committed is not None and recovery.open_file is None and gone:
         recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
@@ -107,31 +113,22 @@ def _cut_to_committed(path: Path, committed: OpenFile, recovery: Recovery, index
             " the file system lost the rest"
         )
     if length == 0:
-        _move_aside(path, recovery, "without one good record")
+        recovery.keeps(move_aside(path), f"{path.name}, without one good record, was moved aside")
         return
-    if size > length:
-        _cut(path, length, recovery)
+    if size > length:  # the tail is kept in a file of its own, durably, before it goes
+        torn = torn_file(path, length)
+        with path.open("r+b") as file:
+            file.seek(length)
+            _keep(file, torn)
+            file.truncate(length)
+            os.fsync(file.fileno())
+        recovery.keeps(torn, f"{path.name} was cut back to {length} committed bytes")
     recovery.open_file = OpenFile(committed.filename, length)
 
 
 def _whole_end(path: Path, start: int, until: int) -> int:
     """End of the last whole capture from ``start``, where a record begins, to ``until``; 0 when there is none."""
     return whole_length(takewhile(lambda member: member.offset < until, members(path, start)))
-
-
-def _cut(path: Path, length: int, recovery: Recovery) -> None:
-    """Keep the tail in a file of its own, durably, before it goes."""
-    torn = torn_file(path, length)
-    with path.open("r+b") as file:
-        file.seek(length)
-        _keep(file, torn)
-        file.truncate(length)
-        os.fsync(file.fileno())
-    _note(recovery, torn, f"{path.name} was cut back to {length} committed bytes")
-
-
-def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
-    _note(recovery, move_aside(path), f"{path.name}, {why}, was moved aside")
 
 
 def move_aside(path: Path) -> Path:
@@ -168,16 +165,12 @@ def _keep(file: BinaryIO, torn: Path) -> None:
         shutil.copyfileobj(file, kept)
 
 
-def _note(recovery: Recovery, torn: Path, what: str) -> None:
-    kept = torn.stat().st_size
-    recovery.torn.append((torn, kept))
-    recovery.messages.append(f"{what}; {kept} bytes are kept in {torn.parent.name}/{torn.name}")
-
-
 def good_spans(path: Path, *, whole_captures: bool, progress: Progress | None = None) -> list[Span]:
     """Which bytes of a file to keep: good records, in files of ours only as whole captures; neighbours joined."""
     spans: list[Span] = []
-    for start, end in _captures(path, progress) if whole_captures else _records(path, progress):
+    good = _good(path, progress)
+    records = ((member.offset, member.end) for member in good if member is not None)
+    for start, end in _captures(good) if whole_captures else records:
         if spans and start <= spans[-1][1]:  # records may share a gzip member
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:
@@ -196,7 +189,8 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
         return []
     if not spans:
         return [f"{path.name} has no good record; it is left as it is"]
-    cut = list(_between(spans, size))
+    borders = [0, *(border for span in spans for border in span), size]
+    cut = [(start, end) for start, end in zip(borders[::2], borders[1::2], strict=True) if start < end]
     final = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
     with storage_errors(path), path.open("rb") as file:
         torn = [torn_file(path, start) for start, _ in cut]
@@ -213,17 +207,11 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
             + (f" and {len(torn) - 1} more" if len(torn) > 1 else "")]  # fmt: skip
 
 
-def _records(path: Path, progress: Progress | None) -> Iterator[Span]:
-    for member in _good(path, progress):
-        if member is not None:
-            yield member.offset, member.end
-
-
-def _captures(path: Path, progress: Progress | None) -> Iterator[Span]:
+def _captures(good: Iterable[Member | None]) -> Iterator[Span]:
     """Whole captures (request, response or revisit, metadata) and renders, and records that belong to none."""
     began: int | None = None
     answered = rendered = False
-    for member in _good(path, progress):
+    for member in good:
         if member is None:
             began = None
         elif member.kind in ("request", "conversion"):
@@ -250,16 +238,6 @@ def _good(path: Path, progress: Progress | None) -> Iterator[Member | None]:
                 position = next_member(path, member.offset + 1)
             else:
                 yield member
-
-
-def _between(spans: list[Span], size: int) -> Iterator[Span]:
-    position = 0
-    for start, end in spans:
-        if start > position:
-            yield position, start
-        position = end
-    if size > position:
-        yield position, size
 
 
 def _copy(file: BinaryIO, target: Path, spans: list[Span]) -> None:

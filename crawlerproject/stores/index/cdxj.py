@@ -33,7 +33,7 @@ from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
 from crawlerproject.stores.index.parquet import ParquetFiles
 
-JOURNAL_SUFFIX = ".cdxj.open"
+CDXJ_SUFFIX, JOURNAL_SUFFIX = ".cdxj", ".cdxj.open"
 _LINES_AT_ONCE = 1024
 # Rows of some 5,000 captures. An index of more is made in a process of its own, which costs 0.2 s of CPU; of less, in a
 # thread, where it takes 60 MB at most and some tenths of a second of Python's lock (our measurements).
@@ -141,7 +141,7 @@ class CdxjFiles:
             if not self.path(warc.name).exists():
                 messages += [f"{warc.name} had no index; it has one now", *self.finish(warc)]
         for journal in self.folder.glob(f"*{JOURNAL_SUFFIX}"):
-            warc = warc_folder / f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
+            warc = warc_folder / archive_of_journal(journal)
             if not warc.with_name(f"{warc.name}.open").exists():
                 journal.unlink(missing_ok=True)
         return messages
@@ -154,14 +154,14 @@ class CdxjFiles:
 
     def orphans(self, warc_folder: Path) -> list[str]:
         """WARC files that an index names and that are not there."""
-        named = {archive_of_stem(path.name.removesuffix(".cdxj")) for path in self.folder.glob("*.cdxj")}
+        named = {archive_of_stem(path.stem) for path in self.folder.glob(f"*{CDXJ_SUFFIX}")}
         if self._parquet is not None:
             named |= set(self._parquet.filenames())
         return sorted(name for name in named if not (warc_folder / name).exists())
 
     def path(self, filename: str) -> Path:
         """Where the index of WARC ``filename`` is or will be."""
-        return self.folder / f"{stem_of(filename)}.cdxj"
+        return self.folder / f"{stem_of(filename)}{CDXJ_SUFFIX}"
 
     def _journal(self, filename: str) -> Path:
         return self.folder / f"{stem_of(filename)}{JOURNAL_SUFFIX}"
@@ -218,6 +218,11 @@ def without_places(filename: str, captures: int) -> str:
     """What is to be said of captures that no index can name; "" of none."""
     what = f"{filename}: {captures:,} captures share gzip members, and no index can name them"
     return f"{what}; warcio recompress {filename} NEW.warc.gz gives each its own" if captures else ""
+
+
+def archive_of_journal(journal: Path) -> str:
+    """The name that the archive file has once it is closed."""
+    return f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
 
 
 def journal_rows(journal: Path) -> list[CdxjEntry]:
