@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.lease import Lease
 from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
 from crawlerproject.items import Compared, FailedFetch, FetchedPage, LeaseResult, Outcome, Rendered, RenderedPage
 from crawlerproject.parse.response_page import page_of
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.outcomes import Outcomes, rendered_page
+from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
+from crawlerproject.recovery.attempts import Attempt
+from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.rules.archive.cdxj import sha1_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, payload_digest
 from crawlerproject.stores.archive.archive import Written
+from crawlerproject.stores.archive.archived_captures import ArchivedCapture
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.wire import Wire
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy.http import Response
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.frontier.learned.renders import Renders
-    from crawlerproject.frontier.lease import Lease
-    from crawlerproject.reading.page_reader import PageReader
-    from crawlerproject.recovery.attempts import Attempt
-    from crawlerproject.recovery.placed_store import PlacedStore
-    from crawlerproject.stores.archive.archived_captures import ArchivedCapture
-
 # Reasons of answers that were read; any other says why one was not.
-_READ = (
-    Reason.FETCHED,
-    Reason.REDIRECT,
-    Reason.HTTP_ERROR,
-    Reason.RATE_LIMITED,
-    Reason.NOT_MODIFIED,
-    Reason.CHALLENGE,
-)
-_FAILURES = frozenset(map(str, Reason)) - frozenset(map(str, _READ))
+_READ = {Reason.FETCHED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE}
+_FAILURES = {*Reason} - _READ
 
 
 class Unreadable(Exception):
@@ -73,8 +62,12 @@ class Answers:
         if isinstance(outcome, FetchedPage | RenderedPage) and _walled(attempt, capture):
             outcome = outcome._replace(reason=Reason.CHALLENGE)
         result = LeaseResult.of(lease, outcome)
-        result.compared = Compared(digest, _fingerprint(outcome), _duplicate(attempt))
-        if result.compared.duplicate is not None:
+        text = outcome.text if isinstance(outcome, FetchedPage | RenderedPage) else None
+        kind = attempt.logged("duplicate") or attempt.noted("duplicate")
+        repeats = attempt.logged("duplicate_of") or attempt.noted("duplicate-of")
+        duplicate = Duplicate(str(kind), str(repeats)) if kind and repeats else None
+        result.compared = Compared(digest, None if text is None else text.fingerprint, duplicate)
+        if duplicate is not None:
             result.found = [found.behind() for found in result.found]
         return result
 
@@ -106,8 +99,8 @@ class Answers:
         if not wire.status:
             raise Unreadable("without a status")
         response = archived_response(row.url, wire, self._max_bytes, original)
-        if not lease.row.kind.is_robots and (failed := _failure(attempt)) is not None:
-            return page_of(response, wire)._replace(reason=failed)
+        if not lease.row.kind.is_robots and (failed := attempt.logged("reason")) in _FAILURES:
+            return page_of(response, wire)._replace(reason=Reason(failed))  # the log tells why it was not read
         read = ReadPage() if attempt.noted("unread") else await self._read(lease, response)
         shell = read.facts is not None and not _walled(attempt, capture)
         to_render = shell and renders.wanted(row.url, row.host, read.triage.verdict)
@@ -149,21 +142,3 @@ def _failed(lease: Lease, attempt: Attempt) -> FailedFetch:
 def _walled(attempt: Attempt, capture: ArchivedCapture) -> bool:
     """Whether the page was an anti-bot wall, by the log or by the archive."""
     return "challenge" in (attempt.logged("reason"), *capture.notes)
-
-
-def _fingerprint(outcome: Outcome) -> int | None:
-    """The SimHash of a page's text."""
-    text = outcome.text if isinstance(outcome, FetchedPage | RenderedPage) else None
-    return None if text is None else text.fingerprint
-
-
-def _failure(attempt: Attempt) -> Reason | None:
-    """Why the answer was not read, by the log; None when it was."""
-    logged = attempt.logged("reason")
-    return Reason(logged) if logged in _FAILURES else None
-
-
-def _duplicate(attempt: Attempt) -> Duplicate | None:
-    kind = attempt.logged("duplicate") or attempt.noted("duplicate")
-    url = attempt.logged("duplicate_of") or attempt.noted("duplicate-of")
-    return Duplicate(str(kind), str(url)) if kind and url else None

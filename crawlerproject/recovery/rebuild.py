@@ -15,9 +15,9 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rocksdict import Rdict
+from scrapy.settings import BaseSettings
 
 from crawlerproject.config.arguments import PATTERNS, Arguments, read
 from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
@@ -43,11 +43,6 @@ from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, KNOWS_NOTHIN
 from crawlerproject.stores.rocks.store import RocksReader
 from crawlerproject.stores.rocks.tables import Tables, damaged, open_to_read
 
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.stores.archive.warc_reader import Progress
-
 # Rows of known pages that wait all the same.
 _ROWS_AT_A_TIME = 1000
 
@@ -67,9 +62,13 @@ def damage_of(folder: CrawlDir, progress: Progress) -> str:
         return f"There is no frontier in {folder}"
     frontier = str(folder.frontier)
     try:
-        names = _tables_in(frontier)
+        try:
+            there = Rdict.list_cf(frontier)
+        except Exception as error:  # rocksdict raises no narrower class
+            raise damaged(frontier, str(error)) from error
         # The table of hosts that are due as well, where there is one. No crawl runs: its files stay as they are.
-        with closing(open_to_read(frontier, names, tries=1)) as opened:
+        shown = [name for name in schema.NAMED if name in there]
+        with closing(open_to_read(frontier, shown, tries=1)) as opened:
             _read_all(opened, progress)
             if never_begun(RocksReader(opened)) and folder.has_archive():
                 return _without_hint(damaged(frontier, KNOWS_NOTHING))
@@ -78,14 +77,6 @@ def damage_of(folder: CrawlDir, progress: Progress) -> str:
     except (struct.error, ValueError, IndexError) as error:
         return _without_hint(damaged(frontier, f"a row is none: {error}"))
     return ""
-
-
-def _tables_in(folder: str) -> list[str]:
-    try:
-        there = Rdict.list_cf(folder)
-    except Exception as error:  # rocksdict raises no narrower class
-        raise damaged(folder, str(error)) from error
-    return [name for name in schema.NAMED if name in there]
 
 
 def _read_all(opened: Tables, progress: Progress) -> None:
@@ -224,21 +215,17 @@ def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:
             done += fetched
         rebuilt.waiting += waiting
         rebuilt.hosts += waiting > 0
-        if done:
-            _remove(store, host, done)
-
-
-def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
-    changes = Changes(removed=rows)
-    counts = Counts.unpack(store.fact(DUE_FACT))
-    if host.on_disk:
-        counts.add(host, -1)
-    host.rows -= len(rows)
-    if host.on_disk:
-        counts.add(host)
-        changes.facts.append((DUE_FACT, counts.pack()))
-    changes.hosts.append((host.name, host.pack()))
-    store.apply(changes)
+        if not done:
+            continue
+        changes, counts = Changes(removed=done), Counts.unpack(store.fact(DUE_FACT))
+        if host.on_disk:
+            counts.add(host, -1)
+        host.rows -= len(done)
+        if host.on_disk:
+            counts.add(host)
+            changes.facts.append((DUE_FACT, counts.pack()))
+        changes.hosts.append((host.name, host.pack()))
+        store.apply(changes)
 
 
 def _say_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:

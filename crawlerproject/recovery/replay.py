@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.completion.records import remember
@@ -15,16 +17,23 @@ from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Began, frontier_of, hosts_of, models_of, traps_of, url_filters_in
+from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain, seed_found
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Stage
+from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.url_filters import NO_REQUISITES
+from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
+from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.pages import Answers, Unreadable
+from crawlerproject.recovery.placed_store import PlacedStore
+from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
 from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,
@@ -34,24 +43,10 @@ from crawlerproject.rules.row_kinds import (
     FLAG_SEED,
 )
 from crawlerproject.rules.url.priority import priority
-from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
+from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
+from crawlerproject.stores.archive.archive import Written
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage, is_embedded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.crawl.start.resume import Resumed
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import LeaseResult
-    from crawlerproject.recovery.attempts import Attempt
-    from crawlerproject.recovery.placed_store import PlacedStore
-    from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
-    from crawlerproject.rules.url.urls import Address
-    from crawlerproject.stores.archive.archive import Written
-    from crawlerproject.stores.crawl_dir import CrawlDir
 
 logger = logging.getLogger(__name__)
 
@@ -162,10 +157,10 @@ class Replay:
         except Unreadable as error:
             self._leave(lease, str(error))
             return
-        except StorageError:
-            raise
         except OSError as error:  # this machine's: the next try reads it
             raise StorageError(sentence_of(error)) from error
+        except StorageError:
+            raise
         except Exception:  # of one page: the others are not to be lost for it
             logger.exception("could not read %s again", lease.row.url)
             self._leave(lease, "could not be read again")
