@@ -12,8 +12,7 @@ from pathlib import Path
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.known import Start
-from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import HostBounds, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.other_workers import SoleOwner

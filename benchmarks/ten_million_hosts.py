@@ -24,8 +24,7 @@ from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.known import Start
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease

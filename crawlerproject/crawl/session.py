@@ -25,10 +25,9 @@ from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.known import Start
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable, Start
 from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels

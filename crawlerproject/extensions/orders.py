@@ -16,7 +16,7 @@ from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.frontier.discovered import seed_found
-from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
+from crawlerproject.frontier.hosts.host import HostState
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.rules.printable import listed
 from crawlerproject.rules.url.seeds import BadOption, Seeds, host_limits, seeds_of
@@ -40,9 +40,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LEFT = {
-    PAUSED: "Hosts that are paused: {hosts} (scrapy pause --list).",
-    LIMITED: "Hosts that have had as much as they may have: {hosts} (scrapy hosts); a higher limit lets them go on.",
+_LEFT: dict[str, str] = {
+    HostState.PAUSED: "Hosts that are paused: {hosts} (scrapy pause --list).",
+    HostState.LIMITED: (
+        "Hosts that have had as much as they may have: {hosts} (scrapy hosts); a higher limit lets them go on."
+    ),
 }
 # A look is two calls of the system: 20 µs.
 _TICK_SECONDS = 0.5

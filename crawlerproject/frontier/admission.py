@@ -136,7 +136,7 @@ class Admission:
             host = hosts[row.host]
             if (clock := self._clock(host)) is not None:
                 clock.known += new if row.kind.in_page_budget else 0
-            if not host.given_up:
+            if not host.state:
                 self._hosts.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
                     self._state.workbench.add(host)

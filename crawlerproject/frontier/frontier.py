@@ -17,7 +17,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
-from crawlerproject.frontier.hosts.host import PAUSED, Host, Stage
+from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisit_queue import again
@@ -256,7 +256,7 @@ class Frontier:
         host.name_free = max(next_free, host.asked_until)
         if host.ports is not None:
             host.ports.charge(host, ended, host.name_free)
-        work = host.waiting_urls > 0 and not host.given_up
+        work = host.waiting_urls > 0 and not host.state
         self.workbench.ended(host, ended, max(host.pace_free, host.held_until), work=work)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
@@ -274,7 +274,7 @@ class Frontier:
         host.rendering = False
         if host.stage in (Stage.WAITING, Stage.IDLE):
             next_free = max(now, host.pace_free, host.rest_until, host.held_until)
-            self.workbench.wait(host, next_free, work=host.waiting_urls > 0 and not host.given_up)
+            self.workbench.wait(host, next_free, work=host.waiting_urls > 0 and not host.state)
         self.renders.ended(now)
 
     def requeue(self, lease: Lease, now: float, until: float | None = None) -> None:
@@ -332,8 +332,8 @@ class Frontier:
             suspensions.paused = before
             raise
         for host in list(self.workbench.hosts.values()):
-            if not host.given_up and host.stage == Stage.WAITING and suspensions.pause_of(host.name) is not None:
-                self.hosts.hold(host, PAUSED)
+            if not host.state and host.stage == Stage.WAITING and suspensions.pause_of(host.name) is not None:
+                self.hosts.hold(host, HostState.PAUSED)
                 self.workbench.wait(host, host.next_free, work=False)
 
     def probe_again(self, now: float) -> bool:

@@ -76,7 +76,7 @@ class LeaseIssuer:
         while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
                 if self._hosts.suspensions and self._held(turn.host):
-                    self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
+                    self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.state])
                     self._state.workbench.turn_away(turn.host, now)
                     continue
                 return Lookup(turn.host)
@@ -109,14 +109,10 @@ class LeaseIssuer:
             raise
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if (
-            (self._hosts.suspensions and self._held(host))
-            or not self._state.ownership.may_ask(host.name)
-            or host.given_up
-        ):
-            self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
-            again = now if host.given_up else now + _LEAVING_SECONDS
-            self._state.workbench.release(host, now, again, work=not host.given_up)
+        if (self._hosts.suspensions and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.state:
+            self._embeds.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
+            again = now if host.state else now + _LEAVING_SECONDS
+            self._state.workbench.release(host, now, again, work=not host.state)
             return None
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
             self._state.workbench.release(host, now, host.pace_free, work=True)
@@ -139,7 +135,7 @@ class LeaseIssuer:
             self._filters.fetches_requisites and _is_spared(host, self._hosts.suspensions, self._state.store)
         ):
             return False
-        if not host.given_up:
+        if not host.state:
             self._hosts.hold(host, why)
         return True
 

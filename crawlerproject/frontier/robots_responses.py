@@ -146,7 +146,7 @@ class RobotsResponses:
             return
         if (
             self._filters.port_refusal(self._hosts.ports, target.host, _named_by(host_key(message.via), target.host))
-            or self._hosts.of(target.host).given_up
+            or self._hosts.of(target.host).state
             or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
         ):
             self._give_up(message.origin, now)
@@ -231,7 +231,7 @@ class RobotsResponses:
                 self._redirected = {each: until for each, until in self._redirected.items() if until > now}
                 self._sweep_at = max(_SWEPT_AT, 2 * len(self._redirected))
             if lease.stored or not self._redirects.on_its_way(waits.name, target, now):
-                if (host and host.given_up) or not self._may_follow(lease, origin, target, now):
+                if (host and host.state) or not self._may_follow(lease, origin, target, now):
                     return False
                 self._ask(lease, origin, target, now)
         if not lease.stored:

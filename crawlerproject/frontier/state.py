@@ -123,7 +123,7 @@ class FrontierState:
         """Let a host that was held for another's answer, or for its door, go on at its own pace."""
         host.held_until, host.at_door = 0.0, False
         if host.stage in (Stage.WAITING, Stage.IDLE):
-            work = host.waiting_urls > 0 and not host.given_up
+            work = host.waiting_urls > 0 and not host.state
             self.workbench.wait(host, max(host.pace_free, host.rest_until), work=work)
 
     def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, apart: bool = False) -> None:

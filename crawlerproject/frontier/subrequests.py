@@ -72,8 +72,8 @@ class Subrequests:
         if (refusal := self._filters.port_refusal(self._hosts.ports, address.host, named_by)) is not None:
             return refusal
         host = self._hosts.of(address.host)
-        if host.given_up:
-            return LEFT_ALONE[host.held]
+        if host.state:
+            return LEFT_ALONE[host.state]
         if self._spent(embed, host, now):
             return Reason.STRANGER
         if -host.robots_until(address.scheme) > now:

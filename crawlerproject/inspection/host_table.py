@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from crawlerproject.frontier.discovered import caused_externally
-from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.hosts.host import HELD, Host, HostState
 from crawlerproject.inspection.url_state import Said
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
@@ -18,7 +18,7 @@ from crawlerproject.stores.protocols import QueuedPage
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
 _UNDONE = frozenset({"in-flight", "waiting", "free"})
-_NOT_TO_COME = frozenset({"parked", PAUSED, LIMITED})
+_NOT_TO_COME = frozenset({HostState.GIVEN_UP, *HELD})
 
 
 class HostRow(NamedTuple):
@@ -61,9 +61,9 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
     """
     if leased:
         return "in-flight"
-    if host.held and host.rows:
-        return host.held
-    if host.given_up and not host.held:
+    if host.state in HELD and host.rows:
+        return host.state
+    if host.state is HostState.GIVEN_UP:
         return "parked"
     if host.left_alone:
         return "left-alone"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain, of_other_domain
-from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.learned.models import BadCertificate, stored_fact
 from crawlerproject.frontier.learned.subscriptions import read_hubs
@@ -57,7 +57,7 @@ _REFUSALS = frozenset(
 )
 
 
-_HELD_STATES = {Reason.PAUSED: PAUSED, Reason.HOST_LIMIT: LIMITED}
+_HELD_STATES = {Reason.PAUSED: HostState.PAUSED, Reason.HOST_LIMIT: HostState.LIMITED}
 
 
 class QueueStore(FrontierReader, Protocol):
@@ -208,7 +208,7 @@ class Why:
         if (held := self._held(host)) is not None:
             facts["rule"] = held[1]
             return UrlState(row.url, State.WAITING, held[0], facts)
-        if host.given_up and not host.held:
+        if host.state is HostState.GIVEN_UP:
             facts["rule"] = (
                 "the host failed HOST_MAX_FAILURES times in a row and its probe failed too: another comes after a day "
                 "or more, or by the next start"

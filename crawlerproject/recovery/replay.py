@@ -22,7 +22,7 @@ from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain, seed_found
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.hosts.host import Stage
+from crawlerproject.frontier.hosts.host import HostState, Stage
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
@@ -237,7 +237,7 @@ class Replay:
         if row is None:
             return None
         host = hosts.of(row.host)
-        host.given_up = False  # it was, until a start
+        host.state = HostState.ASKED  # it was, until a start
         if stored:
             state.take(row, host)
         if row.kind.ends_news:

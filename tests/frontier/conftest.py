@@ -13,8 +13,7 @@ from crawlerproject.frontier.admission import LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.known import Start
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel

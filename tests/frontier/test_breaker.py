@@ -77,7 +77,7 @@ def test_a_failed_probe_parks_for_longer(bench: Bench) -> None:
     fail(bench, 1)
 
     assert 1.8 * HOUR <= host.next_free - probed <= 2.2 * HOUR
-    assert not host.given_up
+    assert not host.state
 
 
 def test_a_host_that_does_not_answer_its_probe_is_left_alone(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -85,7 +85,7 @@ def test_a_host_that_does_not_answer_its_probe_is_left_alone(bench: Bench, caplo
     filled(bench)
     host = fail(bench, 3, None, reason=Reason.DISCONNECTED)
 
-    assert host.given_up
+    assert host.state
     assert re.search(r"a\.example is left alone until \S+ \S+ UTC or the next start: its probe failed", caplog.text)
     assert bench.frontier.hosts.waiting_urls == 0
     bench.now += DAY - 3 * HOUR
@@ -104,7 +104,7 @@ def test_the_breaker_survives_a_restart(bench: Bench, again: Callable[..., Bench
     assert later.next() is None
     later.now = parked
     host = fail(later, 1, None, reason=Reason.DISCONNECTED)
-    assert host.given_up
+    assert host.state
 
 
 def test_a_host_left_alone_is_probed_once_by_the_next_start(bench: Bench, again: Callable[..., Bench]) -> None:
@@ -115,7 +115,7 @@ def test_a_host_left_alone_is_probed_once_by_the_next_start(bench: Bench, again:
     later = again(bench.store, now=free + 1)
 
     host = fail(later, 1, None, reason=Reason.DISCONNECTED)
-    assert host.given_up
+    assert host.state
     assert later.next() is None
 
 

@@ -312,7 +312,7 @@ class Schedule:
         busy = {ip for _, ip in self.account.in_flight.values()}
         for host in self.bench.frontier.workbench.hosts.values():
             if not host.work:
-                assert host.waiting_urls <= 0 or host.given_up or host.stage == Stage.IN_FLIGHT, (
+                assert host.waiting_urls <= 0 or host.state or host.stage == Stage.IN_FLIGHT, (
                     f"{host.name} is forgotten"
                 )
                 assert not host.embeds, f"what a page wants of {host.name} is forgotten"
@@ -339,10 +339,10 @@ class Schedule:
         elsewhere = [Host.unpack(name, kept) for name, kept in packed.items()]
         away = [host for host in (*elsewhere, *frontier.hosts.dirty.values()) if host.on_disk]
         assert {place_of(host) for host in away} == set(store.due(99, Due(IN_MEMORY, "~")))
-        assert all(not host.rows or host.given_up or host.on_disk for host in elsewhere)
+        assert all(not host.rows or host.state or host.on_disk for host in elsewhere)
         assert frontier.hosts.counts_on_disk.hosts == len(away)
         assert frontier.hosts.counts_on_disk.rows == sum(len(store.head(host.name, 999)) for host in away)
-        in_memory = sum(host.waiting_urls for host in frontier.workbench.hosts.values() if not host.given_up)
+        in_memory = sum(host.waiting_urls for host in frontier.workbench.hosts.values() if not host.state)
         assert frontier.hosts.waiting_urls == in_memory + frontier.hosts.counts_on_disk.rows
 
     def reason_to_wait(self, host: Host) -> None:
@@ -386,7 +386,7 @@ class Schedule:
         self.bench.commit()
         assert self.bench.frontier.hosts.waiting_urls == 0
         packed = {name: self.store.host(name) for name in HOSTS}
-        given_up = {name for name, kept in packed.items() if kept and Host.unpack(name, kept).given_up}
+        given_up = {name for name, kept in packed.items() if kept and Host.unpack(name, kept).state}
         assert set(self.store.hosts_with_work()) <= given_up
 
 

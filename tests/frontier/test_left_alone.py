@@ -32,7 +32,7 @@ def left_alone(bench: Bench) -> float:
     """A host whose probe was not answered; when that was."""
     filled(bench)
     before = fail(bench, 2, None, reason=Reason.DISCONNECTED).next_free
-    assert fail(bench, 1, None, reason=Reason.DISCONNECTED).given_up
+    assert fail(bench, 1, None, reason=Reason.DISCONNECTED).state
     return before
 
 
@@ -124,13 +124,13 @@ def test_hosts_that_are_held_for_something_else_stay_so(bench: Bench, how: str) 
         assert bench.next() is None
     else:
         fail(bench, 2, 403, reason=Reason.CHALLENGE)
-    assert host.given_up
+    assert host.state
 
     bench.now += 60 * DAY
 
     assert not bench.frontier.probe_again(bench.now)
     assert bench.next() is None
-    assert host.given_up
+    assert host.state
 
 
 def test_the_operators_pause_outlasts_the_long_rest(bench: Bench) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.inspection.host_table import host_rows, outlook, with_addresses
 
 NOW = 1000.0
@@ -32,7 +32,7 @@ def test_rests_and_parked_hosts_are_counted_apart() -> None:
     hosts = [
         packed("a.test", rows=2, next_free=NOW),
         packed("b.test", rows=10, rest_until=NOW + 3600),
-        packed("c.test", rows=4, given_up=True),
+        packed("c.test", rows=4, state=HostState.GIVEN_UP),
         packed("d.test", fetched=7),
         packed("e.test", rows=1, next_free=NOW - 1),
     ]

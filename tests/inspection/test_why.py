@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
 from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
@@ -160,7 +160,7 @@ def test_a_waiting_url_knows_its_place_and_moment(ask: Callable[..., Why]) -> No
         ({}, 1, State.RETRY, ""),
         ({"rest_until": NOW + 60}, 0, State.WAITING, Reason.RATE_LIMITED),
         ({"rest_until": NOW + 60}, 1, State.RETRY, Reason.RATE_LIMITED),
-        ({"given_up": True}, 0, State.WAITING, Reason.HOST_PARKED),
+        ({"state": HostState.GIVEN_UP}, 0, State.WAITING, Reason.HOST_PARKED),
         ({"robots_until_http": -(NOW + 60)}, 0, State.WAITING, Reason.ROBOTS_UNREACHABLE),
     ],
 )

@@ -9,7 +9,7 @@ from functools import cache
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
+from crawlerproject.frontier.hosts.host import HELD
 from crawlerproject.reasons import Reason
 from crawlerproject.reports.metrics import BY_LABEL, STATES, crawl_metrics, metrics
 from crawlerproject.rules.robots.policy import RobotsVerdict
@@ -28,7 +28,7 @@ class _Matching(Container[object]):
 
 _ANY = _Matching(".*")
 LABELS: dict[str, Container[object]] = {
-    "reason": {*map(str, Reason), PAUSED, LIMITED},
+    "reason": {*map(str, Reason), *HELD},
     "verdict": {verdict.value for verdict in RobotsVerdict},
     "kind": {"exact", "canonical", "near"},
     "cause": {"length", "disconnect", "time"},

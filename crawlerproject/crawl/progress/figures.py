@@ -78,7 +78,7 @@ class _Look:
         now, part, parts, counts, queues = self._now, self.part, self.parts, self.counts, self.queues
         for host in hosts:
             doing = _STAGES[host.stage]
-            if not host.work or host.given_up:
+            if not host.work or host.state:
                 counts["in_flight"] += doing == "in_flight"
                 continue
             if not doing:

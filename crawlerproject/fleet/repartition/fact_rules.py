@@ -90,7 +90,7 @@ RULES = {
     CLEAN_FACT: Rule(FactMove.ALL),  # ``_clean``
     IMPORTED_FACT: Rule(FactMove.ALL),
     "unsure-until": Rule(FactMove.ALL, _latest),  # frontier/other_workers.py
-    "clock": Rule(FactMove.ALL, _latest),  # frontier/hosts/known.py
+    "clock": Rule(FactMove.ALL, _latest),  # frontier/hosts/table.py
     **{name: Rule(FactMove.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(FactMove.ONE, _sums),  # crawl/progress/tallies.py
     "renders": Rule(FactMove.ONE, _sum),  # frontier/learned/renders.py

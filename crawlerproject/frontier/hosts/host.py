@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
 from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
@@ -22,9 +22,6 @@ from crawlerproject.rules.printable import LATEST
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 
-PAUSED, LIMITED = "paused", "limited"
-"""Why a host is held: values of ``Host.held``, and of its state in ``scrapy hosts``."""
-
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
 # version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
@@ -40,13 +37,25 @@ _SPENT = struct.Struct("<QQd")
 _DOOR = struct.Struct("<HddBB")  # escalation, until, last_trouble, rested, bytes of the reason
 _VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x06", b"\x04", b"\x03", b"\x02"
 # Flags. On disk: its place among the hosts that are due is its next_free (``on_disk``).
-_GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
+_ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 2, 4, 8
 _HAS_DOOR, _ABSENT = 64, 128
-_HELD = {"": 0, PAUSED: 16, LIMITED: 32}
-_HELD_BY = {flag: held for held, flag in _HELD.items()}
 
 # Shared, for nearly every host has it twice: 432 bytes less, and two things less for Python's collector to walk.
 EMPTY: frozenset[str] = frozenset()
+
+
+class HostState(StrEnum):
+    """Whether a host is asked (then it is false), or why it is not. The words are those of ``scrapy hosts``."""
+
+    ASKED = ""
+    GIVEN_UP = "parked"  # its probe failed too
+    PAUSED = "paused"  # by the operator, until it is over
+    LIMITED = "limited"  # it has had its share, until a later start has a higher limit
+
+
+HELD = (HostState.PAUSED, HostState.LIMITED)
+_STATE_FLAGS = {HostState.ASKED: 0, HostState.GIVEN_UP: 1, HostState.PAUSED: 17, HostState.LIMITED: 33}
+_STATES, _ANY_STATE = {flags: state for state, flags in _STATE_FLAGS.items()}, 1 | 16 | 32
 
 
 class Stage(IntEnum):
@@ -101,8 +110,7 @@ class Host:
     failures: int = 0  # in a row
     breaker_opened: int = 0  # times its breaker opened in a row; not 0: the next request is the probe
     closed_until: float = 0.0  # outside its Visit-time; not stored, robots.txt says it again
-    given_up: bool = False  # its probe failed too, or it is held
-    held: str = ""  # PAUSED or LIMITED: given up for that alone, until it is over
+    state: HostState = HostState.ASKED
     robots_until_http: float = 0.0
     robots_until_https: float = 0.0
     robots_unstored: frozenset[str] = EMPTY  # schemes whose answer the next commit stores
@@ -216,8 +224,8 @@ class Host:
         unstored = self.robots_unstored
         held = self.on_disk and self.held_until > 0.0
         door = b"" if self.door == OPEN_DOOR else _packed_door(self.door)
-        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK + self.absent * _ABSENT
-        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK + _HELD[self.held]
+        flags = _STATE_FLAGS[self.state] + self.on_disk * _ON_DISK + self.absent * _ABSENT
+        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
         flags += _HAS_DOOR if door else 0
         return (
             _VERSION
@@ -271,11 +279,10 @@ class Host:
             flags,
             samples,
         ) = values
-        host.given_up = bool(flags & _GIVEN_UP)
+        host.state = _STATES.get(flags & _ANY_STATE, HostState.ASKED)
         host.on_disk = bool(flags & _ON_DISK)
         host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
         host.absent = bool(flags & _ABSENT)
-        host.held = _HELD_BY.get(flags & sum(_HELD_BY), "")
         if host.left_alone:
             host._let_go()
         host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)

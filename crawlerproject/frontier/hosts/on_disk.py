@@ -110,7 +110,7 @@ class HostsOnDisk:
     def more_rows(self, hosts: Iterable[Host], bench: Workbench, changes: Changes, counts: Counts, now: float) -> None:
         """Store and list hosts that have got rows; of those that are not in memory ``hosts`` has copies."""
         for host in hosts:
-            if bench.hosts.get(host.name) is host or host.given_up:
+            if bench.hosts.get(host.name) is host or host.state:
                 changes.hosts.append((host.name, host.pack()))
                 if not host.listed:
                     changes.due.append((host.name, None, IN_MEMORY))

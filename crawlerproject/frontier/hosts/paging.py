@@ -12,7 +12,7 @@ from itertools import islice
 from math import inf
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.host import Host, Stage
+from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, place_of
 from crawlerproject.frontier.hosts.table import HostTable
 from crawlerproject.stores.protocols import IN_MEMORY, Changes
@@ -156,10 +156,8 @@ class HostPaging:
             return
         on_disk.apply(changes, counts, ())
         for host in come:
-            host.on_disk = host.rests_on_disk = False
+            hosts.comes_off_disk(host)
             host.listed = True
-            hosts.clock.clamp_to_now(host)
-            hosts.known.add_uncertainty(host, stored=True)
         on_disk.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
             hosts.begin(host)
@@ -251,7 +249,7 @@ class HostPaging:
             if not self._has_rows(host):
                 changes.due.append((name, IN_MEMORY, None))
                 continue
-            host.given_up, host.held = False, ""  # it was, until this start
+            host.state = HostState.ASKED  # it was not, until this start
             if len(come) < room:
                 come.append(host)
                 if not host.listed:

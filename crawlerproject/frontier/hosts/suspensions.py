@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import PER_HOST, Limits, Spent, reached
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.url.urls import host_name
 
-LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOST_LIMIT}
-"""By ``Host.held`` of a host that was given up: the reason."""
+LEFT_ALONE = {
+    HostState.GIVEN_UP: Reason.HOST_PARKED, HostState.PAUSED: Reason.PAUSED, HostState.LIMITED: Reason.HOST_LIMIT,
+}  # fmt: skip
+"""Why what waits for a host that is not asked is refused."""
 
 
 class HostSuspensions:
@@ -36,11 +38,11 @@ class HostSuspensions:
     def __bool__(self) -> bool:
         return bool(self.paused or self._limits or self.of_hosts)
 
-    def why(self, host: Host) -> str:
-        """``paused``, ``limited``, or "" when the host may be asked."""
+    def why(self, host: Host) -> HostState:
+        """PAUSED, LIMITED, or ASKED when the host may be asked."""
         if self.paused and self.pause_of(host.name) is not None:
-            return PAUSED
-        return LIMITED if self.limit_of(host) else ""
+            return HostState.PAUSED
+        return HostState.LIMITED if self.limit_of(host) else HostState.ASKED
 
     def pause_of(self, name: str) -> str | None:
         """The operator's remark on the pause of a host (its key); None when it is not paused."""

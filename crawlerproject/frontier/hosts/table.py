@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -9,16 +10,20 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.host import Host, Stage
-from crawlerproject.frontier.hosts.known import ClockSkew, KnownHosts, Start
+from crawlerproject.frontier.hosts.host import HELD, Host, HostState, Stage
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions, LeftAlone
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longest
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import key_of
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, EmbeddedStore, FrontierStore
 
+logger = logging.getLogger(__name__)
+
+CLOCK_FACT = "clock"
+"""The latest moment that any commit was made at, by whatever clock the machine had then."""
 MAX_HOSTS_IN_MEMORY = 100_000
 """Of hosts with work; FRONTIER_MAX_HOSTS_IN_MEMORY. At some 1 KB each with what is in memory of their
 queues it is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches."""
@@ -27,12 +32,59 @@ queues it is 100 MB, and at five seconds a page it is 20,000 pages a second: mor
 _PROBED_AT_A_TIME = 50
 
 
+class Start(NamedTuple):
+    """How this run of a crawl begins."""
+
+    at: float  # epoch seconds
+    clean: bool = True  # the run before ended in good order, or there was none
+    longest: Longest | None = None  # how far ahead a stored moment may lie; None: what is stored is believed
+
+
 class HostBounds(NamedTuple):
-    """What suspensions for every host."""
+    """What holds for every host."""
 
     start_delay_seconds: float  # the pause of one that has not been asked yet
     max_in_memory: int = MAX_HOSTS_IN_MEMORY  # more with work wait on disk, if the store lists those that are due
     max_ports: int = DEFAULT_MAX_PORTS  # of one name, the default port left out
+
+
+class ClockSkew:
+    """Cuts what lies too far ahead, while the clock is behind the latest commit. ``now`` is epoch seconds."""
+
+    def __init__(self, store: FrontierStore, start: Start) -> None:
+        self.start = start
+        now = self.now = start.at  # of the frontier's last question
+        self._latest = float(store.fact(CLOCK_FACT) or 0.0)
+        self._longest = start.longest if not self._latest or self._latest > now + SLACK_SECONDS else None
+        self._cut = 0  # hosts that were to wait for longer than anything lasts
+        self._warned = False
+
+    @property
+    def suspected(self) -> bool:
+        """Whether what is stored may lie too far ahead."""
+        return self._longest is not None
+
+    def clamp_to_now(self, host: Host) -> bool:
+        """Cut what the host would wait for too long; whether anything was cut."""
+        if self._longest is None or not host.clamp_to_now(self.now, self._longest):
+            return False
+        self._cut += 1
+        return True
+
+    def warn(self) -> None:
+        """Log once how many of the hosts taken up so far were cut."""
+        if self._cut and not self._warned:
+            self._warned = True
+            logger.warning(
+                "The clock was set back since the last commit: %d hosts were to wait for longer than any pause or rest "
+                "lasts; each waits for its own from now on.",
+                self._cut,
+            )
+
+    def fact(self) -> tuple[str, bytes]:
+        """The fact that a commit of this moment stores."""
+        self._latest = max(self._latest, self.now)
+        return CLOCK_FACT, repr(self._latest).encode()
 
 
 class HostTable:
@@ -51,19 +103,19 @@ class HostTable:
         self.store, self.workbench = store, workbench
         self.ownership = names.ownership
         self.clock = ClockSkew(store, start)
-        self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
-        self.dirty, self.copies = self.known.dirty, self.known.copies
-        self.ports = PortsOfNames(self.known, bounds.max_ports)
+        self.dirty: dict[str, Host] = {}  # their states go with the next commit
+        self.copies: dict[str, Host] = {}  # of hosts that are not in memory, while rows for them are queued
+        self._start_delay_seconds = bounds.start_delay_seconds
+        self.ports = PortsOfNames(self, bounds.max_ports)
         self.names = names
         self.suspensions = HostSuspensions() if suspensions is None else suspensions
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, EmbeddedStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.left_alone = LeftAlone()
         self.given_up = 0  # of this start, and not yet asked again
-        self.held: Counter[str] = Counter()  # by Host.held, of those that have had a turn since this start
-        self.loaded_early: set[str] | None = (
-            None  # hosts that were needed before the loading came to them; None: all are loaded
-        )
+        self.held: Counter[str] = Counter()  # by HostState, of those that have had a turn since this start
+        # Hosts that were needed before the loading came to them; None: all are loaded.
+        self.loaded_early: set[str] | None = None
         self.unlisted: list[Move] = []  # changes of the lists that wait for a commit, since the store had no room
 
     @property
@@ -75,6 +127,34 @@ class HostTable:
     def loading(self) -> bool:
         """Whether hosts of an earlier run are not taken up yet."""
         return self.loaded_early is not None
+
+    def find(self, name: str) -> Host:
+        """The host in memory or as it is stored, without taking it up."""
+        found = self.workbench.hosts.get(name) or self.dirty.get(name) or self.copies.get(name)
+        return self._unpacked(name, self.store.host(name)) if found is None else found
+
+    def _unpacked(self, name: str, packed: bytes | None) -> Host:
+        """A host as the store has it, or a new one; moments too far ahead are cut."""
+        if packed is None:
+            return Host(name, self._start_delay_seconds)
+        host = Host.unpack(name, packed)
+        if not host.on_disk:  # where it stands there is its moment as it is stored
+            self.clock.clamp_to_now(host)
+        return host
+
+    def _add_uncertainty(self, host: Host, *, stored: bool = True) -> None:
+        """Delay a host from the store for requests that the store may not know of."""
+        if unsure_until := self.ownership.unsure_until(host.name):
+            host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
+            host.pace_free = max(host.pace_free, unsure_until + host.delay_seconds)
+        if stored:
+            host.next_free += self.ownership.doubt_seconds
+
+    def comes_off_disk(self, host: Host) -> None:
+        """A host that waited on disk is no mere copy any more: its moment there is as it was stored."""
+        host.on_disk = host.rests_on_disk = False
+        self.clock.clamp_to_now(host)
+        self._add_uncertainty(host)
 
     def of(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -122,13 +202,13 @@ class HostTable:
     def _comes_now(self, host: Host, now: float) -> Host:
         """A host that waits for nothing but its turn to be looked up does so no more."""
         host.next_free = host.pace_free = now
-        self.known.add_uncertainty(host, stored=True)
+        self._add_uncertainty(host)
         self.workbench.wait(host, host.next_free, work=host.work)
         return host
 
     def stored(self, name: str, packed: bytes | None) -> Host:
         """A copy of the host as the store has it, or a new one."""
-        host = self.known.unpacked(name, packed)
+        host = self._unpacked(name, packed)
         on_disk = self.on_disk
         if host.on_disk and (
             on_disk is None or (self.loaded_early is not None and not on_disk.store.is_due(place_of(host)))
@@ -137,7 +217,7 @@ class HostTable:
             self.clock.clamp_to_now(host)
         if not host.on_disk:
             host.listed = on_disk is not None and on_disk.counts.whole and host.rows > 0
-            self.known.add_uncertainty(host, stored=packed is not None)
+            self._add_uncertainty(host, stored=packed is not None)
         return host
 
     def begin(self, host: Host) -> None:
@@ -159,7 +239,7 @@ class HostTable:
         self.workbench.wait(host, host.next_free, work=False)
         if self.loaded_early is not None and host.rows:
             self._load_early(host)
-        elif host.rows and not host.given_up:
+        elif host.rows and not host.state:
             # It was forgotten with rows that a later run shall have: they count until its turn says so again.
             self.waits(host, host.waiting_urls)
             self.workbench.add(host)
@@ -172,9 +252,7 @@ class HostTable:
         counts = on_disk.counted()
         counts.add(host, -1)
         changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
-        host.on_disk = host.rests_on_disk = False
-        self.clock.clamp_to_now(host)
-        self.known.add_uncertainty(host, stored=True)
+        self.comes_off_disk(host)
         with suppress(StorageError):
             on_disk.apply(changes, counts, [host])
             return
@@ -186,7 +264,7 @@ class HostTable:
         """A host with work from an earlier run is in memory before the loading has come to it."""
         assert self.loaded_early is not None
         self.loaded_early.add(host.name)
-        host.given_up, host.held = False, ""  # it was, until this start
+        host.state = HostState.ASKED  # it was not, until this start
         if not host.rows and self.store.head(host.name, 1):
             host.rows = 1  # counts of a torn run: the rows themselves are the truth
         self.waits(host, host.waiting_urls)
@@ -194,14 +272,14 @@ class HostTable:
 
     def waits(self, host: Host, count: int) -> None:
         """So many URLs more (or fewer) of the host wait; those of a host that was given up do not count."""
-        if not host.given_up:
+        if not host.state:
             self.waiting_urls += count
 
     def give_up(self, host: Host, probe_at: float) -> None:
         """Leave a host alone until the next start, or until ``probe_at`` (epoch seconds; 0: never)."""
-        if not host.given_up:
+        if not host.state:
             self.waits(host, -host.waiting_urls)
-            host.given_up = True
+            host.state = HostState.GIVEN_UP
             if self.loaded_early is not None:
                 self.loaded_early.add(host.name)
             self.given_up += 1
@@ -214,38 +292,38 @@ class HostTable:
         for _ in range(_PROBED_AT_A_TIME):
             if (name := self.left_alone.due(now)) is None:
                 break
-            host = self.known.find(name) if self.ownership.mine(name) else None
-            if host is not None and host.given_up and not host.held:
-                if (host := self.of(name)).given_up:  # else the loading of what an earlier run left has let it in
+            host = self.find(name) if self.ownership.mine(name) else None
+            if host is not None and host.state is HostState.GIVEN_UP:
+                if (host := self.of(name)).state:  # else the loading of what an earlier run left has let it in
                     self._let_in(host)
                 asked = True
             self.left_alone.drop()
             self.given_up -= 1
         return asked
 
-    def hold(self, host: Host, why: str) -> None:
+    def hold(self, host: Host, why: HostState) -> None:
         """Leave a host with its queue: ``why`` as ``HostSuspensions`` says."""
-        if host.given_up:
+        if host.state:
             return
         self.waits(host, -host.waiting_urls)
-        host.given_up, host.held = True, why
-        self.held[why] += 1
+        host.state = why
+        self.held[why.value] += 1
         if self.loaded_early is not None:
             self.loaded_early.add(host.name)
         self.dirty[host.name] = host
 
     def let_in(self, name: str) -> None:
         """What held a name's hosts is over: those that it held have work again, as far as the store knows them."""
-        first = self.known.find(name)
+        first = self.find(name)
         for key in (name, *(key_of(name, number) for number in first.other_ports)):
-            if not self.ownership.mine(key) or not self.known.find(key).held:
+            if not self.ownership.mine(key) or self.find(key).state not in HELD:
                 continue
-            if (host := self.of(key)).held:  # else the loading has let it in
-                self.held[host.held] -= 1
+            if (host := self.of(key)).state in HELD:  # else the loading has let it in
+                self.held[host.state.value] -= 1
                 self._let_in(host)
 
     def _let_in(self, host: Host) -> None:
-        host.given_up, host.held = False, ""
+        host.state = HostState.ASKED
         self.dirty[host.name] = host
         if host.waiting_urls > 0:
             self.waits(host, host.waiting_urls)

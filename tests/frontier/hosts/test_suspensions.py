@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
@@ -99,7 +99,7 @@ def test_a_limit_is_named_as_it_was_written(holds: HostSuspensions, spent: dict[
         setattr(host, name, value)
 
     assert holds.limit_of(host) == said
-    assert holds.why(host) == (LIMITED if said else "")
+    assert holds.why(host) == (HostState.LIMITED if said else "")
 
 
 def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> None:
@@ -118,7 +118,7 @@ def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> N
     higher.frontier.hosts.suspensions = HostSuspensions(Limits(pages=4))
 
     assert (len(first), nothing, len(drain(higher))) == (2, [], 2)
-    assert host_state(kept, bench.now) == LIMITED
+    assert host_state(kept, bench.now) == HostState.LIMITED
     assert (kept.pages, kept.rows) == (2, 3)
 
 
@@ -158,7 +158,7 @@ def test_whatever_is_paused_when_nothing_is_lost(seed: int) -> None:
 
     assert {url for url in fetched if not url.endswith("/robots.txt")} == urls
     assert bench.frontier.hosts.waiting_urls == bench.frontier.state.leased == 0
-    assert PAUSED not in {host.held for host in bench.frontier.workbench.hosts.values()}
+    assert HostState.PAUSED not in {host.state for host in bench.frontier.workbench.hosts.values()}
 
 
 def test_a_pause_that_ends_while_the_queue_is_loaded_counts_each_url_once(
