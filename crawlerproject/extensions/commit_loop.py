@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import (
     OPERATOR_ERROR,
     STORE_FORGOT,
@@ -16,17 +15,16 @@ from crawlerproject.errors import (
     StorageError,
     StoreForgot,
 )
-from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.runtime.clock import steady
-from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.run import Run
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +39,8 @@ class CommitLoop(CrawlTask):
     """Archive bytes first, then one atomic frontier batch. Nothing waits for it; only its fsyncs leave the thread."""
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        only_in_a_crawl(crawler)
+    def of(cls, crawler: Crawler) -> Self:
+        """By COMMIT_SECONDS."""
         return cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
 
     def __init__(self, crawler: Crawler, commit_seconds: float, clock: Callable[[], float] = steady) -> None:
@@ -55,8 +52,8 @@ class CommitLoop(CrawlTask):
     def engine_started(self) -> None:
         """Begin; the first commit comes an interval later."""
         self._not_before = self._clock() + self._commit_seconds
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is not None:  # until now nothing was to be made durable; a first commit may never come to its end
+        # Until now nothing was to be made durable; a first commit may never come to its end.
+        if (scheduler := self.scheduler) is not None:
             run = scheduler.crawl.run
             run.tallies.committed_at = run.now()
         super().engine_started()
@@ -68,18 +65,10 @@ class CommitLoop(CrawlTask):
             logger.error("The crawl ends: %s; what is on its way ends, and the same command continues.", forsaken)
             self.close_crawl(SUPERVISOR_GONE)
             return False
-        if self._clock() < self._not_before and (run.halted or not self._much_ended(scheduler)):
+        much_ended = scheduler.crawl.session.frontier.state.uncommitted >= _MOST_AT_A_TIME
+        if self._clock() < self._not_before and (run.halted or not much_ended):
             return True
-        going_on = await self._try(scheduler, run)
-        self._not_before = self._clock() + self._commit_seconds
-        return going_on
-
-    def _much_ended(self, scheduler: FrontierScheduler) -> bool:
-        return scheduler.crawl.session.frontier.state.uncommitted >= _MOST_AT_A_TIME
-
-    async def _try(self, scheduler: FrontierScheduler, run: Run) -> bool:
         try:
-            await scheduler.complete_replaced()
             await self._commit(scheduler)
         except LeaseLost as error:
             run.lose(str(error))
@@ -97,10 +86,12 @@ class CommitLoop(CrawlTask):
             logger.exception("the commit failed; the crawl stops")
             self.close_crawl("commit_failed")
             return False
+        self._not_before = self._clock() + self._commit_seconds
         return True
 
     async def _commit(self, scheduler: FrontierScheduler) -> None:
         crawl, run = scheduler.crawl, scheduler.crawl.run
+        await scheduler.complete_replaced()
         async with crawl.committing:
             if run.closed or (run.lost and not scheduler.rejoin()):
                 return

@@ -1,4 +1,4 @@
-"""What extensions share that work beside a running crawl: a task of their own that looks at it again and again."""
+"""What extensions share that work beside a running crawl: how they are made, and a task that looks again and again."""
 
 from __future__ import annotations
 
@@ -14,28 +14,51 @@ from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+    from typing import Self
 
+    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
-
-def only_in_a_crawl(crawler: Crawler) -> None:
-    """NotConfigured, without a word, in the shell and its like."""
-    if not crawler.crawling:
-        raise NotConfigured
+_SIGNALS = ("engine_started", "engine_stopped", "spider_opened", "spider_idle", "spider_closed")
 
 
-class CrawlTask:
+class CrawlExtension:
+    """Made in a crawl only. Its methods that are named like one of ``_SIGNALS`` are called at that signal."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy: NotConfigured, without a word, in the shell and its like."""
+        if not crawler.crawling:
+            raise NotConfigured
+        extension = cls.of(crawler)
+        for name in _SIGNALS:
+            if (method := getattr(extension, name, None)) is not None:
+                crawler.signals.connect(method, signal=getattr(signals, name))
+        return extension
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """By the crawler's settings. Raises NotConfigured where they switch it off."""
+        return cls(crawler)
+
+    @property
+    def scheduler(self) -> FrontierScheduler | None:
+        """The crawl's; None when the spider has another one than ours, or none yet."""
+        return services_of(self._crawler).get(FrontierScheduler)
+
+
+class CrawlTask(CrawlExtension):
     """Calls ``tick`` while the crawl runs, the first time after a pause; its errors are logged and stop nothing."""
 
     def __init__(self, crawler: Crawler, tick_seconds: float) -> None:
         """From the engine's start to its stop, if the frontier is the scheduler."""
-        self._crawler = crawler
+        super().__init__(crawler)
         self._tick_seconds = tick_seconds
         self._task: asyncio.Task[None] | None = None
-        crawler.signals.connect(self.engine_started, signal=signals.engine_started)
-        crawler.signals.connect(self.cancel, signal=signals.engine_stopped)
 
     async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One look; False ends the task."""
@@ -43,12 +66,11 @@ class CrawlTask:
 
     def engine_started(self) -> None:
         """Begin."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is not None:
+        if (scheduler := self.scheduler) is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
-    def cancel(self) -> None:
-        """No more."""
+    def engine_stopped(self) -> None:
+        """Look no more."""
         if self._task is not None:
             self._task.cancel()
 

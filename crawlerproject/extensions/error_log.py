@@ -10,15 +10,9 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from scrapy import signals
-from scrapy.exceptions import NotConfigured
-
-from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.runtime.services import services_of
+from crawlerproject.extensions.crawl_task import CrawlExtension
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy.crawler import Crawler
 
 _FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
@@ -32,27 +26,16 @@ class _ErrorFile(logging.FileHandler):
             super().emit(record)
 
 
-class ErrorLog:
+class ErrorLog(CrawlExtension):
     """Copies every logged traceback into the crawl's folder; the file is made with the first of them."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._handler: logging.Handler | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        if not crawler.crawling:
-            raise NotConfigured("only in a crawl")
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
 
     def spider_opened(self) -> None:
         """Begin to listen."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is None:
+        if (scheduler := self.scheduler) is None:
             return
         handler = _ErrorFile(scheduler.crawl.folder.errors_log, encoding="utf-8", delay=True)
         handler.setLevel(logging.ERROR)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+
+from crawlerproject.extensions.crawl_task import CrawlExtension
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,28 +28,25 @@ CONNECTION_SECONDS = 60.0
 """Longest life of a connection (ours): a push of 5 MB takes seconds; one that drips holds its place no longer."""
 
 
-class HttpListener:
+class HttpListener(CrawlExtension):
     """Off unless its setting ``…_PORT`` is set; a port that is taken is no reason to stop a crawl."""
 
     settings: ClassVar[str]  # what its settings begin with
     unheard: ClassVar[str]  # what cannot be done when the port is taken
 
     def __init__(self, crawler: Crawler, address: str, port: int) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._address = address
         self._port = port
         self._listening: Any = None
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
+    def of(cls, crawler: Crawler) -> Self:
+        """At the address and port of its settings."""
         port = crawler.settings.getint(f"{cls.settings}_PORT")
-        if not crawler.crawling or not port:
+        if not port:
             raise NotConfigured
-        extension = cls(crawler, crawler.settings[f"{cls.settings}_ADDRESS"], port)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+        return cls(crawler, crawler.settings[f"{cls.settings}_ADDRESS"], port)
 
     def spider_opened(self) -> None:
         """Listen."""

@@ -7,36 +7,32 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.intake import visit_again
-from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
-from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.frontier.hosts.host import HostState
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.rules.printable import listed
 from crawlerproject.rules.url.seeds import BadOption, Seeds, host_limits, seeds_of
-from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.backup.checkpoint_orders import Answer, Order, OrdersHere, Stage, remove_checkpoint
 from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     from scrapy.crawler import Crawler
 
     from crawlerproject.crawl.run import Run
+    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.crawl_dir import CrawlDir
-    from crawlerproject.stores.rocks.store import RocksStore
 
 logger = logging.getLogger(__name__)
 
@@ -64,26 +60,17 @@ class Orders(CrawlTask):
         self._stopping = False
         self._backups: Backups | None = None  # from the first look on
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        only_in_a_crawl(crawler)
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
-
     def spider_closed(self) -> None:
         """Orders from now on are the next start's. Logs what stays queued because of pauses and limits."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        scheduler = self.scheduler
         for why, hosts in scheduler.crawl.session.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
-        self.cancel()
+        self.engine_stopped()
 
     def spider_idle(self) -> None:
         """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        scheduler = self.scheduler
         if scheduler is None or self._stopping or not scheduler.crawl.session.role.all_hosts:
             return
         if scheduler.crawl.control.added():
@@ -102,7 +89,13 @@ class Orders(CrawlTask):
         if crawl.run.lost:
             return  # it begins anew, and looks then
         if limit := crawl.session.limits.reached():
-            self._stop(scheduler, limit)
+            self._stopping = True
+            logger.info(
+                "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
+                limit,
+                f"{max(0, crawl.session.frontier.hosts.waiting_urls):,}",
+            )
+            self.close_crawl(limit.partition("=")[0])
             return
         if (pauses := crawl.control.changed()) is not None:
             try:
@@ -125,15 +118,6 @@ class Orders(CrawlTask):
                         return
                     await take_in(crawl.session, spooled, crawl.run.now)
                 scheduler.wake()
-
-    def _stop(self, scheduler: FrontierScheduler, limit: str) -> None:
-        self._stopping = True
-        logger.info(
-            "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
-            limit,
-            f"{max(0, scheduler.crawl.session.frontier.hosts.waiting_urls):,}",
-        )
-        self.close_crawl(limit.partition("=")[0])
 
 
 def obey(frontier: Frontier, run: Run, pauses: Pauses) -> None:
@@ -164,15 +148,6 @@ async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -
         spooled.rename(spooled.with_suffix(".refused"))
         return
     new = _remember(session, seeds)
-    await _queue(session, seeds, clock)
-    if session.role.own_frontier:
-        visit_again(session.frontier, new, clock())
-    await asyncio.to_thread(session.store.sync)
-    spooled.unlink(missing_ok=True)
-    logger.info("Added from outside: %s, %d of them new", listed([seed.url for seed in seeds.addresses]), len(new))
-
-
-async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> None:
     found = [seed_found(address) for address in seeds.addresses]
     for first in range(0, len(found), MOST_AT_ONCE):
         some = found[first : first + MOST_AT_ONCE]
@@ -182,6 +157,11 @@ async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> 
         session.role.enqueue_links(some, session.frontier, clock())
         await asyncio.sleep(0)
     await session.role.deliver(session.frontier, clock)
+    if session.role.own_frontier:
+        visit_again(session.frontier, new, clock())
+    await asyncio.to_thread(session.store.sync)
+    spooled.unlink(missing_ok=True)
+    logger.info("Added from outside: %s, %d of them new", listed([seed.url for seed in seeds.addresses]), len(new))
 
 
 def _remember(session: Session, seeds: Seeds) -> list[Address]:
@@ -219,9 +199,8 @@ class Backups:
         return None if order == self._answered else order
 
     async def obey(self, order: Order, session: Session) -> None:
-        """Do it and say so. No commit runs meanwhile. What cannot be done is the command's to say. StorageError."""
-        answer = await self._done(order, session)
-        self._orders.answer(answer)
+        """Do it and answer. No commit runs meanwhile. The command reports what cannot be done. StorageError."""
+        self._orders.answer(await self._done(order, session))
         self._answered = order
 
     async def _done(self, order: Order, session: Session) -> Answer:
@@ -235,19 +214,15 @@ class Backups:
         if not session.role.all_hosts and self._holds != order.number:
             return Answer(order.number, order.stage, "it was started while the backup was made")
         try:
-            await _checkpoint(store, self._folder)
+            remove_checkpoint(self._folder)
+            store.write_out()
+            for _ in range(_MOST_LOOKS):
+                if not store.is_writing_out():
+                    break
+                await asyncio.sleep(_LOOK_SECONDS)
+            store.checkpoint(self._folder.frontier_checkpoint)
         except StorageError as error:
             remove_checkpoint(self._folder)
             return Answer(order.number, order.stage, str(error))
         logger.info("A checkpoint of the frontier was made for a backup")
         return Answer(order.number, order.stage, closed=tuple(path.name for path in self._folder.closed_warcs()))
-
-
-async def _checkpoint(store: RocksStore, folder: CrawlDir) -> None:
-    remove_checkpoint(folder)
-    store.write_out()
-    looks = 0
-    while store.is_writing_out() and looks < _MOST_LOOKS:
-        looks += 1
-        await asyncio.sleep(_LOOK_SECONDS)
-    store.checkpoint(folder.frontier_checkpoint)

@@ -22,11 +22,10 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.extensions.crawl_task import CrawlExtension
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ _BEATS_A_SILENCE = 4
 _MICROSECONDS = 1_000_000
 
 
-class GarbageCollectorTuning:
+class GarbageCollectorTuning(CrawlExtension):
     """Freezes what start-up made and collects in small parts. Our own code makes no cycles on the hot path."""
 
     def __init__(self) -> None:
@@ -90,31 +89,27 @@ class GarbageCollectorTuning:
         self._ticks = 0
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl: a shell keeps Python's defaults."""
-        only_in_a_crawl(crawler)
-        extension = cls()
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+    def of(cls, crawler: Crawler) -> Self:
+        """A shell keeps Python's defaults."""
+        return cls()
 
     def spider_opened(self) -> None:
         """Everything made by now stays: never look at it again. A collection first would take 0.08 s for little."""
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
-        self._arm(asyncio.get_running_loop())
+        self._arm()
 
     def spider_closed(self) -> None:
         """Collect by Python's counts alone."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = loop.call_later(_YOUNG_SECONDS, self._ring, loop)
+    def _arm(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_YOUNG_SECONDS, self._ring)
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _ring(self) -> None:
         self.tick()
-        self._arm(loop)
+        self._arm()
 
     def tick(self) -> None:
         """Collect what was made since the last tick; now and then its survivors, rarely everything."""
@@ -127,7 +122,7 @@ class GarbageCollectorTuning:
             gc.collect()
 
 
-class LoopLatency:
+class LoopLatency(CrawlExtension):
     """A timer that should ring each hundredth of a second, how late it rang at worst, and how often very late.
 
     ``longest_hold`` is by the clock, a busy machine included; ``longest_work`` is what of one such delay this thread
@@ -142,26 +137,22 @@ class LoopLatency:
         self._longest = dict.fromkeys((HELD, WORKED), 0.0)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        only_in_a_crawl(crawler)
-        assert crawler.stats is not None
+    def of(cls, crawler: Crawler) -> Self:
+        """Into the crawler's statistics."""
 
         def closed() -> bool:
             scheduler = services_of(crawler).get(FrontierScheduler)
             return scheduler is not None and scheduler.crawl.run.ending
 
-        extension = cls(crawler.stats, closed)
-        crawler.signals.connect(extension.start, signal=signals.spider_opened)
-        crawler.signals.connect(extension.stop, signal=signals.spider_closed)
-        return extension
+        assert crawler.stats is not None
+        return cls(crawler.stats, closed)
 
-    def start(self) -> None:
+    def spider_opened(self) -> None:
         """From now on; opening the frontier of an earlier run is over."""
         self._arm(asyncio.get_running_loop())
 
-    def stop(self) -> None:
-        """No more."""
+    def spider_closed(self) -> None:
+        """Measure no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -176,17 +167,14 @@ class LoopLatency:
         if held >= _HOLD_SECONDS:
             self._stats.inc_value(HOLDS)
             self._stats.set_value(HELD_SUM, round(self._stats.get_value(HELD_SUM, 0.0) + held, 4))
-        self._raise(HELD, held)
-        self._raise(WORKED, min(held, time.thread_time() - self._worked))
+        for name, seconds in ((HELD, held), (WORKED, min(held, time.thread_time() - self._worked))):
+            if seconds > self._longest[name]:
+                self._longest[name] = seconds
+                self._stats.set_value(name, round(seconds, 4))
         self._arm(loop)
 
-    def _raise(self, name: str, seconds: float) -> None:
-        if seconds > self._longest[name]:
-            self._longest[name] = seconds
-            self._stats.set_value(name, round(seconds, 4))
 
-
-class ServiceWatchdog:
+class ServiceWatchdog(CrawlExtension):
     """Switches systemd's watchdog on when the crawl has opened, keeps it quiet, and switches it off as it closes.
 
     A start may take long and so may an end: both have limits of their own in the unit. ``WatchdogSec=`` of the unit
@@ -201,17 +189,13 @@ class ServiceWatchdog:
         self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl, and where a service manager listens."""
-        only_in_a_crawl(crawler)
+    def of(cls, crawler: Crawler) -> Self:
+        """Only where a service manager listens."""
         address = os.environ.get("NOTIFY_SOCKET", "")
         if not address:
             raise NotConfigured
         given = os.environ.get("WATCHDOG_USEC", "")
-        extension = cls(address, int(given) / _MICROSECONDS if given.isdigit() and int(given) else SILENT_SECONDS)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+        return cls(address, int(given) / _MICROSECONDS if given.isdigit() and int(given) else SILENT_SECONDS)
 
     def spider_opened(self, spider: Spider) -> None:
         """From now on silence counts; in a recrawl from the first beat on."""
@@ -243,24 +227,12 @@ class ServiceWatchdog:
             way.sendto(what.encode(), self._address)  # one that is not heard is followed by others
 
 
-class EagerTasks:
+class EagerTasks(CrawlExtension):
     """From the start of a crawl by the frontier to its end: other spiders keep the order that they know."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        only_in_a_crawl(crawler)
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
 
     def spider_opened(self) -> None:
         """From now on."""
-        if services_of(self._crawler).get(FrontierScheduler) is not None:
+        if self.scheduler is not None:
             begin_early(asyncio.get_running_loop())
 
     def spider_closed(self) -> None:

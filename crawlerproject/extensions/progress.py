@@ -7,16 +7,15 @@ import sys
 import time
 from collections import deque
 from textwrap import wrap
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
-from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.config.crawl_kind import crawl_folder
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.extensions.crawl_task import CrawlExtension
 from crawlerproject.inspection.crawl_progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
@@ -43,18 +42,6 @@ _SUMMED_UP_BYTES = 50_000_000
 RATE_SECONDS = 10.0  # the live rate is a mean over this: shorter jumps about, longer lags behind
 
 
-class Display(Protocol):
-    """Where the lines go."""
-
-    tick_seconds: float
-
-    def start(self) -> None: ...
-
-    def show(self, lines: list[str]) -> None: ...
-
-    def stop(self) -> None: ...
-
-
 class LogDisplay:
     """One INFO line a tick."""
 
@@ -72,12 +59,12 @@ class LogDisplay:
         """Nothing to close."""
 
 
-class LiveDisplay:
+class LiveDisplay(LogDisplay):
     """A panel at the bottom of the terminal, with the log scrolling above it."""
 
     def __init__(self, title: str, folder: CrawlDir | None = None) -> None:
         """``folder``: of the crawl that is summed up at its end."""
-        self.tick_seconds = LIVE_SECONDS
+        super().__init__(LIVE_SECONDS)
         self._title = title
         self._folder = folder
         self._lines: list[str] = []
@@ -118,15 +105,18 @@ class LiveDisplay:
         width = self._live.console.width
         self._live.stop()
         _point_log_to_stderr()
-        if self._folder is not None and 0 < _log_bytes(self._folder) <= _SUMMED_UP_BYTES:
+        if self._folder is None:
+            return
+        log_bytes = sum(path.stat().st_size for path in log_files(self._folder.log))
+        if 0 < log_bytes <= _SUMMED_UP_BYTES:
             for line in summarise(self._folder).lines():
                 say(*wrap(line, width, subsequent_indent=_BELOW_TEXT, break_on_hyphens=False), error=True)
 
 
-class ProgressExtension:
+class ProgressExtension(CrawlExtension):
     """Asks the scheduler at each tick how the crawl stands, and shows it."""
 
-    def __init__(self, progress: Callable[[], Progress | None], display: Display, rate_seconds: float) -> None:
+    def __init__(self, progress: Callable[[], Progress | None], display: LogDisplay, rate_seconds: float) -> None:
         self._progress = progress
         self._display = display
         self._rate_seconds = rate_seconds
@@ -136,10 +126,9 @@ class ProgressExtension:
         self._not_before = 0.0  # monotonic seconds
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build from PROGRESS_LOG_SECONDS; off outside a crawl (shell, fetch)."""
-        only_in_a_crawl(crawler)
-        display: Display
+    def of(cls, crawler: Crawler) -> Self:
+        """A panel, or lines by PROGRESS_LOG_SECONDS."""
+        display: LogDisplay
         if has_panel(crawler.settings):
             name = getattr(crawler.spidercls, "name", "")
             folder = crawl_folder(crawler.settings, name)
@@ -150,10 +139,7 @@ class ProgressExtension:
                 raise NotConfigured("PROGRESS_LOG_SECONDS is 0")
             # The rate of a log line is the mean since the line before.
             display, rate_seconds = LogDisplay(tick_seconds), tick_seconds
-        extension = cls(lambda: scheduler_progress(crawler), display, rate_seconds)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+        return cls(lambda: scheduler_progress(crawler), display, rate_seconds)
 
     def spider_opened(self, spider: Spider) -> None:
         """Start to look, unless the scheduler in use tells nothing."""
@@ -197,13 +183,9 @@ class ProgressExtension:
 
 
 def scheduler_progress(crawler: Crawler) -> Progress | None:
-    """What the crawl's scheduler tells; None when it is another one than ours, or none yet."""
+    """How the crawl stands; None when its scheduler is another one than ours, or there is none yet."""
     scheduler = services_of(crawler).get(FrontierScheduler)
     return scheduler.crawl.progress() if scheduler is not None else None
-
-
-def _log_bytes(folder: CrawlDir) -> int:
-    return sum(path.stat().st_size for path in log_files(folder.log))
 
 
 def _point_log_to_stderr() -> None:

@@ -12,27 +12,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy
-from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__, native
 from crawlerproject.config.old_settings import ours_of
-from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
-from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.extensions.crawl_task import CrawlExtension
 from crawlerproject.fetch.resolver import resolver_for
-from crawlerproject.runtime.services import services_of
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
+from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.watch.machine import StoreSizes, machine_facts
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.inspection.crawl_progress import Progress
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
@@ -53,11 +49,11 @@ class _Sample(NamedTuple):
     cpu_seconds: float
 
 
-class StatusFile:
+class StatusFile(CrawlExtension):
     """Writes ``run.json`` at the start and ``status.json`` at each tick, into the crawl's folder."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._loop = create_looping_call(self.tick)
         self._samples: deque[_Sample] = deque()
         self._not_before = 0.0
@@ -67,19 +63,9 @@ class StatusFile:
         self._run: dict[str, Any] = {}  # how the crawl was started, until that is written
         self.last: dict[str, Any] = {}  # as written last, for who watches in this process
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        only_in_a_crawl(crawler)
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
-
     def spider_opened(self, spider: Spider) -> None:
         """Say how the crawl was started, and begin to look."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is None:
+        if (scheduler := self.scheduler) is None:
             return
         seeds: Any = getattr(spider, "seeds", None) or []
         self._run = {
@@ -98,8 +84,7 @@ class StatusFile:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """The last word: the crawl has ended, and why."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is None:
+        if (scheduler := self.scheduler) is None:
             return
         if self._loop.running:
             self._loop.stop()
@@ -111,8 +96,7 @@ class StatusFile:
         if self._due:
             self._lag = max(self._lag * 0.9, began - self._due)
         self._due = began + BEAT_SECONDS
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is None:
+        if (scheduler := self.scheduler) is None:
             return
         # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.
         scheduler.crawl.session.filters.never_crawl.current(scheduler.crawl.run.now())
@@ -123,7 +107,7 @@ class StatusFile:
 
     def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
         """The state of this moment; times in epoch seconds."""
-        crawl, session = scheduler.crawl, scheduler.crawl.session
+        crawl, session, settings = scheduler.crawl, scheduler.crawl.session, self._crawler.settings
         now = crawl.progress()
         stats = self._crawler.stats
         assert stats is not None
@@ -137,7 +121,7 @@ class StatusFile:
             "committed_totals": session.totals.committed._asdict(),
             **self._rates(now),
             "lag_seconds": round(self._lag, 4),
-            "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
+            "max_in_flight": settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": session.frontier.hosts.given_up,
             "held_hosts": dict(session.frontier.hosts.held),
             "orders_read": crawl.control.version,
@@ -152,20 +136,16 @@ class StatusFile:
             "uncommitted": session.frontier.state.uncommitted,
             "dns": resolver_for(self._crawler).counts(),
             "stores": self._sizes.now(time.monotonic()) if self._sizes is not None else {},
-            **self._uploads(crawl.folder),
-            "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
+            # What the process that brings the archive elsewhere says: a file of some hundred bytes.
+            **({"uploads": read_facts(crawl.folder.upload_state)} if settings["ARCHIVE_URL"] else {}),
+            "machine": machine_facts(crawl.folder, settings.getint("DISK_MIN_FREE_BYTES")),
             "build": _BUILD | {"reader": native.choice().said},
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
 
-    def _uploads(self, folder: CrawlDir) -> dict[str, Any]:
-        """What the process says that brings the archive elsewhere; a file of some hundred bytes."""
-        return {"uploads": read_facts(folder.upload_state)} if self._crawler.settings["ARCHIVE_URL"] else {}
-
     def _lists(self, scheduler: FrontierScheduler) -> dict[str, int | None]:
         lists: Any = scheduler.crawl.session.filters.never_crawl
-        versions: dict[str, int | None] = lists.versions
-        return versions
+        return dict(lists.versions)
 
     def _rates(self, progress: Progress) -> dict[str, float]:
         samples = self._samples

@@ -16,7 +16,6 @@ from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
-from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.watch.fleet_summary import Beside, of_all
 from crawlerproject.watch.host_sampler import FIRST_ROWS, ORDERS, HostSampler
@@ -42,7 +41,7 @@ class StatusServer(HttpListener):
         """The page, its JSON and the metrics."""
         from crawlerproject.reports.metrics import metrics  # a crawl that is not watched need not import it
 
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        scheduler = self.scheduler
         if scheduler is None:
             logger.warning("WATCH_PORT does nothing: this spider is not crawled by this project's scheduler.")
             return None
@@ -61,7 +60,7 @@ class StatusServer(HttpListener):
         self._questions = Questions(asked)
         self._surveyor = HostSampler(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
-        text = metrics(self._metered)
+        text = metrics(lambda: self._counted(each=True))
         served = {
             **static(),
             "live.json": json_page(self._live),
@@ -91,24 +90,19 @@ class StatusServer(HttpListener):
         self._questions.close()
         self._keep()
 
-    def _status(self) -> Mapping[str, Any]:
-        extension = self._crawler.get_extension(StatusFile)
-        return extension.last if extension is not None else {}
+    def _counted(self, *, each: bool = False) -> Mapping[str, Any]:
+        """The status, with what the whole crawl has done, by all of its workers on this machine.
 
-    def _counted(self) -> Mapping[str, Any]:
-        """The status, with what the whole crawl has done, by all of its workers on this machine."""
-        status = self._status()
-        if not status:
+        ``each``: and what each of them says of its own.
+        """
+        extension = self._crawler.get_extension(StatusFile)
+        if extension is None or not (status := extension.last):
             return {}
         own = {**status, "totals": self._scheduler.crawl.session.totals.now()._asdict()}
         now = time.monotonic()
         others = self._beside.statuses(now)
-        return (of_all(own, others) if others else own) | {"workers": self._beside.rows(now, own)}
-
-    def _metered(self) -> Mapping[str, Any]:
-        """The same, and what each worker says of its own."""
-        whole = self._counted()
-        return {**whole, "each": self._beside.each(time.monotonic(), self._status())} if whole else {}
+        whole = (of_all(own, others) if others else own) | {"workers": self._beside.rows(now, own)}
+        return {**whole, "each": self._beside.each(now, status)} if each else whole
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())

@@ -12,14 +12,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from scrapy import signals
 
 from crawlerproject.config.crawl_kind import whole_crawl
-from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
-from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.rules.printable import human_bytes, human_seconds
-from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.uploads.upload_process import ENDED, REFUSED
 from crawlerproject.stores.uploads.upload_target import checked_url, place_of
@@ -29,6 +26,8 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -56,17 +55,13 @@ class Uploads(CrawlTask):
         self._said = ""
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Only in a crawl."""
-        only_in_a_crawl(crawler)
-        extension = cls(crawler, checked_url(str(crawler.settings["ARCHIVE_URL"])))
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+    def of(cls, crawler: Crawler) -> Self:
+        """To ARCHIVE_URL."""
+        return cls(crawler, checked_url(str(crawler.settings["ARCHIVE_URL"])))
 
     def engine_started(self) -> None:
         """Begin."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
-        if scheduler is None:
+        if (scheduler := self.scheduler) is None:
             return
         spider = self._crawler.spider
         self._folder = scheduler.crawl.folder
@@ -93,7 +88,7 @@ class Uploads(CrawlTask):
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """The last file is closed: let it go up too, and wait for that as long as the settings say."""
-        self.cancel()
+        self.engine_stopped()
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -116,7 +111,8 @@ class Uploads(CrawlTask):
             logger.warning("Not all of the archive is at %s yet%s; scrapy upload goes on with it", self._url, left)
         else:
             self._tell(state)
-            logger.info("The archive is at %s: %s", self._url, _sent(state))
+            sent = f"{state.get('sent_files', 0):,} files, {human_bytes(int(state.get('sent_bytes', 0)))}"
+            logger.info("The archive is at %s: %s sent since the start", self._url, sent)
 
     def _start(self) -> None:
         settings, state = self._crawler.settings, self._folder.upload_state
@@ -150,7 +146,3 @@ class Uploads(CrawlTask):
             logger.warning("The archive waits, and the crawl goes on; it is tried again, later each time: %s", error)
         else:
             logger.info("The archive goes to %s again", self._url)
-
-
-def _sent(state: dict[str, Any]) -> str:
-    return f"{state.get('sent_files', 0):,} files, {human_bytes(int(state.get('sent_bytes', 0)))} sent since the start"

@@ -11,14 +11,13 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from crawlerproject.crawl.intake import NOT_NOW
-from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
-from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.rules.feeds.websub import HubReply
 
 logger = logging.getLogger(__name__)
@@ -38,14 +37,14 @@ class WebSubListener(HttpListener):
 
     def site(self) -> Site | None:
         """The callbacks of our subscriptions."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        scheduler = self.scheduler
         if scheduler is None or not scheduler.websub.reachable:
             return None
         return Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]  # Twisted's
 
     def begun(self) -> None:
         """Wait for pushes, and renew what ends."""
-        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        scheduler = self.scheduler
         assert scheduler is not None  # else there was no site
         scheduler.websub.await_pushes()
 
@@ -84,7 +83,7 @@ class _Callback(Resource):
     def render_POST(self, request: Any) -> bytes | int:
         """What the hub pushes; it is answered when that is committed, so that it pushes again what a crash forgets."""
         body = request.content.read()
-        kind, signature = _header(request, "content-type"), _header(request, "x-hub-signature")
+        kind, signature = (str(request.getHeader(name) or "") for name in ("content-type", "x-hub-signature"))
         links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
         answer = self._scheduler.websub.pushed(_token(request.path), body, kind, signature, links)
         if answer.refused:
@@ -201,7 +200,3 @@ def _token(path: bytes) -> str:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
-
-
-def _header(request: Any, name: str) -> str:
-    return str(request.getHeader(name) or "")

@@ -71,6 +71,12 @@ def hook_of(command: str, url: str, timeout_seconds: float) -> Hook:
     return Hook(words, url, timeout_seconds)
 
 
+def hook_in(settings: BaseSettings) -> Hook:
+    """The hook of HOOK_COMMAND, HOOK_URL and HOOK_TIMEOUT_SECONDS. Raises ValueError."""
+    timeout_seconds = settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
+    return hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], timeout_seconds)
+
+
 class Delivery:
     """Events in order, each to the command and to the URL; a failed one is tried again, then logged and let go."""
 
@@ -120,20 +126,18 @@ def deliver_all(hook: Hook, event: dict[str, Any], sleep: Callable[[float], None
         ways.append(("HOOK_COMMAND", lambda: run_command(hook, name, data)))
     if hook.url:
         ways.append(("HOOK_URL", lambda: post(hook, data)))
-    for what, deliver in ways:
-        _deliver(deliver, f"{what} on {name}", sleep, pauses)
-
-
-def _deliver(deliver: Callable[[], None], what: str, sleep: Callable[[float], None], pauses: Pauses) -> None:
-    for pause_seconds in (*pauses, None):
-        try:
-            deliver()
-            return
-        except Exception as error:  # whatever a stranger's program or server does
-            logger.warning("%s failed: %s", what, _said(error))
-        if pause_seconds is not None:
-            sleep(pause_seconds)
-    logger.error("%s failed %d times and is given up.", what, 1 + len(pauses))
+    for way, deliver in ways:
+        what = f"{way} on {name}"
+        for pause_seconds in (*pauses, None):
+            try:
+                deliver()
+                break
+            except Exception as error:  # whatever a stranger's program or server does
+                logger.warning("%s failed: %s", what, _said(error))
+            if pause_seconds is not None:
+                sleep(pause_seconds)
+        else:
+            logger.error("%s failed %d times and is given up.", what, 1 + len(pauses))
 
 
 def run_command(hook: Hook, event: str, data: bytes) -> None:
@@ -189,9 +193,7 @@ def _said(error: Exception) -> str:
 def tell_refused(settings: BaseSettings, folder: Path, sentence: str) -> None:
     """Deliver it once, before the command ends; a hook that is itself what is wrong gets nothing."""
     try:
-        hook = hook_of(
-            settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
-        )
+        hook = hook_in(settings)
     except ValueError:
         return
     if hook:

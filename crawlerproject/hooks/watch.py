@@ -41,27 +41,20 @@ class Watch:
 
     def look(self, now: Look, at: float) -> list[Event]:
         """The events since the last look."""
-        return [*self._pauses(now), *self._silence(now, at), *self._faults(now, at)]
-
-    def _pauses(self, now: Look) -> list[Event]:
+        events = []
         before, self._halted = self._halted, now.halted
-        if bool(before) == bool(now.halted):
-            return []
-        return [Event("paused", now.halted) if now.halted else Event("resumed", before)]
+        if bool(before) != bool(now.halted):
+            events.append(Event("paused", now.halted) if now.halted else Event("resumed", before))
 
-    def _silence(self, now: Look, at: float) -> list[Event]:
         if self._page_at is None or now.pages != self._pages or now.halted:
             self._pages, self._page_at, self._silent = now.pages, at, False
-            return []
-        if self._silent or not self.silent_seconds or at - self._page_at < self.silent_seconds:
-            return []
-        self._silent = True
-        waits = now.next_free_seconds
-        next_ = "no host waits for its turn" if waits is None else f"the next host may be asked in {waits:.0f} s"
-        return [Event("silent", f"no page for {at - self._page_at:.0f} s; {next_}")]
+        elif not self._silent and self.silent_seconds and at - self._page_at >= self.silent_seconds:
+            self._silent = True
+            waits = now.next_free_seconds
+            next_ = "no host waits for its turn" if waits is None else f"the next host may be asked in {waits:.0f} s"
+            events.append(Event("silent", f"no page for {at - self._page_at:.0f} s; {next_}"))
 
-    def _faults(self, now: Look, at: float) -> list[Event]:
-        if now.errors == self._errors or (self._error_at is not None and at - self._error_at < ERRORS_APART_SECONDS):
-            return []
-        more, self._errors, self._error_at = now.errors - self._errors, now.errors, at
-        return [Event("error", f"{more:,} errors of the program itself, see log/errors.log")]
+        if now.errors != self._errors and (self._error_at is None or at - self._error_at >= ERRORS_APART_SECONDS):
+            more, self._errors, self._error_at = now.errors - self._errors, now.errors, at
+            events.append(Event("error", f"{more:,} errors of the program itself, see log/errors.log"))
+        return events

@@ -101,7 +101,7 @@ def test_what_was_never_durable_is_late_from_the_start_on() -> None:
         services_of(crawler).provide(scheduler)
         loop = CommitLoop(crawler, 1.0)
         loop.engine_started()
-        loop.cancel()
+        loop.engine_stopped()
         at: float | None = crawl.run.tallies.committed_at
         return at
 

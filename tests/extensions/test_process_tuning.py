@@ -113,11 +113,11 @@ def _longest(hold: Callable[[], None]) -> tuple[float, float]:
 
     async def run() -> None:
         holds = LoopLatency(stats)
-        holds.start()
+        holds.spider_opened()
         await eventually(lambda: stats.get_value(HELD) is not None)  # it looks, and sees nothing yet
         hold()
         await eventually(lambda: stats.get_value(HELD) >= _HOLD_SECONDS * 0.9)
-        holds.stop()
+        holds.spider_closed()
 
     asyncio.run(run())
     return stats.get_value(HELD), stats.get_value(WORKED)

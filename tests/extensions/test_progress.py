@@ -32,12 +32,11 @@ class FakeLoop:
         self.ticks.clear()
 
 
-class FakeDisplay:
+class FakeDisplay(LogDisplay):
     """Remembers what it was told."""
 
-    tick_seconds = 30.0
-
     def __init__(self) -> None:
+        super().__init__(30.0)
         self.told: list[str] = []
 
     def start(self) -> None:

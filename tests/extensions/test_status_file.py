@@ -64,7 +64,7 @@ def test_a_list_that_was_taken_up_is_said_at_once(clock: list[float], monkeypatc
     session = SimpleNamespace(filters=SimpleNamespace(never_crawl=lists))
     crawl = SimpleNamespace(session=session, run=SimpleNamespace(now=lambda: 0.0))
     services = SimpleNamespace(get=lambda kind: SimpleNamespace(crawl=crawl))
-    monkeypatch.setattr(status, "services_of", lambda _: services)
+    monkeypatch.setattr("crawlerproject.extensions.crawl_task.services_of", lambda _: services)
     extension = status_file()
 
     def dear(scheduler: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.fleet.repartition.repartition import is_alone
-from crawlerproject.hooks.delivery import TIMEOUT_SECONDS, hook_of
+from crawlerproject.hooks.delivery import hook_in
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
@@ -210,9 +210,7 @@ def check_settings(settings: BaseSettings) -> None:
 def _check_services(settings: BaseSettings) -> None:
     """What the crawl calls, and where it is called: hooks, the place of its archive, hubs."""
     try:
-        hook_of(
-            settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
-        )
+        hook_in(settings)
     except ValueError as error:
         raise OperatorError(str(error)) from None
     if settings["ARCHIVE_URL"]:
