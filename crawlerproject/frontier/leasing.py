@@ -1,33 +1,36 @@
-"""Out of the frontier: whose turn it is, and with which page."""
+"""Out of the frontier: whose turn it is, with which page, and which rows are refused on the way.
+
+A row that is leased waits for the next commit, together with its capture. One that is refused has no capture: to let it
+stand among the taken ones until a commit would make every look at a long queue longer than the look before. So what a
+turn refuses is decided in the store at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import caused_externally
-from crawlerproject.frontier.hosts.host import EMPTY, Host
+from crawlerproject.frontier.hosts.host import EMPTY, Host, HostState
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
-from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE, HostSuspensions
+from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
+from crawlerproject.frontier.learned.revisits import unseen
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
 from crawlerproject.frontier.robots_responses import RobotsResponses
-from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.subrequests import Subrequest, Subrequests
+from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState, decided_key
+from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import (
-    FLAG_ROBOTS,
-    FLAG_SUBREQUEST,
-    ROW_KINDS,
-    RowKind,
-)
-from crawlerproject.rules.url.priority import LAST_EXTERNAL, REQUISITE_PLACES
+from crawlerproject.rules.politeness.backoff import FAILURES
+from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SUBREQUEST, ROW_KINDS, RowKind
+from crawlerproject.rules.url.priority import HOP_EMBED, LAST, LAST_EXTERNAL, REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FrontierReader, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
@@ -37,6 +40,9 @@ _BETWEEN_SECONDS = 0.005
 _LAST_ARRIVAL = 2**64 - 1  # stores/row_codec.py
 # A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
 _LEAVING_SECONDS = 1.0
+# Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
+# the epoch reach this in 146,000 years.
+_KEPT = 1 << 62
 
 
 def never() -> bool:
@@ -48,6 +54,112 @@ class Lookup(NamedTuple):
     """A host whose name must be resolved before its turn."""
 
     host: Host
+
+
+class _ByRobots(Enum):
+    """What robots.txt says of a row."""
+
+    ALLOWED = 0
+    REFUSED = 1
+    UNKNOWN = 2  # it must be fetched first
+    CLOSED = 3  # it names the hours of visits
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Refusals:
+    """Rows of one host's queue that one turn refuses; ``store`` makes one atomic change of them."""
+
+    state: FrontierState
+    host: Host
+    put_off: bool = False  # whether other rows wait for the next commit
+    robots: list[QueuedPage] = field(default_factory=list)  # refused, of robots.txt files that other hosts wait for
+    _removed: list[QueuedPage] = field(default_factory=list)
+    _queued: list[QueuedPage] = field(default_factory=list)
+    _pages: list[tuple[bytes, PageRecord]] = field(default_factory=list)
+    _refused: list[tuple[QueuedPage, Reason]] = field(default_factory=list)
+    _kept: int = 0
+    _others: dict[str, bool] = field(default_factory=dict)  # unreachable scheme -> whether there is work over the other
+
+    def __bool__(self) -> bool:
+        return bool(self._removed)
+
+    def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
+        """Refuse a row; a page that was to be rendered keeps the record of its plain answer."""
+        self._removed.append(row)
+        self._refused.append((row, reason))
+        if row.kind.is_robots:
+            self.robots.append(row)
+        if not row.kind.is_render:
+            self._pages.append((decided_key(row, reason), self._record(row, reason, now)))
+
+    def _record(self, row: QueuedPage, reason: Reason, now: float) -> PageRecord:
+        """What is known of the page from now on: what its visits have shown, or that it waits for its first.
+
+        Else no recrawl would choose it when it is allowed.
+        """
+        known = self.state.store.page(row.key, row.host) if row.kind.is_recrawl else None
+        history = History() if known is None else History.unpack(known.history)
+        if known is None or not history.visits:
+            return unseen(row, PageRecord(row.url, reason, 0, now), known)
+        history = history._replace(queued_at=0.0)
+        return known._replace(reason=reason, fetched_at=now, history=history.pack())
+
+    def leave_plain(self, row: QueuedPage) -> None:
+        """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
+        self._removed.append(row)
+
+    def refuse_by_rules(self, row: QueuedPage, now: float) -> None:
+        """Refuse by robots.txt; rules that are not committed yet and what they refuse are committed together."""
+        state, host = self.state, self.host
+        if row.url.partition(":")[0] not in host.robots_unstored:
+            self.refuse(row, Reason.ROBOTS, now)
+            return
+        state.refused.add(Reason.ROBOTS, row.url, row.flags)
+        state.take(row, host)
+        if row.kind.is_render:
+            state.leave_plain(row, host)
+        else:
+            state.decide(row, host, self._record(row, Reason.ROBOTS, now))
+        if row.kind.is_robots:
+            self.robots.append(row)
+        self.put_off = True
+
+    def others_first(self, scheme: str, now: float) -> bool:
+        """Whether pages of the other of http and https wait while this scheme cannot be reached."""
+        if scheme not in self._others:
+            good = self.host.other_scheme_good(scheme, now)
+            self._others[scheme] = good or self.state.other_scheme_waits(self.host, scheme)
+        return self._others[scheme]
+
+    def put_last(self, row: QueuedPage, now: float) -> None:
+        """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
+        lately = now - UNSTORED_WAIT_SECONDS <= row.arrival / 1_000_000 < _KEPT / 1_000_000
+        if row.tries > 0 and row.priority == LAST and lately:
+            self.put_off = True  # once a commit: its scheme has some time to come back
+            return
+        if row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
+            self.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+            return
+        self._removed.append(row)
+        arrival = self.state.next_arrival(self.host, now)
+        self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
+
+    def keep(self, row: QueuedPage) -> None:
+        """Nothing can be rendered in this run: it stays queued for the next, where no other row waits behind it."""
+        self._removed.append(row)
+        self._queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
+        self._kept += 1
+
+    def store(self) -> int:
+        """Decide all of it; how many rows were kept. On StorageError nothing has changed."""
+        if self._removed:
+            changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
+            self.state.decide_now(self.host, changes)
+            self.state.hosts.waits(self.host, -self._kept)
+            self.host.kept += self._kept
+            for row, reason in self._refused:
+                self.state.refused.add(reason, row.url, row.flags)
+        return self._kept
 
 
 class LeaseIssuer:
@@ -102,49 +214,43 @@ class LeaseIssuer:
         return self._lease(host, turn.address, now) if turn is not None else None
 
     def _lease(self, host: Host, address: str, now: float) -> Lease | None:
+        """A lease for a host whose turn it is at its address; without one the turn is over."""
+        bench = self._state.workbench
         try:
-            return self._lease_of(host, address, now)
+            held = bool(self._hosts.suspensions) and self._held(host)
+            if held or host.state or not self._state.ownership.may_ask(host.name):
+                self._embeds.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
+                bench.release(host, now, now if host.state else now + _LEAVING_SECONDS, work=not host.state)
+                return None
+            if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
+                bench.release(host, now, host.pace_free, work=True)
+                return None
+            if host.at_door:
+                host.at_door, host.held_until = False, 0.0
+            if host.embeds and (lease := self._embed(host, address, now, strange=False)) is not None:
+                return lease
+            return self._look(host, address, now)
         except StorageError:  # its queue cannot be read now: the host waits, and is asked another time
-            self._state.workbench.release(host, now, now + UNSTORED_WAIT_SECONDS, work=True)
+            bench.release(host, now, now + UNSTORED_WAIT_SECONDS, work=True)
             raise
-
-    def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if (self._hosts.suspensions and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.state:
-            self._embeds.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
-            again = now if host.state else now + _LEAVING_SECONDS
-            self._state.workbench.release(host, now, again, work=not host.state)
-            return None
-        if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
-            self._state.workbench.release(host, now, host.pace_free, work=True)
-            return None
-        if host.at_door:
-            host.at_door, host.held_until = False, 0.0
-        if host.embeds and (lease := self._embed(host, address, now, strange=False)) is not None:
-            return lease
-        down = Refusals(self._state, host)
-        act = self._look(host, address, now, down)
-        self._renders.kept += down.store()
-        for row in down.robots:
-            self._robots_responses.refused(row, now)
-        return act()
 
     def _held(self, host: Host) -> bool:
         """Whether the host is paused or has had its share, so that it is left with its queue."""
-        why = self._hosts.suspensions.why(host)
-        if not why or (
-            self._filters.fetches_requisites and _is_spared(host, self._hosts.suspensions, self._state.store)
-        ):
-            return False
-        if not host.state:
+        suspensions = self._hosts.suspensions
+        why = suspensions.why(host)
+        # A host that has had its pages is still asked for what they need.
+        if why and self._filters.fetches_requisites and suspensions.only_pages(host):
+            why = why if next(self._requisite_rows(host), None) is None else HostState.ASKED
+        if why:
             self._hosts.hold(host, why)
-        return True
+        return bool(why)
 
-    def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
-        """The action of this turn, to be called once the rows that it refuses are stored.
+    def _look(self, host: Host, address: str, now: float) -> Lease | None:
+        """The turn's lease from the host's queue. The rows that it refuses are stored first.
 
         What only other sites led to comes behind all of the host's own: sub-requests of their pages, then rows.
         """
-        renders = self._renders
+        renders, down = self._renders, Refusals(self._state, host)
         # Whether rows wait for the browser, all that are left wait for another run, or strangers' rows wait.
         busy = kept = behind = False
         for row in self._rows(host, now):
@@ -152,7 +258,7 @@ class LeaseIssuer:
             if (host.embeds or host.door.until > now) and caused_externally(row):
                 behind = True
             elif kind.is_render and (renders.closed or renders.full or host.rendering):
-                kept = bool(renders.closed) and is_kept(row)
+                kept = bool(renders.closed) and row.arrival >= _KEPT  # nothing but such rows comes after it
                 if kept:
                     break
                 if renders.closed:
@@ -162,60 +268,68 @@ class LeaseIssuer:
                 down.leave_plain(row)
             elif (refusal := self._filters.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)
-            elif (act := self._by_robots(row, kind, host, address, now, down)) is not None:
-                if act:
-                    return act
-            elif kind.is_render and renders.given_up(row.url, host.name):
+            elif (robots := self._by_robots(row, kind, host, now, down)) is _ByRobots.REFUSED:
+                continue
+            elif robots is _ByRobots.ALLOWED and kind.is_render and renders.given_up(row.url, host.name):
                 down.leave_plain(row)
             else:
-                return partial(self._handed_out, row, host, address, now)
+                self._decide(down, now)
+                if robots is _ByRobots.ALLOWED:
+                    return self._handed_out(row, host, address, now)
+                if robots is _ByRobots.UNKNOWN:
+                    return self._robots_first(row.url.partition(":")[0], host, address, now)
+                self._state.workbench.release(host, now, host.closed_until, work=True)
+                return None
         if host.embeds and not down and (lease := self._embed(host, address, now, strange=True)) is not None:
-            return lambda: lease
+            self._decide(down, now)
+            return lease
+        self._decide(down, now)
         if down and not self._hosts.ownership.crowded():
-            return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
-        if down or down.put_off:
-            return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
-        if busy:
-            return partial(self._line_up, host, now)
-        return (
-            partial(self._at_door, host, now)
-            if behind or host.embeds
-            else partial(self._nothing_now, host, now, kept=kept)
-        )
+            again = now + _BETWEEN_SECONDS  # there may be more
+        elif down or down.put_off:
+            again = now + UNSTORED_WAIT_SECONDS
+        elif busy:
+            self._line_up(host, now)
+            return None
+        else:
+            again = self._at_door(host, now) if behind or host.embeds else self._nothing_now(host, now, kept=kept)
+        self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
+        return None
 
-    def _by_robots(
-        self, row: QueuedPage, kind: RowKind, host: Host, address: str, now: float, down: Refusals
-    ) -> Callable[[], Lease | None] | Literal[False] | None:
-        """The action that the row's robots.txt calls for; None when the row may be fetched, False when it is refused.
+    def _decide(self, down: Refusals, now: float) -> None:
+        """Store what the turn refuses. Raises StorageError: nothing has changed."""
+        if down:
+            self._renders.kept += down.store()
+        for row in down.robots:
+            self._robots_responses.refused(row, now)
+
+    def _by_robots(self, row: QueuedPage, kind: RowKind, host: Host, now: float, down: Refusals) -> _ByRobots:
+        """What the row's robots.txt says of it.
 
         A redirected robots.txt needs no other one's leave when it is its host's own, or requested on its behalf.
         """
         if kind.is_robots and (
             row.url.partition("://")[2] == f"{row.host}/robots.txt" or row.note.partition("://")[2] == row.host
         ):
-            return None
+            return _ByRobots.ALLOWED
         scheme = row.url.partition(":")[0]
         until = host.robots_until(scheme)
         if -until > now and kind.is_robots:
             down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
-            return False
+            return _ByRobots.REFUSED
         if -until > now and down.others_first(scheme, now):
             down.put_last(row, now)
-            return False
+            return _ByRobots.REFUSED
         if until <= now:
-            return partial(self._robots_first, scheme, host, address, now)
+            return _ByRobots.UNKNOWN
         rules = self._state.robots.rules(f"{scheme}://{host.name}")
         if host.left_alone or not rules.allowed(row.url):
             down.refuse_by_rules(row, now)
-            return False
+            return _ByRobots.REFUSED
         if rules.visit_times and (closed := rules.seconds_until_open(now)):
-            return partial(self._stay_away, host, now, now + closed)
-        return None
-
-    def _stay_away(self, host: Host, now: float, until: float) -> None:
-        """robots.txt names the hours of visits."""
-        host.closed_until = until
-        self._state.workbench.release(host, now, until, work=True)
+            host.closed_until = now + closed
+            return _ByRobots.CLOSED
+        return _ByRobots.ALLOWED
 
     def _embed(self, host: Host, address: str, now: float, *, strange: bool) -> Lease | None:
         """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
@@ -229,8 +343,10 @@ class LeaseIssuer:
             elif self._state.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
                 self._embeds.refuse(embed, Reason.RENDER_PACE)
             elif self._embeds.take(embed):
-                row = _embed_row(embed, host, self._state.next_arrival(host, now))
-                lease = self._lent(row, host, address, now, stored=False)
+                # A row that no queue holds either.
+                arrival, target, page = self._state.next_arrival(host, now), embed.address, embed.page
+                place = (host.name, target.key, target.url, 0, arrival, page.depth + 1, HOP_EMBED, page.url)
+                lease = self._lent(QueuedPage(*place, flags=FLAG_SUBREQUEST), host, address, now, stored=False)
                 lease.embed = embed
                 return lease
         return None
@@ -238,24 +354,40 @@ class LeaseIssuer:
     def _rows(self, host: Host, now: float) -> Iterator[QueuedPage]:
         """Rows in order that are not leased: the first, which nearly every turn is about, then some that follow."""
         if self._filters.fetches_requisites and self._hosts.suspensions and self._hosts.suspensions.why(host):
-            yield from _requisite_rows(host, self._state.store)  # it has had its pages
+            yield from self._requisite_rows(host)  # it has had its pages
             return
         taken, store = host.taken, self._state.store
-        before = len(taken)
-        first = next((row for row in store.head(host.name, before + 1) if row.arrival not in taken), None)
-        if first is None:
+        before, first = len(taken), -1
+        for row in store.head(host.name, before + 1):
+            if row.arrival not in taken:
+                first = row.arrival
+                yield row
+                break
+        if first < 0:
             return
-        yield first
         rows = store.head(host.name, before + _ROWS_PER_TURN)
         if host.door.until > now and len(rows) == before + _ROWS_PER_TURN:  # the host's own may come after strangers'
             last = max((rows[-1].priority, rows[-1].arrival), (LAST_EXTERNAL, _LAST_ARRIVAL))
             rows += store.head(host.name, before + _ROWS_PER_TURN, last)
         for row in rows:
-            if row.arrival not in taken and row.arrival != first.arrival:
+            if row.arrival not in taken and row.arrival != first:
                 yield row
 
-    def _nothing_now(self, host: Host, now: float, *, kept: bool) -> None:
-        """Nothing that is stored waits for this run. The rows themselves are the truth, whatever was counted."""
+    def _requisite_rows(self, host: Host) -> Iterator[QueuedPage]:
+        """Rows of requisites that are not leased, wherever they stand in the queue."""
+        for place in REQUISITE_PLACES:
+            after = (place - 1, _LAST_ARRIVAL)
+            for row in self._state.store.head(host.name, len(host.taken) + _ROWS_PER_TURN, after):
+                if row.priority != place:
+                    break
+                if row.kind.is_requisite and row.arrival not in host.taken:
+                    yield row
+
+    def _nothing_now(self, host: Host, now: float, *, kept: bool) -> float:
+        """Nothing that is stored waits for this run: when the host is looked at again.
+
+        The rows themselves are the truth, whatever was counted.
+        """
         left = host.rows - len(host.taken)
         if kept:
             self._hosts.waits(host, host.kept - left)
@@ -265,21 +397,17 @@ class LeaseIssuer:
             self._hosts.waits(host, -host.waiting_urls)
             host.rows, host.kept = len(host.taken), 0
             self._hosts.dirty[host.name] = host
-        self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
+        return now + UNSTORED_WAIT_SECONDS if host.unstored else now
 
-    def _at_door(self, host: Host, now: float) -> None:
+    def _at_door(self, host: Host, now: float) -> float:
         """What is left here is strangers', and waits until the host's door opens or a row of its own comes."""
         until = max(host.door.until, now)
         host.at_door = until > now
         if host.unstored:
-            until = min(until, now + UNSTORED_WAIT_SECONDS)
-        elif host.at_door:
+            return min(until, now + UNSTORED_WAIT_SECONDS)
+        if host.at_door:
             host.held_until = until
-        self._release(host, now, until)
-
-    def _release(self, host: Host, now: float, again: float) -> None:
-        """End the turn without a request; the host is looked at again at ``again``."""
-        self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
+        return until
 
     def _is_known(self, row: QueuedPage) -> bool:
         """Whether the host itself has named a stranger's URL meanwhile, or a requisite is named as a page, or known."""
@@ -313,7 +441,7 @@ class LeaseIssuer:
             self._renders.started()
             host.rendering = True
             # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
-            self._release(host, now, now)
+            self._state.workbench.release(host, now, now, work=host.waiting_urls > 0)
         return lease
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
@@ -321,30 +449,8 @@ class LeaseIssuer:
         return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
-def _is_spared(host: Host, suspensions: HostSuspensions, store: FrontierReader) -> bool:
-    """Whether a host that has had its pages is asked for what they need."""
-    return suspensions.only_pages(host) and next(_requisite_rows(host, store), None) is not None
-
-
-def _requisite_rows(host: Host, store: FrontierReader) -> Iterator[QueuedPage]:
-    """Rows of requisites that are not leased, wherever they stand in the queue."""
-    for place in REQUISITE_PLACES:
-        for row in store.head(host.name, len(host.taken) + _ROWS_PER_TURN, (place - 1, _LAST_ARRIVAL)):
-            if row.priority != place:
-                break
-            if row.kind.is_requisite and row.arrival not in host.taken:
-                yield row
-
-
 def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
     """The row of a host's robots.txt, which no queue holds: the host's turn makes it up."""
     origin = f"{scheme}://{host.name}"
     url = origin + "/robots.txt"
     return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
-
-
-def _embed_row(embed: Subrequest, host: Host, arrival: int) -> QueuedPage:
-    """The row of a sub-request, which no queue holds either."""
-    address, page = embed.address, embed.page
-    depth, hop = page.depth + 1, "E"
-    return QueuedPage(host.name, address.key, address.url, 0, arrival, depth, hop, page.url, flags=FLAG_SUBREQUEST)

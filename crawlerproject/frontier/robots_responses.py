@@ -13,8 +13,7 @@ from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.other_workers import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
-from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
-from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS, MOST_ASKED, sent_on

@@ -25,6 +25,9 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
 
+# A row that the next commit stores cannot be leased before: look again after a commit (COMMIT_SECONDS) and a bit.
+UNSTORED_WAIT_SECONDS = 1.3
+
 _MOST = 65_536  # keys of each of the two generations; some 120 bytes each, so 16 MB at most
 # Refused seeds that are kept between two commits; their count goes on.
 _MAX_SEEDS = 1000

@@ -23,7 +23,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.other_workers import Message, RobotsGiven, RobotsWanted, unpack_message, unsure_until
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
+from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONGEST_APART_SECONDS

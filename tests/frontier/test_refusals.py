@@ -15,7 +15,7 @@ from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPol
 from crawlerproject.frontier.learned.revisit_queue import again as again_of
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
+from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.change_rate import WEB, packed
