@@ -18,7 +18,6 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, write_whole
-from crawlerproject.stores.formats import FORMATS
 
 WARC_SUFFIX = ".warc.gz"
 _OTHERS_SUFFIXES = (".warc", ".arc.gz", ".arc")
@@ -26,6 +25,10 @@ ARCHIVE_SUFFIXES = (WARC_SUFFIX, *_OTHERS_SUFFIXES)
 """Of archive files that may lie in a crawl's folder; those we write end with the first."""
 OPEN_SUFFIX = ".open"
 """Behind WARC_SUFFIX while a file is being written."""
+FORMATS = {"frontier": 2, "index": 1, "log": 1, "layout": 2}
+"""Of the parts that ``format.json`` records, the versions that are written now. A part gets another number when an
+earlier version would misread what is written, or a migration leads there. ``tests/stores/format_history.py`` has every
+format, and what becomes of what earlier releases wrote."""
 # RocksDB's own: names the manifest that counts. A folder without it is no database.
 _CURRENT = "CURRENT"
 _OTHERS = 0o077

@@ -15,8 +15,7 @@ import orjson
 from crawlerproject.rules.printable import counted, human_bytes
 from crawlerproject.stores.archive.recovery import TORN_SUFFIX
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path, unused
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.formats import FORMATS
+from crawlerproject.stores.crawl_dir import FORMATS, CrawlDir, read_facts
 
 Say = Callable[[str], None]
 

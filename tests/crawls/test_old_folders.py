@@ -16,8 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject import __version__
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.formats import FORMATS
+from crawlerproject.stores.crawl_dir import FORMATS, CrawlDir, read_facts
 from tests.commands.crawled import ask, scrapy
 from tests.web import fixed
 from tests.web.fixed import SITES, archived_once, fixed_web, url

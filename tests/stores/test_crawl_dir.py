@@ -12,6 +12,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores import crawl_dir
 from crawlerproject.stores.crawl_dir import (
+    FORMATS,
     CrawlDir,
     _Part,
     holds_database,
@@ -20,7 +21,6 @@ from crawlerproject.stores.crawl_dir import (
     take_lock,
     write_facts,
 )
-from crawlerproject.stores.formats import FORMATS
 
 # Another process that holds a folder's lock until it is killed.
 HOLDER = """

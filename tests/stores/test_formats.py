@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.formats import FORMATS, PARTS, Change, How, Part
+from crawlerproject.stores.crawl_dir import FORMATS, CrawlDir
 from crawlerproject.stores.migrations import MIGRATIONS
+from tests.stores.format_history import PARTS, Change, How, Part
 
 TESTS = Path(__file__).resolve().parents[1]
 UPGRADES = (TESTS.parent / "docs" / "upgrades.md").read_text()
@@ -36,6 +36,11 @@ def test_what_reads_the_old_is_there_and_guarded(change: Change) -> None:
     file, _, test = change.guard.partition("::")
     tree = ast.parse((TESTS / file).read_text())
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_what_a_folder_records() -> None:
+    """The parts that are recorded, with their versions."""
+    assert {part.name: part.version for part in PARTS if part.recorded} == FORMATS
 
 
 def test_each_migration_leads_to_a_version_of_its_part() -> None:

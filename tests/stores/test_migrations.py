@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.stores import migrations
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, stamp_formats, write_facts
-from crawlerproject.stores.formats import FORMATS
+from crawlerproject.stores.crawl_dir import FORMATS, CrawlDir, read_facts, stamp_formats, write_facts
 from crawlerproject.stores.migrations import MIGRATIONS, Migration, Move, described, migrate, pending
 
 _TAILS = {"a.warc.gz.open.0.torn": b"one", "a.warc.gz.open.7.torn": b"two", "b.warc.gz.open.0.torn": b"three"}

@@ -10,7 +10,7 @@ from typing import Final
 
 from crawlerproject.rules import near_duplicates as across
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.formats import FORMATS
+from crawlerproject.stores.crawl_dir import FORMATS
 from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,

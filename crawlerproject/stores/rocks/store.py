@@ -148,12 +148,14 @@ class RocksStore(RocksReader):
         if self._failed:
             self._open_again()
         try:
-            batch = self._batch(changes)
+            batch, database = self._batch(changes), self._tables.database
+            before = database.latest_sequence_number()
             try:
-                self._tables.database.write(batch)
+                database.write(batch)
             except Exception as error:  # rocksdict raises no narrower class
                 self._failed = True
-                raise StorageError(f"the frontier cannot be written: {error}") from error
+                if database.latest_sequence_number() == before:  # else it was written, whatever went wrong then
+                    raise StorageError(f"the frontier cannot be written: {error}") from error
         except BaseException:
             self._heads.clear()
             raise

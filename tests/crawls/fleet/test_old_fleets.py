@@ -16,8 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject import __version__
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.formats import FORMATS
+from crawlerproject.stores.crawl_dir import FORMATS, CrawlDir, read_facts
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 from crawlerproject.stores.rocks.tables import open_to_write
 from tests.commands.crawled import scrapy

@@ -12,13 +12,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from rocksdict import DBCompactionStyle, Options
+from rocksdict import DBCompactionStyle, Options, Rdict, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
@@ -227,6 +227,31 @@ def test_a_failed_write_changes_nothing_and_may_be_repeated(tmp_path: Path) -> N
     )
     assert run.stderr == ""
     assert int(run.stdout) == 2  # the write, and the opening of what can still be read
+
+
+class _Reporting:
+    """A database of which each write is reported as failed, once it is done."""
+
+    def __init__(self, database: Rdict) -> None:
+        self._database = database
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    def write(self, batch: WriteBatch) -> None:
+        """Write, then fail."""
+        self._database.write(batch)
+        raise Exception("IO error: the disk answered too late")
+
+
+def test_a_write_that_was_done_counts_whatever_is_reported(store: RocksStore) -> None:
+    """The store knows by its own sequence that all of it was written, says no error, and goes on."""
+    first, second = row("a", 1), row("a", 2)
+    store._tables.database = _Reporting(store._tables.database)  # type: ignore[assignment]
+    store.apply(Changes(queued=[first]))
+    assert store.known([first.key]) == [True]
+    store.apply(Changes(queued=[second]))  # the database was opened again for it
+    assert store.head("a", 9) == [first, second]
 
 
 @pytest.mark.parametrize("most_read", [0, 59, 60, 100, 500])

@@ -1,7 +1,8 @@
 """Every format of a crawl's folder, with its version, and what folders of earlier releases have otherwise.
 
-A part gets another number when an earlier version would misread what is written, or when a migration leads there.
-Fields may be added without one: readers pass over those that they do not know.
+The versions that ``format.json`` records are in ``stores/crawl_dir.py``. A part gets another number when an earlier
+version would misread what is written, or when a migration leads there. Fields may be added without one: readers pass
+over those that they do not know.
 """
 
 from __future__ import annotations
@@ -163,6 +164,3 @@ PARTS = (
         ),
     ),
 )  # fmt: skip
-
-FORMATS = {part.name: part.version for part in PARTS if part.recorded}
-"""What format.json records, and what this version writes."""
