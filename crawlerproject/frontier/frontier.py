@@ -18,7 +18,6 @@ from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
-from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisit_queue import again
 from crawlerproject.frontier.learned.revisits import Revisits
@@ -78,7 +77,6 @@ class Frontier:
         """``less_important``: what a rank says; ``recrawl``: known pages that have changed are queued at once."""
         hosts = self.hosts = state.hosts
         self.state, self.workbench, self.renders, self.revisits = state, state.workbench, renders, revisits
-        self._paging = HostPaging(hosts, hosts.on_disk) if hosts.on_disk is not None else None
         self.embeds = Subrequests(state, filters)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
@@ -93,14 +91,14 @@ class Frontier:
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
-        if self._paging is not None:
-            self._paging.begin_loading()
+        if self.hosts.on_disk is not None:
+            self.hosts.on_disk.begin_loading()
         else:
             self.hosts.take_up(self.state.store.hosts_with_work())
 
     def load_some(self, count: int) -> bool:
         """Take up so many more of them; whether there may be others. StorageError: call again later."""
-        return self._paging is not None and self._paging.load_some(count)
+        return self.hosts.on_disk is not None and self.hosts.on_disk.load_some(count)
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
@@ -152,14 +150,14 @@ class Frontier:
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
         self.hosts.clock.now = now
-        if self._paging is not None:
-            self._paging.tend(now)
+        if self.hosts.on_disk is not None:
+            self.hosts.on_disk.tend(now)
         return self.leasing.next(now, enough)
 
     def wake_at(self) -> float | None:
         """The next moment at which ``next`` may have something; None when nothing waits for time."""
         wake = self.workbench.wake_at()
-        on_disk = self._paging.wake_at() if self._paging is not None else inf
+        on_disk = self.hosts.on_disk.wake_at() if self.hosts.on_disk is not None else inf
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
     # --- the end of a lease -----------------------------------------------------------------------

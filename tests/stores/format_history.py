@@ -52,7 +52,7 @@ PARTS = (
             Change("1.0.0", "format 1, of no release", How.REFUSED, "stores.rocks.tables:other_version",
                    "stores/rocks/test_tables.py::test_a_store_of_another_version_is_refused"),
             Change("1.1.0", "no list of hosts that are due", How.MADE, "frontier.hosts.on_disk:HostsOnDisk",
-                   "frontier/hosts/test_paging.py::test_the_folder_of_an_older_version_is_crawled_on_and_looked_at"),
+                   "frontier/hosts/test_on_disk.py::test_the_folder_of_an_older_version_is_crawled_on_and_looked_at"),
             Change("1.1.0", "no list of hubs, but subscriptions that they verified", How.READ,
                    "frontier.learned.subscriptions:Hubs",
                    "frontier/learned/test_subscriptions.py::test_a_hub_that_an_older_version_knew_is_proven"),

@@ -109,7 +109,7 @@ class HostTable:
         self.ports = PortsOfNames(self, bounds.max_ports)
         self.names = names
         self.suspensions = HostSuspensions() if suspensions is None else suspensions
-        self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, EmbeddedStore) else None
+        self.on_disk = HostsOnDisk(self, store, bounds.max_in_memory) if isinstance(store, EmbeddedStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.left_alone = LeftAlone()
         self.given_up = 0  # of this start, and not yet asked again
