@@ -14,16 +14,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy.settings import BaseSettings
 from scrapy.utils.log import TopLevelFormatter, get_scrapy_root_handler
 
 from crawlerproject.rules.printable import without_passwords
 from crawlerproject.standard_error import own_stream, take_standard_error
 from crawlerproject.terminal import guard_log, has_json_log, json_text
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 CONTEXT = ("host", "url", "reason", "worker")
 """What a record says of itself beside its sentence, by ``extra=``; every other name is left out."""

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import sentence_of
 from crawlerproject.rules.printable import PLAINER, printable, printable_json, printable_line, without_passwords
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from scrapy.settings import BaseSettings
 
 # What continues a log record stands below its first line, where no line of the log begins.
 _CONTINUED = "\n  "

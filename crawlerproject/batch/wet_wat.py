@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import make_member
-
-if TYPE_CHECKING:
-    from crawlerproject.rules.page.extract import PageText
+from crawlerproject.rules.page.extract import PageText
 
 
 class _Records:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
+from scrapy.http import Response
 
 from crawlerproject.commands.polite_command import PoliteCommandMixin
 from crawlerproject.inspection.archived_response import archived
@@ -15,9 +16,6 @@ from crawlerproject.operator_command import named_archives, one_argument, one_se
 from crawlerproject.parse.page_view import PageView
 from crawlerproject.render.request import rendered
 from crawlerproject.terminal import say, unguard_streams
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
 
 _HELP = (
     "[s] page        the answer as our reader sees it; also page.links (each with the gate it would meet),\n"

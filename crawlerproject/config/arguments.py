@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.crawl_limits import LIMITS, BadLimit, amount
 from crawlerproject.rules.url.seeds import BadGlob, Glob, globs
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 INCLUDE, EXCLUDE = "include", "exclude"
 PATTERNS = (INCLUDE, EXCLUDE)

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy.settings import default_settings
+from scrapy.settings import BaseSettings, default_settings
 
 from crawlerproject.config.arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
 from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
@@ -32,9 +32,6 @@ from crawlerproject.settings import user
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir, open_lock
 from crawlerproject.stores.operator_files.user_settings import ENVIRONMENT_PRIORITY
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 PRIORITY = 25
 """Above Scrapy's ``project`` (20), below ``spider`` (30) and ``cmdline`` (40)."""

@@ -10,13 +10,11 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.client import SCHEMES
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 LOCAL = "rocksdb:fleet"
 """STATE_URL of a worker whose supervisor is ``scrapy fleet`` on the same machine."""

@@ -8,16 +8,13 @@ somebody's wish, so the line names what does its work.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy import Spider
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject import settings as ours
 from crawlerproject.config.settings_table import ALL, FORMER, RENAMED, SETTINGS, WITHOUT_EFFECT
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 

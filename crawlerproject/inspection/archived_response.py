@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy import Request
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.errors import OperatorError
@@ -28,9 +28,6 @@ from crawlerproject.stores.archive.warc_reader import member_at, notes_after
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.wire import Wire
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
 
 _CODING = b"Content-Encoding"
 # What a capture may become when it is unpacked: more than any crawl keeps of a body.

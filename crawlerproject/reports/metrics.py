@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
@@ -16,6 +17,8 @@ from crawlerproject.reasons import ANSWERED
 Status = Mapping[str, Any]
 Lives = Mapping[str, Status]
 Table = Mapping[str, tuple[str, str]]
+Values = Callable[[Status], Mapping[str, Any]]
+Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
 WORKER = "worker"
 """The label of whose process counted. A sum over processes would fall as one of them begins anew, which Prometheus
@@ -64,15 +67,25 @@ SUMS = {
     "commit_failures": ("crawler_commit_failures", "Commits that disk or network did not take; they are made again"),
 }
 
-PAGES = {"pages": ("crawler_pages", "Answers that are pages: robots.txt and what pages need to be seen are left out")}
+_PAGES = {"pages": ("crawler_pages", "Answers that are pages: robots.txt and what pages need to be seen are left out")}
 
-DNS = {"questions": ("crawler_dns_questions", "Questions to DNS servers")}
+_DNS = {"questions": ("crawler_dns_questions", "Questions to DNS servers")}
 
 OF_ALL_STARTS = {
     "pages": ("crawler_whole_crawl_pages", "Pages since the crawl's first start"),
     "bytes": ("crawler_whole_crawl_received_bytes", "Bytes on the wire since the crawl's first start"),
     "errors": ("crawler_whole_crawl_errors", "Attempts without an answer since the crawl's first start"),
 }
+
+_COUNTED: tuple[tuple[Table, Values], ...] = (
+    (COUNTERS, lambda status: status["stats"]),
+    (SUMS, lambda status: status),
+    (_PAGES, lambda status: status["progress"]),
+    # As committed: what a crash forgets has not been counted. An earlier version does not log it.
+    (OF_ALL_STARTS, lambda status: status.get("committed_totals") or status["totals"]),
+    (_DNS, lambda status: status.get("dns", {})),
+)
+"""Each table with the part of a status that has its keys."""
 
 HISTOGRAMS = {
     "first_byte_seconds": ("crawler_first_byte_seconds", "From the request sent to the first byte of its answer"),
@@ -186,11 +199,8 @@ def _at_rest(facts: Mapping[str, Any], now: float) -> Iterator[Metric]:
 def _crawl(status: Status, now: float) -> Iterator[Metric]:
     if not status:
         return
-    yield GaugeMetricFamily(
-        "crawler_status_age_seconds",
-        "Since the crawl's last word, said each second",
-        value=max(0.0, now - status["time"]),
-    )
+    age = max(0.0, now - status["time"])
+    yield GaugeMetricFamily("crawler_status_age_seconds", "Since the crawl's last word, said each second", value=age)
     lives: Lives = status.get("each") or {"": status}
     yield from _uploads(status.get("uploads") or {}, now)
     yield from _uploaded(lives)
@@ -201,75 +211,59 @@ def _crawl(status: Status, now: float) -> Iterator[Metric]:
         yield from _workers(workers)
 
 
+def _filled(family: Family, samples: Iterable[tuple[Sequence[str], float]]) -> Family:
+    """With these labels' values and numbers."""
+    for labels, number in samples:
+        family.add_metric(labels, number)
+    return family
+
+
 def _workers(rows: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
-    """What each worker has said last."""
-    rows, labels = list(rows), ["worker", "machine"]
+    """What each worker wrote into its status last."""
+    labels, named = ["worker", "machine"], [([row["name"], row.get("machine", "")], row) for row in rows]
     pages = CounterMetricFamily("crawler_worker_pages", "Pages since the worker's start", labels=labels)
+    yield _filled(pages, ((who, row["pages"]) for who, row in named))
     paused = GaugeMetricFamily("crawler_worker_paused", "1 while it asks nothing at all", labels=labels)
+    yield _filled(paused, ((who, bool(row["paused"])) for who, row in named))
     up = GaugeMetricFamily("crawler_worker_up", "0 when its process died; none when it ended in order", labels=labels)
-    for row in rows:
-        pages.add_metric(_named(row), row["pages"])
-        paused.add_metric(_named(row), bool(row["paused"]))
-        if (runs := row.get("running", True)) or not row.get("ended"):
-            up.add_metric(_named(row), bool(runs))
-    yield from (pages, paused, up)
+    running = [(who, bool(row.get("running", True)), row.get("ended")) for who, row in named]
+    yield _filled(up, ((who, runs) for who, runs, ended in running if runs or not ended))
     for key, (name, text) in OF_WORKERS.items():
-        gauge = GaugeMetricFamily(name, text, labels=labels)
-        for row in rows:
-            if row.get(key) is not None:
-                gauge.add_metric(_named(row), row[key])
-        yield gauge
-    yield GaugeMetricFamily("crawler_workers", "Workers that have joined and not left", value=len(rows))
-
-
-def _named(row: Mapping[str, Any]) -> list[str]:
-    return [row["name"], row.get("machine", "")]
+        known = ((who, row[key]) for who, row in named if row.get(key) is not None)
+        yield _filled(GaugeMetricFamily(name, text, labels=labels), known)
+    yield GaugeMetricFamily("crawler_workers", "Workers that have joined and not left", value=len(named))
 
 
 def _counted(lives: Lives) -> Iterator[Metric]:
     """What only grows: since the process began, or the whole crawl."""
     for prefix, (name, text, label) in BY_LABEL.items():
-        yield _labelled(lives, name, text, label, _stats_below(prefix))
+        yield _labelled(lives, name, text, label, partial(_below, prefix))
     yield _labelled(lives, "crawler_errors", "Attempts without an answer", "reason", _failed)
-    yield from _counters(lives, COUNTERS, lambda status: status["stats"])
-    yield from _counters(lives, SUMS, lambda status: status)
-    yield from _counters(lives, PAGES, lambda status: status["progress"])
-    # As committed: what a crash forgets has not been counted. An earlier version does not say it.
-    yield from _counters(lives, OF_ALL_STARTS, lambda status: status.get("committed_totals") or status["totals"])
-    yield from _counters(lives, DNS, lambda status: status.get("dns", {}))
-    yield _labelled(
-        lives,
-        "crawler_dns_failures",
-        "Look-ups without an address",
-        "reason",
-        lambda status: status.get("dns", {}).get("failures", {}),
-    )
+    for table, values in _COUNTED:
+        yield from _counters(lives, table, values)
+    dns = partial(_labelled, lives, "crawler_dns_failures", "Look-ups without an address", "reason")
+    yield dns(lambda status: status.get("dns", {}).get("failures", {}))
 
 
-def _stats_below(prefix: str) -> Callable[[Status], dict[str, float]]:
-    return lambda status: _below(status["stats"], prefix)
+def _below(prefix: str, status: Status) -> dict[str, float]:
+    stats = status["stats"]
+    return {key.removeprefix(prefix): value for key, value in stats.items() if key.startswith(prefix)}
 
 
 def _failed(status: Status) -> dict[str, float]:
-    return {reason: count for reason, count in _below(status["stats"], "pages/").items() if reason not in ANSWERED}
+    return {reason: count for reason, count in _below("pages/", status).items() if reason not in ANSWERED}
 
 
-def _counters(lives: Lives, table: Table, values: Callable[[Status], Mapping[str, Any]]) -> Iterator[Metric]:
+def _counters(lives: Lives, table: Table, values: Values) -> Iterator[Metric]:
     for key, (name, text) in table.items():
         family = CounterMetricFamily(name, text, labels=_whose(lives))
-        for worker, status in lives.items():
-            family.add_metric(_of(worker), values(status).get(key) or 0)
-        yield family
+        yield _filled(family, ((_of(worker), values(status).get(key) or 0) for worker, status in lives.items()))
 
 
-def _labelled(
-    lives: Lives, name: str, text: str, label: str, values: Callable[[Status], Mapping[str, float]]
-) -> CounterMetricFamily:
+def _labelled(lives: Lives, name: str, text: str, label: str, values: Values) -> Metric:
     family = CounterMetricFamily(name, text, labels=[label, *_whose(lives)])
-    for worker, status in lives.items():
-        for value, count in values(status).items():
-            family.add_metric([value, *_of(worker)], count)
-    return family
+    each = ((worker, values(status).items()) for worker, status in lives.items())
+    return _filled(family, (([value, *_of(worker)], count) for worker, counts in each for value, count in counts))
 
 
 def _whose(lives: Lives) -> list[str]:
@@ -318,10 +312,10 @@ def _uploaded(lives: Lives) -> Iterator[Metric]:
 def _answers(lives: Lives) -> Iterator[Metric]:
     """What servers answered, and how they were treated."""
     answers = CounterMetricFamily("crawler_answers", "Answers by HTTP status", labels=["code", "class", *_whose(lives)])
-    for worker, status in lives.items():
-        for code, count in status["statuses"].items():
-            answers.add_metric([code, f"{code[0]}xx", *_of(worker)], count)
-    yield answers
+    each = ((worker, status["statuses"].items()) for worker, status in lives.items())
+    yield _filled(
+        answers, (([code, f"{code[0]}xx", *_of(who)], count) for who, counts in each for code, count in counts)
+    )
     for key, (name, text) in HISTOGRAMS.items():
         family = HistogramMetricFamily(name, text, labels=_whose(lives))
         for worker, status in lives.items():
@@ -352,12 +346,5 @@ def _levels(status: Status) -> Iterator[Metric]:
     )
 
 
-def _below(stats: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    return {key.removeprefix(prefix): value for key, value in stats.items() if key.startswith(prefix)}
-
-
 def _levelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for value, level in values.items():
-        family.add_metric([value], level)
-    return family
+    return _filled(GaugeMetricFamily(name, text, labels=[label]), (([value], level) for value, level in values.items()))

@@ -6,16 +6,13 @@ import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from heapq import nsmallest
-from typing import TYPE_CHECKING
 
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.lease import Lease
 from crawlerproject.inspection.host_table import pace_source
+from crawlerproject.items import Fetch
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.printable import human_seconds
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.hosts.host import Host
-    from crawlerproject.frontier.lease import Lease
-    from crawlerproject.items import Fetch
 
 logger = logging.getLogger(__name__)
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.crawl.progress.failure_reports import free_at
-from crawlerproject.frontier.hosts.host import Stage
+from crawlerproject.crawl.progress.failure_reports import FailureReporter, free_at
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.inspection.host_table import queue_of
 from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from crawlerproject.crawl.progress.failure_reports import FailureReporter
     from crawlerproject.crawl.run import Run
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.hosts.host import Host
 
 # Where a host is counted that is about to be asked, by its stage; the others wait, rest, or lack a lease.
 _ABOUT_TO = {

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
-
-if TYPE_CHECKING:
-    from crawlerproject.stores.protocols import Changes, FrontierStore
+from crawlerproject.stores.protocols import Changes, FrontierStore
 
 # Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
 _FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

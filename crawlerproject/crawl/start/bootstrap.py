@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from sys import maxsize
 from typing import TYPE_CHECKING
 
 import orjson
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from crawlerproject.errors import FrontierDamaged, StorageError
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
-from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore
+from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore, FrontierStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.utils.asyncio import CallLaterResult
-
     from crawlerproject.crawl.dispatch import Engine
     from crawlerproject.crawl.session import Session
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.stores.protocols import FrontierStore
 
 logger = logging.getLogger(__name__)
 

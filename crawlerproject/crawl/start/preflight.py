@@ -7,10 +7,10 @@ import logging
 import os
 import re
 import resource
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
@@ -33,18 +33,12 @@ from crawlerproject.fleet.repartition.repartition import is_alone
 from crawlerproject.hooks.delivery import hook_in
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.options import OPEN_FILES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.rules.url.urls import Address
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject.config.arguments import PATTERNS, Arguments, read
 from crawlerproject.config.crawl_file import (
@@ -27,15 +30,9 @@ from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.scope import Patterns
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, FrontierStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.rules.url.urls import Address
 
 logger = logging.getLogger(__name__)
 

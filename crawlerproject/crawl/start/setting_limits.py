@@ -6,9 +6,9 @@ import logging
 import os
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from crawlerproject.config.settings_table import ALL, SETTINGS, Kind, Setting
 from crawlerproject.config.values import list_of
@@ -16,9 +16,6 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
 from crawlerproject.rules.politeness.pace import HostPaces
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 USER_LIST = "NEVERCRAWL_USER_FILE"
 _PROJECT = SETTINGS_PRIORITIES["project"]
