@@ -14,7 +14,8 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.rules.archive.log_line import Attempt, line
-from crawlerproject.stores.logs.log_query import attempts, twin_of, write_twin
+from crawlerproject.stores.logs.log_query import attempts, write_twin
+from crawlerproject.stores.logs.request_log import twin_of
 
 DAYS = 31
 HOSTS = 2_000

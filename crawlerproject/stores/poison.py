@@ -95,7 +95,7 @@ class ReadingMark:
         self._memory.close()
 
 
-class Poison:
+class Poison(ReadingMark):
     """Pages over which processes have died. ``with poison.reading(row):`` around whatever handles a page's bytes."""
 
     def __init__(self, folder: Path, now: float, *, siblings: Iterable[Path] = ()) -> None:
@@ -103,8 +103,8 @@ class Poison:
 
         ``siblings`` are folders of workers of the same crawl on this machine, whose pages may come to this one.
         """
+        super().__init__(folder)
         self._path = CrawlDir(folder).poison
-        self._mark = ReadingMark(folder)
         self._own = read_poison(self._path)
         self.suspects = dict(self._own)
         for sibling in siblings:
@@ -112,15 +112,14 @@ class Poison:
                 for key, suspect in read_poison(CrawlDir(sibling).poison).items():
                     before = self.suspects.get(key)
                     self.suspects[key] = suspect._replace(ends=suspect.ends + (before.ends if before else 0))
-        left = self._mark.left()
-        if left is not None:
+        if (left := self.left()) is not None:
             self._died(*left, now)
-            self._mark.clear()
+            self.clear()
 
     def _died(self, key: bytes, url: str, now: float) -> None:
         self._own[key] = after_unclean_end(self._own.get(key), url, now)
         self.suspects[key] = found = after_unclean_end(self.suspects.get(key), url, now)
-        self._save()
+        write_poison(self._path, self._own)
         if found.poison:
             logger.error(
                 "The process has died %d times while it read %r: the page is set aside as poison and not asked for "
@@ -142,26 +141,19 @@ class Poison:
         """A suspect was read to its end: whatever ended the process, it was not this page."""
         if key in self._own:
             del self._own[key]
-            self._save()
+            write_poison(self._path, self._own)
         self.suspects.pop(key, None)
 
     def reading(self, row: QueuedPage) -> Self:
         """Mark a page until the ``with`` is left; not for work that lets other work in between."""
-        self._mark.put(row)
+        self.put(row)
         return self
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._mark.clear()
-
-    def close(self) -> None:
-        """The crawl ends in good order."""
-        self._mark.close()
-
-    def _save(self) -> None:
-        write_poison(self._path, self._own)
+        self._memory[0] = 0
 
 
 def read_poison(path: Path) -> dict[bytes, Suspect]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -49,8 +50,11 @@ class Captures:
         # Journals first: one that is closed meanwhile is then found among the closed ones.
         for journal in self._all(JOURNAL_SUFFIX):
             filename = archive_of_journal(journal)
-            for row in _journal_rows(journal, key, host):
-                found[filename, row.offset] = IndexedCapture(filename, row)
+            with suppress(FileNotFoundError), journal.open("rb") as file:  # closed a moment ago: its index is there now
+                for line in file:
+                    # Most lines are of other hosts, and a key takes ten times as long to make as this look.
+                    if host in line and (row := cdxj.unpack(line)) is not None and surt_key(row.url) == key:
+                        found[filename, row.offset] = IndexedCapture(filename, row)
         for index in self._all(CDXJ_SUFFIX):
             for line in lines_of_key(index, key):
                 if (parsed := cdxj.parse(line)) is not None:
@@ -139,18 +143,6 @@ def lines_of_key(index: Path, key: str) -> Iterator[bytes]:
             if not line.startswith(prefix):
                 return
             yield line
-
-
-def _journal_rows(journal: Path, key: str, host: bytes) -> Iterator[CdxjEntry]:
-    try:
-        file = journal.open("rb")
-    except FileNotFoundError:  # closed a moment ago: its index is there now
-        return
-    with file:
-        for line in file:
-            # Most lines are of other hosts, and a key takes ten times as long to make as this look.
-            if host in line and (row := cdxj.unpack(line)) is not None and surt_key(row.url) == key:
-                yield row
 
 
 def _seconds(timestamp: str) -> float:

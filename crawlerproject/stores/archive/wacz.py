@@ -23,8 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xxhash import xxh3_64_hexdigest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
-from crawlerproject.stores.archive.warc_reader import Progress
+from crawlerproject.stores.archive.warc_reader import Progress, chunks_of
 from crawlerproject.stores.atomic_files import whole_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
@@ -101,7 +100,8 @@ class WaczWriter:
 
     def add_warc(self, warc: Path) -> None:
         """Add a WARC file as it is."""
-        self.add(f"archive/{warc.name}", self._read(warc))
+        with warc.open("rb") as file:
+            self.add(f"archive/{warc.name}", chunks_of(file, self._packing.progress))
 
     def add_index(self, indexes: Sequence[Path]) -> int:
         """Merge sorted CDXJ files into one of gzip blocks, with the list of its blocks; how many lines."""
@@ -169,12 +169,6 @@ class WaczWriter:
         if self._packing.sign is not None:
             seal["signedData"] = self._packing.sign(hashed, created)
         self.add("datapackage-digest.json", [json.dumps(seal).encode()], listed=False)
-
-    def _read(self, path: Path) -> Iterator[bytes]:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
-                self._packing.progress(len(chunk))
 
 
 class _Renders:

@@ -56,17 +56,18 @@ def packed_members(path: Path, start: int = 0, progress: Progress | None = None)
     @cache
     def ours() -> bool:
         with path.open("rb") as file:
-            return is_ours(next(walk(_chunks(file, None)), None))
+            return is_ours(next(walk(chunks_of(file, None)), None))
 
     def cut(data: bytes, offset: int, length: int) -> Iterator[Member | Flaw] | None:
         return None if ours() else records_in(data, offset, length)
 
     with path.open("rb") as file:
         file.seek(start)
-        yield from walk(_chunks(file, progress), start, cut=cut)
+        yield from walk(chunks_of(file, progress), start, cut=cut)
 
 
-def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+def chunks_of(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+    """The rest of a file."""
     while chunk := file.read(CHUNK_BYTES):
         yield chunk
         if progress is not None:

@@ -19,20 +19,9 @@ import orjson
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.rules.archive.warc_records import warcinfo
-from crawlerproject.stores.atomic_files import StorageFull, put_back, storage_errors, sync_path, write_at
+from crawlerproject.stores.atomic_files import put_back, storage_errors, sync_path, write_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX
 from crawlerproject.stores.index.cdxj import CdxjFiles
-
-__all__ = [
-    "OPEN_SUFFIX",
-    "OpenFile",
-    "Position",
-    "StorageError",
-    "StorageFull",
-    "WarcFiles",
-    "WarcSeries",
-    "new_record_id",
-]
 
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-[^/]*\.warc\.gz")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
@@ -96,7 +85,9 @@ class WarcFiles:
         self._path = folder  # of that name
         self._length = 0
         folder.mkdir(parents=True, exist_ok=True)
-        self._serial = _next_serial(folder)
+        # One more than any file there has, so that names sort in the order of writing across restarts.
+        serials = (int(match[1]) for path in folder.iterdir() if (match := _SERIAL.search(path.name)))
+        self._serial = max(serials, default=-1) + 1
         self.warcinfo_id = new_record_id()
         """Record id for WARC-Warcinfo-ID of the next capture to be appended."""
         if resume is not None:
@@ -214,11 +205,7 @@ def close_left(folder: Path, filename: str) -> None:
     """Close the file of a process that does not come back, after ``recover`` has cut it to what is committed."""
     opened = folder / f"{filename}{OPEN_SUFFIX}"
     with storage_errors(opened):
-        descriptor = os.open(opened, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(opened)
         opened.rename(folder / filename)
         sync_path(folder)
 
@@ -233,9 +220,3 @@ def new_record_id() -> str:
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}>"
-
-
-def _next_serial(folder: Path) -> int:
-    """One more than any file in the folder has, so that names sort in the order of writing across restarts."""
-    found = [int(match[1]) for path in folder.iterdir() if (match := _SERIAL.search(path.name))]
-    return max(found, default=-1) + 1

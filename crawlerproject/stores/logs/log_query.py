@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.log_line import Attempt, line
-from crawlerproject.stores.logs.request_log import day_of, log_files
+from crawlerproject.stores.logs.request_log import day_of, log_files, twin_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -102,13 +102,13 @@ def write_twin(packed: Path) -> Path:
     import duckdb
 
     twin = twin_of(packed)
-    part = twin.with_name(f"{twin.name}.part")
+    part, names = twin.with_name(f"{twin.name}.part"), ", ".join(f'"{name}"' for name in LOG_COLUMNS)
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit='{TWIN_MEMORY}'; SET threads=1; SET enable_progress_bar=false")
         connection.execute(f"SET temp_directory={_text(str(twin.with_name(f'{twin.name}.tmp')))}")
         try:
             connection.execute(
-                f"COPY (SELECT {_names()} FROM {_read_lines([packed])} WHERE url IS NOT NULL ORDER BY host, time)"
+                f"COPY (SELECT {names} FROM {_read_lines([packed])} WHERE url IS NOT NULL ORDER BY host, time)"
                 f" TO {_text(str(part))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {TWIN_ROW_GROUP})"
             )
         except duckdb.Error as error:
@@ -116,11 +116,6 @@ def write_twin(packed: Path) -> Path:
             raise OSError(f"no Parquet twin: {str(error).splitlines()[0]}") from error
     part.replace(twin)
     return twin
-
-
-def twin_of(path: Path) -> Path:
-    """Where the twin of a day's lines is or will be."""
-    return path.with_name(path.name.partition(".")[0] + ".parquet")
 
 
 def _sources(folder: Path, since_day: str, until_day: str) -> tuple[list[Path], list[Path]]:
@@ -154,10 +149,6 @@ def _read_lines(paths: list[Path]) -> str:
     columns = "{" + ", ".join(f"'{name}': '{kind}'" for name, kind in LOG_COLUMNS.items()) + "}"
     # ignore_errors: a crash may have torn a line, and the last one may be half written just now.
     return f"read_json({_quoted(paths)}, format='newline_delimited', ignore_errors=true, columns={columns})"
-
-
-def _names() -> str:
-    return ", ".join(f'"{name}"' for name in LOG_COLUMNS)
 
 
 def _quoted(paths: list[Path]) -> str:

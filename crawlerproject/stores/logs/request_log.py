@@ -168,7 +168,7 @@ def tidy(folder: Path, today: str, keep_days: int) -> None:
 def make_twins(folder: Path, stop: threading.Event) -> None:
     """Make the Parquet twins that are missing or older than their lines; in idle time, and not past ``stop``."""
     for packed in sorted(folder.glob("requests-*.jsonl.gz"), reverse=True):
-        twin = folder / f"{packed.name.partition('.')[0]}.parquet"
+        twin = twin_of(packed)
         if twin.exists() and twin.stat().st_mtime >= packed.stat().st_mtime:
             continue
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the project may be an egg of scrapyd's
@@ -220,6 +220,11 @@ def _same(plain: Path, packed: Path) -> bool:
 
 def _name(day: str) -> str:
     return f"requests-{day}.jsonl"
+
+
+def twin_of(path: Path) -> Path:
+    """Where the twin of a day's lines is or will be."""
+    return path.with_name(path.name.partition(".")[0] + ".parquet")
 
 
 def day_of(path: Path) -> str:

@@ -59,8 +59,9 @@ class RocksFingerprints:
             found = self._hosts.near(host, value, bits)
             return [Near(differ, self._page_with(host_fingerprint_key(host, each))) for differ, each in found]
         others: dict[int, int] = {}
-        if self._blocks is None:
-            self._blocks = self._blocks_stored()
+        if self._blocks is None:  # one byte a block; empty where that would take long to find out
+            values = fingerprints_of(self._keys(table_key(0, 0), table_key(1, 0), MAX_READ + 1))
+            self._blocks = across.blocks_of(values) if len(values) <= MAX_READ else bytearray()
         if self._blocks and not any(map(self._blocks.__getitem__, across.blocks(value))):
             return []
         for table, turned, first, last in across.ranges(value):
@@ -85,11 +86,6 @@ class RocksFingerprints:
     def forget(self) -> None:
         """The database was opened again: what a failed write left in it is not known."""
         self._blocks = None
-
-    def _blocks_stored(self) -> bytearray:
-        """One byte a block: whether anything in that range is stored; empty where that would take long to find out."""
-        values = fingerprints_of(self._keys(table_key(0, 0), table_key(1, 0), MAX_READ + 1))
-        return across.blocks_of(values) if len(values) <= MAX_READ else bytearray()
 
     def _keys(self, first: bytes, end: bytes, limit: int | None = None) -> list[bytes]:
         """Keys from ``first`` to before ``end``, ``limit`` at most."""

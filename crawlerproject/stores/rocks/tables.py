@@ -198,39 +198,25 @@ def _has_our_format(database: Rdict, folder: str) -> bool:
 def _opened_to_read(folder: str, shown: Iterable[str], tries: int) -> Rdict:
     if not holds_database(Path(folder)):
         raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
-    try:
-        return _opened_beside(Path(folder), frozenset(shown), tries)
-    except FrontierDamaged:
-        raise
-    except Exception as error:
-        raise opening_error(folder, str(error)) from error
-
-
-def _opened_beside(folder: Path, shown: frozenset[str], tries: int) -> Rdict:
     of_database = options.database_options()
     of_database.create_if_missing(False)
     of_database.create_missing_column_families(False)
     of_database.set_max_open_files(_KEEP_OPEN)
     tables = {name: each for name, each in options.table_options().items() if name in shown}
-    with TemporaryDirectory(prefix="frontier-") as here:
-        for left in reversed(range(tries)):
-            _link_files(folder.absolute(), Path(here))
+    left = tries
+    while True:
+        # Another way in: rocksdict (0.3) writes its own settings file into whatever folder it opens, to read only too.
+        with TemporaryDirectory(prefix="frontier-") as here:
             try:
+                for file in Path(folder).absolute().iterdir():
+                    if file.name != _ROCKSDICT_FILE:
+                        Path(here, file.name).symlink_to(file)
                 return Rdict(here, of_database, tables, access_type=AccessType.read_only(False))
             except Exception as error:  # rocksdict raises no narrower class
+                left -= 1
                 if not left:
-                    raise StorageError(str(error).replace(here, os.fspath(folder))) from error
-            time.sleep(_BETWEEN_SECONDS)
-    raise AssertionError("unreachable")
-
-
-def _link_files(folder: Path, here: Path) -> None:
-    """Another way in: rocksdict (0.3) writes its own settings file into whatever folder it opens, to read only too."""
-    for link in here.iterdir():
-        link.unlink()
-    for file in folder.iterdir():
-        if file.name != _ROCKSDICT_FILE:
-            (here / file.name).symlink_to(file)
+                    raise opening_error(folder, str(error).replace(here, folder)) from error
+        time.sleep(_BETWEEN_SECONDS)
 
 
 # --- what to tell the operator --------------------------------------------------------------------

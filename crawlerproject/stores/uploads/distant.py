@@ -64,7 +64,11 @@ class SpanFile(io.RawIOBase):
 
 
 class DistantPath(PosixPath):
-    """A file or folder there. ``s3:/bucket/x`` as a path is ``s3://bucket/x``; it can be sent to another process."""
+    """A file or folder there. ``s3:/bucket/x`` as a path is ``s3://bucket/x``; it can be sent to another process.
+
+    All that would look at this machine's files is answered here: which of its methods pathlib makes of which others
+    changes from Python to Python.
+    """
 
     __slots__ = ()
 
@@ -83,6 +87,23 @@ class DistantPath(PosixPath):
         folder = facts["type"] == "directory"
         size = 0 if folder else int(facts["size"])
         return os.stat_result((_FOLDER if folder else _FILE, 0, 0, 1, 0, 0, size, 0, 0, 0))
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:
+        try:
+            self.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return self.exists() and self.stat().st_mode == _FILE
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return self.exists() and self.stat().st_mode == _FOLDER
+
+    def read_bytes(self) -> bytes:
+        with self.open("rb") as file:
+            return file.read()
 
     def iterdir(self) -> Generator[Self, None, None]:
         """What is listed there, by name; nothing where there is nothing."""

@@ -17,18 +17,18 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
+from crawlerproject.errors import StorageError
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.warc_records import Capture
 from crawlerproject.stores.archive.warc_writer import (
     OpenFile,
     Position,
-    StorageError,
-    StorageFull,
     WarcFiles,
     WarcSeries,
     new_record_id,
 )
+from crawlerproject.stores.atomic_files import StorageFull
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from tests.warc_samples import STARTED_AT, make
 

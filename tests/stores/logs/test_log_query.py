@@ -15,7 +15,8 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.log_line import Attempt, line
-from crawlerproject.stores.logs.log_query import LOG_COLUMNS, attempts, open_log, rows, twin_of, write_twin
+from crawlerproject.stores.logs.log_query import LOG_COLUMNS, attempts, open_log, rows, write_twin
+from crawlerproject.stores.logs.request_log import twin_of
 
 DAY = 86400.0
 
