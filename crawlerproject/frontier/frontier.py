@@ -42,7 +42,9 @@ from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, NOT_THERE, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.rules.printable import moment
+from crawlerproject.rules.row_kinds import FLAG_RENDER
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
+from crawlerproject.rules.url.priority import of_redirect
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 
@@ -120,7 +122,7 @@ class Frontier:
             if self.subscriptions is not None:
                 self.subscriptions.heard(message, now)
         else:
-            self._robots_responses.given(message, now)
+            self._robots_responses.take_in(message, now)
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
@@ -189,11 +191,15 @@ class Frontier:
         if kind.is_robots and not next_address:
             self._robots_responses.answered(lease, outcome, body, now)
         if lease.stored and consequence.again and (next_address or not kind.is_robots):
-            state.queue_again(row, host, now)
+            state.queue_again(row, host, now, tries=row.tries + 1)
         elif lease.stored and outcome.respelled:
-            state.queue_respelled(row, outcome.respelled, host, now)
+            # It was redirected to the same page by its key: a session id or a tracking parameter.
+            place, hops = of_redirect(row.priority), row.hops + "R"
+            moved = {"url": outcome.respelled, "via": row.url, "hops": hops, "priority": place}
+            state.queue_again(row, host, now, tries=0, **moved)
         elif lease.stored and outcome.render:
-            state.queue_to_render(row, host, record, outcome.render, now)
+            state.changes.pages.append((row.page_key, record))
+            state.queue_again(row, host, now, tries=0, flags=row.flags | FLAG_RENDER, note=outcome.render)
         elif lease.stored:
             state.decide(row, host, record, apart=outcome.apart)
         self.hosts.dirty[host.name] = host
@@ -261,7 +267,7 @@ class Frontier:
         """End a render. The page's record stays that of its plain answer."""
         host = self._ended(lease)
         if again:
-            self.state.queue_again(lease.row, host, now)
+            self.state.queue_again(lease.row, host, now, tries=lease.row.tries + 1)
         else:
             self.state.changes.removed.append(lease.row)
         self.hosts.dirty[host.name] = host

@@ -117,7 +117,8 @@ class Refusals:
         state.refused.add(Reason.ROBOTS, row.url, row.flags)
         state.take(row, host)
         if row.kind.is_render:
-            state.leave_plain(row, host)
+            state.changes.removed.append(row)
+            state.hosts.dirty[host.name] = host
         else:
             state.decide(row, host, self._record(row, Reason.ROBOTS, now))
         if row.kind.is_robots:
@@ -152,13 +153,19 @@ class Refusals:
 
     def store(self) -> int:
         """Decide all of it; how many rows were kept. On StorageError nothing has changed."""
-        if self._removed:
-            changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
-            self.state.decide_now(self.host, changes)
-            self.state.hosts.waits(self.host, -self._kept)
-            self.host.kept += self._kept
-            for row, reason in self._refused:
-                self.state.refused.add(reason, row.url, row.flags)
+        state, host, more = self.state, self.host, len(self._queued) - len(self._removed)
+        host.rows += more
+        states = [(host.name, host.pack())]
+        try:
+            state.store.apply(Changes(queued=self._queued, removed=self._removed, pages=self._pages, hosts=states))
+        except StorageError:
+            host.rows -= more
+            raise
+        state.hosts.waits(host, more - self._kept)
+        state.hosts.dirty[host.name] = host
+        host.kept += self._kept
+        for row, reason in self._refused:
+            state.refused.add(reason, row.url, row.flags)
         return self._kept
 
 

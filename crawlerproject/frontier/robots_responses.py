@@ -34,69 +34,12 @@ _SWEPT_AT = 10_000
 _REDIRECTING_KEPT = 1_000
 
 
-class RobotsRedirects:
-    """Counts on both sides: where a host sends us, and what a domain has us ask of a host. ``now`` is epoch seconds."""
-
-    def __init__(self, state: FrontierState, filters: UrlFilters) -> None:
-        self._state = state
-        self._filters = filters
-        self._sent: LruCache[str, dict[str, float]] = LruCache(_REDIRECTING_KEPT)  # by host
-        # By host asked and domain that sends: until when is counted, and how many. Of this run.
-        self._asked: LruCache[tuple[str, str], tuple[float, int]] = LruCache(_REDIRECTING_KEPT)
-
-    def refusal(self, sender: str, target: Address, now: float) -> Reason | None:
-        """Why a host (``sender``, a key) may not send us to ``target`` for a robots.txt; None counts it."""
-        refusal = self._filters.robots_target_refusal(target, now)
-        if refusal is not None or not of_other_domain(sender, target.host):
-            return refusal
-        sent = sent_on(self._sent_by(sender), target.url, now, self._state.robots.ttl_seconds)
-        if sent is None:
-            return Reason.ROBOTS_REDIRECT
-        self._keep(sender, sent)
-        return None
-
-    def not_asked(self, sender: str) -> None:
-        """The last target of this host was not asked, since its door is closed now: it may be another time."""
-        if sent := dict(self._sent_by(sender)):
-            sent.popitem()
-            self._keep(sender, sent)
-
-    def _keep(self, sender: str, sent: dict[str, float]) -> None:
-        self._sent[sender] = sent
-        # With the commit that holds the redirect: what a crash forgets was not asked for.
-        self._state.changes.facts.append((HostFact.ROBOTS_SENT + sender, orjson.dumps(sent)))
-
-    def on_its_way(self, sender: str, target: Address, now: float) -> bool:
-        """Whether an earlier run asked ``target`` for this host's rules: an answer may come yet. True once a run."""
-        if self._sent.get(sender) is not None:
-            return False
-        self._sent[sender] = known = self._sent_by(sender)
-        return known.get(target.url, 0.0) > now
-
-    def _sent_by(self, sender: str) -> dict[str, float]:
-        known = self._sent.get(sender)
-        if known is None:
-            known = orjson.loads(self._state.store.fact(HostFact.ROBOTS_SENT + sender) or b"{}")
-        return known
-
-    def refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
-        """Why a host of ours is not asked for a robots.txt that ``via`` (a URL) was redirected to; None counts it."""
-        refusal = self._filters.robots_target_refusal(target, now)
-        sender = host_key(via)
-        if refusal is not None or not of_other_domain(sender, target.host):
-            return refusal
-        name = target.host, bounded_domain(sender)
-        until, count = self._asked.get(name) or (0.0, 0)
-        if until <= now:
-            until, count = now + self._state.robots.ttl_seconds, 0
-        if count >= MOST_ASKED:
-            return Reason.ROBOTS_REDIRECT
-        self._asked[name] = until, count + 1
-        return None
-
-
 class RobotsResponses:
-    """Stores rules, follows redirects as pages of their own hosts, and puts off unreachable files."""
+    """Stores rules, follows redirects as pages of their own hosts, and puts off unreachable files.
+
+    Redirects are counted on both sides: where a host sends us, and what a domain has us ask of a host. ``now`` is epoch
+    seconds.
+    """
 
     def __init__(
         self,
@@ -109,10 +52,12 @@ class RobotsResponses:
         self._state = state
         self._hosts = state.hosts
         self._filters = filters
-        self._redirects = RobotsRedirects(state, filters)
         self._politeness = politeness
         self._revisits = revisits
         self._rng = rng
+        self._sent: LruCache[str, dict[str, float]] = LruCache(_REDIRECTING_KEPT)  # by host
+        # By host asked and domain that sends: until when is counted, and how many. Of this run.
+        self._asked: LruCache[tuple[str, str], tuple[float, int]] = LruCache(_REDIRECTING_KEPT)
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
         self._sweep_at = _SWEPT_AT
 
@@ -130,13 +75,9 @@ class RobotsResponses:
         name = origin.partition("://")[2]
         if name == lease.host.name or self._state.ownership.mine(name):
             answer = RobotsGiven(origin, status, body, outcome.reason)
-            self._take_in(answer, now, asked=asked, other_good=outcome.other_scheme_good)
+            self.take_in(answer, now, asked=asked, other_good=outcome.other_scheme_good)
         else:
             self._state.ownership.send(name, RobotsGiven(origin, status, body, outcome.reason))
-
-    def given(self, message: RobotsGiven, now: float) -> None:
-        """Another worker fetched a robots.txt for a host of ours."""
-        self._take_in(message, now, asked=None)
 
     def wanted(self, message: RobotsWanted, now: float) -> None:
         """A host of another worker has its robots.txt at a host of ours."""
@@ -146,7 +87,7 @@ class RobotsResponses:
         if (
             self._filters.port_refusal(self._hosts.ports, target.host, _named_by(host_key(message.via), target.host))
             or self._hosts.of(target.host).state
-            or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
+            or self._refused(message.origin, target, self._refusal_here(message.via, target, now))
         ):
             self._give_up(message.origin, now)
         elif self._refused(message.origin, target, self._door_refusal(message.origin, target, now)):
@@ -163,7 +104,7 @@ class RobotsResponses:
         """The origin gets no answer: it waits, as for any robots.txt that cannot be reached."""
         name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", reason)
         if self._state.ownership.mine(name):
-            self._take_in(answer, now, asked=None)
+            self.take_in(answer, now)
         else:
             self._state.ownership.send(name, answer)
 
@@ -179,7 +120,7 @@ class RobotsResponses:
         logger.info("%s/robots.txt is not asked for at %s, where it was redirected: %s", origin, target.url, refusal)
         return True
 
-    def _take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None, other_good: bool = False) -> None:
+    def take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None = None, other_good: bool = False) -> None:
         """What an answer does to the host it speaks for; ``asked`` is the one that was asked, unless another's."""
         origin, status, body, reason = answer
         outcome = self._state.robots.answered(origin, status, body, Reason(reason), now)
@@ -187,33 +128,36 @@ class RobotsResponses:
         host = self._hosts.of(name)
         self._redirected.pop(origin, None)
         if reason == Reason.STRANGER_DOOR:
-            self._redirects.not_asked(name)
-        spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
-        ask_again = 0.0 if outcome.usable else self._politeness.robots_unreachable(host, now, self._rng, spare=spare)
-        host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
+            self._not_asked(name)
         if outcome.usable:
-            self._floor(host, scheme, outcome.floor_seconds, now)
+            host.set_robots_until(scheme, outcome.good_until)
+            # The pause that the owner asks for: http and https share a clock, so the longer of their two.
+            before, other = host.delay_seconds, "http" if scheme == "https" else "https"
+            host.floor_seconds = max(outcome.floor_seconds, self._state.robots.floor_seconds(f"{other}://{name}"))
+            host.delay_seconds = self._politeness.delay_seconds(host)
+            if host.delay_seconds > before:
+                host.pace_free = max(host.pace_free, now + host.delay_seconds)
+        else:
+            spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
+            host.set_robots_until(scheme, -self._politeness.robots_unreachable(host, now, self._rng, spare=spare))
         if outcome.allows_more:
             self._revisits.rules_loosened(name, now)
         if outcome.record is not None:
             self._state.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}
-        if host is not asked:
-            if not outcome.usable:
-                self._failed_elsewhere(host, now)
-            self._state.go_on(host)
         self._hosts.dirty[host.name] = host
-        if host is not asked:  # the one that was asked is stored as its lease ends, with the pause that begins then
-            self._state.store_now(host)
-
-    def _failed_elsewhere(self, host: Host, now: float) -> None:
-        consequence = self._politeness.robots_failed_elsewhere(host, now, self._rng)
-        if consequence.give_up:
-            self._hosts.give_up(host, consequence.probe_at)
-            logger.warning(
-                "%s is left alone until %s: its robots.txt gets no answer",
-                host.name, consequence.until, extra={"host": host.name},
-            )  # fmt: skip
+        if host is asked:  # it is stored as its lease ends, with the pause that begins then
+            return
+        if not outcome.usable:
+            consequence = self._politeness.robots_failed_elsewhere(host, now, self._rng)
+            if consequence.give_up:
+                self._hosts.give_up(host, consequence.probe_at)
+                logger.warning(
+                    "%s is left alone until %s: its robots.txt gets no answer",
+                    name, consequence.until, extra={"host": name},
+                )  # fmt: skip
+        self._state.go_on(host)
+        self._state.store_now(host)
 
     def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
@@ -229,39 +173,24 @@ class RobotsResponses:
             if len(self._redirected) > self._sweep_at:
                 self._redirected = {each: until for each, until in self._redirected.items() if until > now}
                 self._sweep_at = max(_SWEPT_AT, 2 * len(self._redirected))
-            if lease.stored or not self._redirects.on_its_way(waits.name, target, now):
-                if (host and host.state) or not self._may_follow(lease, origin, target, now):
+            if lease.stored or not self._on_its_way(waits.name, target, now):
+                if host and host.state:
                     return False
-                self._ask(lease, origin, target, now)
+                refusal = self._door_refusal(origin, target, now) if mine else None
+                refusal = refusal or self._refusal_of(waits.name, target, now)
+                if refusal is None and mine:
+                    refusal = self._refusal_here(lease.row.url, target, now)
+                if self._refused(origin, target, refusal):
+                    return False
+                if mine:
+                    self._queue(origin, target, lease.row.hops + "R", lease.row.url, now)
+                else:
+                    wanted = RobotsWanted(origin, target.url, lease.row.hops + "R", lease.row.url)
+                    self._state.ownership.send(target.host, wanted)
         if not lease.stored:
             # Within the host it is the next turn's page, once a commit has stored it.
             waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
         return True
-
-    def _ask(self, lease: Lease, origin: str, target: Address, now: float) -> None:
-        hops = lease.row.hops + "R"
-        if self._state.ownership.mine(target.host):
-            self._queue(origin, target, hops, lease.row.url, now)
-        else:
-            self._state.ownership.send(target.host, RobotsWanted(origin, target.url, hops, lease.row.url))
-
-    def _may_follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
-        mine = self._state.ownership.mine(target.host)
-        refusal = self._door_refusal(origin, target, now) if mine else None
-        refusal = refusal or self._redirects.refusal(lease.host.name, target, now)
-        if refusal is None and mine:
-            refusal = self._redirects.refusal_here(lease.row.url, target, now)
-        return not self._refused(origin, target, refusal)
-
-    def _floor(self, host: Host, scheme: str, floor_seconds: float, now: float) -> None:
-        """Take in the pause that the owner asks for: http and https share a clock, so the longer of their two."""
-        before = host.delay_seconds
-        other = "http" if scheme == "https" else "https"
-        floor_seconds = max(floor_seconds, self._state.robots.floor_seconds(f"{other}://{host.name}"))
-        host.floor_seconds = floor_seconds
-        host.delay_seconds = self._politeness.delay_seconds(host)
-        if host.delay_seconds > before:
-            host.pace_free = max(host.pace_free, now + host.delay_seconds)
 
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
         host = self._hosts.of(target.host)
@@ -274,6 +203,58 @@ class RobotsResponses:
         self._hosts.dirty[host.name] = host
         self._hosts.waits(host, 1)
         self._state.workbench.add(host)
+
+    # --- redirects that were followed ---------------------------------------------------------------
+
+    def _refusal_of(self, sender: str, target: Address, now: float) -> Reason | None:
+        """Why a host (``sender``, a key) may not send us to ``target`` for a robots.txt; None counts it."""
+        refusal = self._filters.robots_target_refusal(target, now)
+        if refusal is not None or not of_other_domain(sender, target.host):
+            return refusal
+        sent = sent_on(self._sent_by(sender), target.url, now, self._state.robots.ttl_seconds)
+        if sent is None:
+            return Reason.ROBOTS_REDIRECT
+        self._keep(sender, sent)
+        return None
+
+    def _not_asked(self, sender: str) -> None:
+        """The last target of this host was not asked, since its door is closed now: it may be another time."""
+        if sent := dict(self._sent_by(sender)):
+            sent.popitem()
+            self._keep(sender, sent)
+
+    def _keep(self, sender: str, sent: dict[str, float]) -> None:
+        self._sent[sender] = sent
+        # With the commit that holds the redirect: what a crash forgets was not asked for.
+        self._state.changes.facts.append((HostFact.ROBOTS_SENT + sender, orjson.dumps(sent)))
+
+    def _on_its_way(self, sender: str, target: Address, now: float) -> bool:
+        """Whether an earlier run asked ``target`` for this host's rules: an answer may come yet. True once a run."""
+        if self._sent.get(sender) is not None:
+            return False
+        self._sent[sender] = known = self._sent_by(sender)
+        return known.get(target.url, 0.0) > now
+
+    def _sent_by(self, sender: str) -> dict[str, float]:
+        known = self._sent.get(sender)
+        if known is None:
+            known = orjson.loads(self._state.store.fact(HostFact.ROBOTS_SENT + sender) or b"{}")
+        return known
+
+    def _refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
+        """Why a host of ours is not asked for a robots.txt that ``via`` (a URL) was redirected to; None counts it."""
+        refusal = self._filters.robots_target_refusal(target, now)
+        sender = host_key(via)
+        if refusal is not None or not of_other_domain(sender, target.host):
+            return refusal
+        name = target.host, bounded_domain(sender)
+        until, count = self._asked.get(name) or (0.0, 0)
+        if until <= now:
+            until, count = now + self._state.robots.ttl_seconds, 0
+        if count >= MOST_ASKED:
+            return Reason.ROBOTS_REDIRECT
+        self._asked[name] = until, count + 1
+        return None
 
 
 def _named_by(sender: str, host: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host, Stage
@@ -17,8 +19,7 @@ from crawlerproject.frontier.hosts.table import HostTable
 from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import FLAG_RENDER, ROW_KINDS
-from crawlerproject.rules.url.priority import of_redirect
+from crawlerproject.rules.row_kinds import ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
@@ -58,12 +59,12 @@ class RecentKeys:
             self._older, self._younger = self._younger, set()
 
 
+@dataclass(slots=True, eq=False)
 class RefusedUrls:
     """What was refused since the last commit: counted by reason; seeds are kept by name, for the operator."""
 
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._seeds: list[tuple[str, Reason]] = []
+    counts: Counter[str] = field(default_factory=Counter)
+    _seeds: list[tuple[str, Reason]] = field(default_factory=list)
 
     def add(self, reason: Reason, url: str, flags: int) -> None:
         """Count a refusal."""
@@ -135,53 +136,17 @@ class FrontierState:
         self.changes.pages.append((row.key if apart else decided_key(row, record.reason), record))
         self.hosts.dirty[host.name] = host
 
-    def queue_again(self, row: QueuedPage, host: Host, now: float) -> None:
-        """A row goes back behind its equals, with one more try."""
+    def queue_again(self, row: QueuedPage, host: Host, now: float, **changed: Any) -> None:
+        """A row that was taken goes back behind its equals, with the next commit and these fields changed."""
         self.changes.removed.append(row)
-        self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
+        self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), **changed))
         host.unstored += 1
         self.hosts.waits(host, 1)
-
-    def queue_respelled(self, row: QueuedPage, url: str, host: Host, now: float) -> None:
-        """A row was redirected to ``url``, which is the same page by its key: a session id or a tracking parameter."""
-        self.changes.removed.append(row)
-        place, arrival = of_redirect(row.priority), self.next_arrival(host, now)
-        moved = row._replace(url=url, via=row.url, hops=row.hops + "R", priority=place, arrival=arrival, tries=0)
-        self.changes.queued.append(moved)
-        host.unstored += 1
-        self.hosts.waits(host, 1)
-
-    def decide_now(self, host: Host, changes: Changes) -> None:
-        """One change of a host's queue at once: nothing in it depends on the archive. StorageError: nothing changed."""
-        more = len(changes.queued) - len(changes.removed)
-        host.rows += more
-        changes.hosts = [(host.name, host.pack())]
-        try:
-            self.store.apply(changes)
-        except StorageError:
-            host.rows -= more
-            raise
-        self.hosts.waits(host, more)
-        self.hosts.dirty[host.name] = host
 
     def take(self, row: QueuedPage, host: Host) -> None:
         """A row is leased, or waits for the next commit: it is handed out no more."""
         host.taken.add(row.arrival)
         self.hosts.waits(host, -1)
-
-    def leave_plain(self, row: QueuedPage, host: Host) -> None:
-        """Drop a row to render; the page keeps the record of its plain answer."""
-        self.changes.removed.append(row)
-        self.hosts.dirty[host.name] = host
-
-    def queue_to_render(self, row: QueuedPage, host: Host, record: PageRecord, place: str, now: float) -> None:
-        """A fetched page waits for its host's turn once more, for the browser; ``place`` is where its answer is."""
-        self.changes.removed.append(row)
-        self.changes.pages.append((row.page_key, record))
-        marked = row._replace(arrival=self.next_arrival(host, now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
-        self.changes.queued.append(marked)
-        host.unstored += 1
-        self.hosts.waits(host, 1)
 
     def store_now(self, host: Host) -> None:
         """Store what must survive a crash before the next commit; without room it waits for that."""
@@ -193,10 +158,6 @@ class FrontierState:
             states.append((name, first.pack()))
         with suppress(StorageError):
             self.store.apply(Changes(hosts=states))
-
-    def keep_fact(self, name: str, packed: bytes) -> None:
-        """Store a fact of the worker's with the next commit, together with all that was decided before."""
-        self.changes.facts.append((name, packed))
 
     # --- commit ---------------------------------------------------------------------------------
 
@@ -248,17 +209,8 @@ class FrontierState:
     def take_back(self, changes: Changes) -> None:
         """Put changes that could not be committed in front of those that came since."""
         later, self.changes = self.changes, changes
-        changes.removed.extend(later.removed)
-        changes.queued.extend(later.queued)
-        changes.pages.extend(later.pages)
-        changes.robots.extend(later.robots)
-        changes.facts.extend(later.facts)
-        changes.fingerprints.extend(later.fingerprints)
-        changes.payloads.extend(later.payloads)
-        changes.due.extend(later.due)
-        changes.messages.extend(later.messages)
-        changes.read.extend(later.read)
-        changes.delivered.extend(later.delivered)
+        for each in fields(Changes):
+            getattr(changes, each.name).extend(getattr(later, each.name))
 
     def _settle(self, changes: Changes, sign: int) -> None:
         for row in changes.removed:

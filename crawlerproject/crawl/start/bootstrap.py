@@ -51,7 +51,7 @@ def read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
         for message in orjson.loads(packed) if packed else ():
             frontier.read(unpack_message(orjson.dumps(message)), now)
         if packed:
-            frontier.state.keep_fact(name, b"")
+            frontier.state.changes.facts.append((name, b""))
 
 
 def _read_box(store: EmbeddedStore, box: Box, frontier: Frontier, now: float) -> None:

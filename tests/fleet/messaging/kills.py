@@ -43,7 +43,7 @@ class Counting(Worker):
             return
         name = f"count {message.target}"
         self._counts[name] = 1 + (self._counts.get(name) or int(self.store.fact(name) or 0))
-        self.bench.frontier.state.keep_fact(name, b"%d" % self._counts[name])
+        self.bench.frontier.state.changes.facts.append((name, b"%d" % self._counts[name]))
 
 
 async def work(crawl: CrawlDir, name: str, said: IO[str]) -> None:
@@ -58,7 +58,7 @@ async def work(crawl: CrawlDir, name: str, said: IO[str]) -> None:
             wanted = RobotsWanted(f"http://{own}", f"http://{other}/r/{done}", "R", f"http://{own}/robots.txt")
             worker.box.hosts.send(other, wanted)
             done += 1
-            worker.bench.frontier.state.keep_fact("done", b"%d" % done)
+            worker.bench.frontier.state.changes.facts.append(("done", b"%d" % done))
         await worker.commit()
         idle = worker.box.quiet and not worker.box.unread() and not worker.store.messages.holds()
         if (now := f"{done} {int(idle)} {len(worker.store.head(own, 10**6))}") != last:
