@@ -15,7 +15,7 @@ from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.other_workers import SoleOwner
+from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -35,7 +35,7 @@ _BATCH = 50  # links of a page
 def frontier_in(folder: Path) -> Frontier:
     """A frontier over a RocksDB in ``folder``."""
     store = RocksStore(folder)
-    names = NamesToResolve(store, SoleOwner())
+    names = NamesToResolve(store, HostOwnership())
     workbench = Workbench(payer_of=names.payer)
     politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
     hosts = HostTable(store, workbench, names, Start(time.time()), HostBounds(politeness.start_delay_seconds))

@@ -29,7 +29,7 @@ from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.other_workers import SoleOwner, unsure_until
+from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -62,7 +62,7 @@ class Crawl:
         self.store = RocksStore(folder)
         self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
         politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
-        names = NamesToResolve(self.store, SoleOwner(unsure_until(self.store, now, clean_start=clean)))
+        names = NamesToResolve(self.store, HostOwnership(unsure_until(self.store, now, clean_start=clean)))
         workbench = Workbench(domain_of=registered_domain, payer_of=names.payer)
         bounds = HostBounds(politeness.start_delay_seconds, in_memory)
         hosts = HostTable(self.store, workbench, names, Start(now, clean), bounds)

@@ -63,7 +63,7 @@ class Intake:
     def queue(self, found: Iterable[DiscoveredUrl]) -> int | None:
         """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
         try:
-            return self._role.enqueue_links(found, self._frontier, self._run.now())
+            return self._role.exchange.take(found, self._frontier, self._run.now())
         except StorageError as error:
             self._run.pause(str(error))
             return None
@@ -86,7 +86,7 @@ class Intake:
 
         StorageError.
         """
-        return self._role.changed(pages, self._frontier, self._run.now())
+        return self._role.exchange.changed(pages, self._frontier, self._run.now())
 
     def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
         """As ``changed``, announced by a list: a pause where the store has no room."""

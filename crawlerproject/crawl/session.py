@@ -35,7 +35,7 @@ from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, 
 from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.other_workers import SoleOwner, unsure_until
+from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
@@ -242,7 +242,7 @@ def hosts_of(
 ) -> HostTable:
     """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
     clean = began.clean != b"0"
-    names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, began.at, clean_start=clean)))
+    names = NamesToResolve(store, ownership or HostOwnership(unsure_until(store, began.at, clean_start=clean)))
     ip_pause = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
     workbench = Workbench(
         per_ip=settings.getbool("PACE_PER_IP"),

@@ -154,9 +154,9 @@ async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -
         for one in some:
             if (refusal := session.filters.refusal(one, clock())) is not None:
                 logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
-        session.role.enqueue_links(some, session.frontier, clock())
+        session.role.exchange.take(some, session.frontier, clock())
         await asyncio.sleep(0)
-    await session.role.deliver(session.frontier, clock)
+    await session.role.exchange.deliver(session.frontier, clock)
     if session.role.own_frontier:
         visit_again(session.frontier, new, clock())
     await asyncio.to_thread(session.store.sync)
@@ -194,7 +194,7 @@ class Backups:
         """What was ordered and is not done yet; a hold whose backup is over ends."""
         order = self._orders.current()
         if self._holds and (order is None or order.number != self._holds):
-            session.role.keep_delivered(keep=False)
+            session.role.exchange.keeps_delivered = False
             self._holds = ""
         return None if order == self._answered else order
 
@@ -208,7 +208,7 @@ class Backups:
         if store is None:
             return Answer(order.number, order.stage, "its frontier is in Redis")
         if order.stage is Stage.HOLD:
-            session.role.keep_delivered(keep=True)
+            session.role.exchange.keeps_delivered = True
             self._holds = order.number
             return Answer(order.number, order.stage)
         if not session.role.all_hosts and self._holds != order.number:

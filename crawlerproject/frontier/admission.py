@@ -12,7 +12,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.known_seeds import MOVES_FACT, SCOPE_FACT, moves_of
-from crawlerproject.frontier.other_workers import ScopeWidened, SoleOwner
+from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
@@ -290,7 +290,7 @@ class Admission:
         moves = [(item.via, item.address.url) for item in ruled if scope.move(item.via, item.address.url)]
         moved = {item.address.host for item in seeds if not scope.governs(item.address.host)}
         widened = [host for host in moved if scope.widen(host)]
-        if (moves or widened) and not isinstance(self._state.ownership, SoleOwner):
+        if (moves or widened) and not self._state.ownership.sole:
             self._state.moved.append(ScopeWidened(widened, moves))
         return self._facts_of(moves, widened)
 

@@ -32,7 +32,6 @@ from crawlerproject.frontier.other_workers import (
     Message,
     RobotsWanted,
     ScopeWidened,
-    SoleOwner,
 )
 from crawlerproject.frontier.politeness import Consequence, FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
@@ -81,7 +80,7 @@ class Frontier:
         self.state, self.workbench, self.renders, self.revisits = state, state.workbench, renders, revisits
         self.embeds = Subrequests(state, filters)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
-        domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
+        domain_of = bounded_domain if hosts.ownership.sole else registered_domain
         self.names = hosts.names
         self.domains = DomainHostCounts(state.store, filters.max_hosts_per_domain, domain_of)
         self.admission = Admission(state, filters, self.domains, less_important)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,61 +20,38 @@ from crawlerproject.stores.protocols import Changes, FrontierStore
 _UNSURE_FACT = "unsure-until"
 
 
-class HostOwnership(Protocol):
-    """What the frontier asks about a host that a page may name."""
+class HostOwnership:
+    """Whose a host is that a page may name: all are ours in a crawl of one process. Workers override what differs."""
 
-    doubt_seconds: float
-    """By how much the clock of the process that stored a host's state may have been behind ours."""
+    sole = True  # there is no other worker
+    doubt_seconds = 0.0  # by so much the clock of the process that stored a host's state may have been behind ours
+
+    def __init__(self, unsure_until: float = 0.0) -> None:
+        """``unsure_until``: as the function of that name says."""
+        self._unsure_before = unsure_until
 
     def mine(self, host: str) -> bool:
         """Whether this worker decides about the host now."""
+        return True
 
     def may_ask(self, host: str) -> bool:
         """Whether an answer will surely come before another worker may ask the host."""
+        return self.mine(host)
 
     def crowded(self) -> bool:
         """Whether so much is decided and not stored that deciding more must wait for the next write."""
-
-    def unsure_until(self, host: str) -> float:
-        """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
-
-    def send(self, host: str, message: Message) -> None:
-        """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
-
-    def add_messages(self, changes: Changes) -> None:
-        """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
-
-
-class SoleOwner:
-    """The only process of its crawl."""
-
-    doubt_seconds = 0.0
-
-    def __init__(self, unsure_until: float = 0.0) -> None:
-        self._unsure_until = unsure_until
-
-    def mine(self, host: str) -> bool:
-        """All hosts are ours."""
-        return True
-
-    def may_ask(self, host: str) -> bool:
-        """There is no other worker."""
-        return True
-
-    def crowded(self) -> bool:
-        """What is decided is stored at once."""
         return False
 
     def unsure_until(self, host: str) -> float:
-        """The start, when the run before did not end in good order."""
-        return self._unsure_until
+        """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
+        return self._unsure_before
 
     def send(self, host: str, message: Message) -> None:
-        """There is no other worker to write to."""
+        """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
         raise AssertionError(f"no other worker decides about {host}")
 
     def add_messages(self, changes: Changes) -> None:
-        """There are none."""
+        """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
 
 
 def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:

@@ -103,8 +103,8 @@ def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.Monke
         out.extend(found)
         return 0
 
-    monkeypatch.setattr(into.role, "enqueue_links", take)
-    monkeypatch.setattr(into.role, "changed", lambda pages, frontier, now: 0)
+    monkeypatch.setattr(into.role.exchange, "take", take)
+    monkeypatch.setattr(into.role.exchange, "changed", lambda pages, frontier, now: 0)
 
     assert into.intake.add(found("one", "two")) == 0
     assert len(out) == 2

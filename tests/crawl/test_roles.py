@@ -17,10 +17,9 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.redis import redis_worker as joining
-from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message
-from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, RoundOptions
@@ -38,9 +37,8 @@ class Fleet:
         links = SimpleNamespace(filter=SimpleNamespace(take_counts=lambda: told))
         self.store = SimpleNamespace(links=links, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
-        self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl](), changed=list[Any]())
-        self.exchange.read = self.exchange.deliver = self.exchange.deliver_now = lambda *given: None
-        self.exchange.settle = self.close = self.reach = lambda: None
+        self.exchange = SimpleNamespace()
+        self.close = self.reach = lambda: None
         self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
         self.counts: dict[str, int] = {}
         self.running_seconds = 60.0
@@ -77,7 +75,7 @@ def test_one_process_queues_what_it_finds(bench: Bench) -> None:
     """At once; all hosts are its own, and no lease of it runs out."""
     alone = bench.role
 
-    assert alone.enqueue_links(FOUND, bench.frontier, bench.now) == 3
+    assert alone.exchange.take(FOUND, bench.frontier, bench.now) == 3
     assert alone.ownership is None
     assert alone.may_ask("any.test")
     assert alone.ask_until("any.test") is None
@@ -97,17 +95,6 @@ def test_whether_the_disk_takes_more(bench: Bench) -> None:
     bench.store.full = "no room"
     with pytest.raises(StorageError):
         bench.role.check_store()
-
-
-def test_a_worker_keeps_what_it_finds_for_the_next_commit(bench: Bench) -> None:
-    """Its own hosts' as well: the store is asked about all of it together."""
-    fleet = Fleet()
-
-    assert member(fleet).enqueue_links(FOUND, bench.frontier, bench.now) == 0
-    assert fleet.exchange.outbox == FOUND
-    changed = [(FOUND[0].address, bench.now)]
-    assert member(fleet).changed(changed, bench.frontier, bench.now) == 0
-    assert fleet.exchange.changed == changed
 
 
 def test_a_worker_has_finished_when_all_agree(bench: Bench) -> None:
@@ -166,18 +153,11 @@ class Post:
     def __init__(self) -> None:
         self.sent: list[tuple[str, Any]] = []
         self.hosts = SimpleNamespace(
-            mine=lambda host: host == "a.test", send=lambda host, message: self.sent.append((host, message))
+            send_to=lambda partition, message: self.sent.append((f"partition {partition}", message))
         )
-        self.hosts.send_to = lambda partition, message: self.sent.append((f"partition {partition}", message))
-        self.exchange = SimpleNamespace(moved=False, take=self._take, read=self._read)
-        self.exchange.settle = lambda *given: None
-        self.taken: list[str] = []
+        self.exchange = SimpleNamespace(moved=False, read=self._read)
         self.log: list[str] = []
         self.quiet = True
-
-    def _take(self, found: list[DiscoveredUrl], frontier: Any, now: float) -> int:
-        self.taken += [item.address.host for item in found]
-        return len(found)
 
     async def _read(self, frontier: Any, clock: Any) -> None:
         self.log.append("read")
@@ -223,27 +203,6 @@ def local(bench: Bench, **settings: Any) -> tuple[LocalWorker, Any, Any]:
     post: Any = Post()
     store: Any = bench.store
     return LocalWorker(reports, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), reports, post
-
-
-def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
-    """Every worker is given them; what a seed leads to is sent."""
-    worker, _, post = local(bench)
-    others = "http://other.test"
-    found = [seed_found(parse(url)) for url in (HOST, others)]
-    redirected = DiscoveredUrl(parse("http://third.test"), 0, "R", others, 1, FLAG_SEED)
-    linked = DiscoveredUrl(parse(others), 1, "L", HOST, 10)
-
-    assert worker.enqueue_links([*found, redirected, linked], bench.frontier, bench.now) == 3
-    assert post.taken == ["a.test", "third.test", "other.test"]
-
-
-def test_a_local_worker_hands_on_what_is_announced_of_others(bench: Bench) -> None:
-    """What is said of its own pages it judges at once."""
-    worker, _, post = local(bench)
-    pages = [(parse(url), 7.0) for url in (f"{HOST}/1", "http://b.test/1", "http://b.test/2", "http://c.test/1")]
-
-    assert worker.changed(pages, bench.frontier, bench.now) == 0  # it is not known
-    assert [(host, len(message.pages)) for host, message in post.sent] == [("b.test", 2), ("c.test", 1)]
 
 
 def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:

@@ -19,7 +19,7 @@ from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.other_workers import HostOwnership, SoleOwner, unsure_until
+from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -83,7 +83,7 @@ class Bench:
         store.apply(Changes(facts=[("ran", b"1")]))
         self.never = Never()
         self.politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=2)
-        names = NamesToResolve(store, ownership or SoleOwner(unsure_until(store, now, clean_start=clean)))
+        names = NamesToResolve(store, ownership or HostOwnership(unsure_until(store, now, clean_start=clean)))
         workbench = Workbench(
             ip_pause_seconds=0.5,
             ips_free_from=0.0 if first else now + 0.5,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.other_workers import SoleOwner
+from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.stores.protocols import Box, Changes
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
@@ -178,7 +178,7 @@ def test_a_row_put_back_by_a_run_whose_clock_was_set_back_displaces_none(
     assert [row.url for row in other.store.head("a.example", 100)] == [*urls[1:], urls[0]]
 
 
-class Writing(SoleOwner):
+class Writing(HostOwnership):
     """Has a message for another worker."""
 
     def __init__(self) -> None:

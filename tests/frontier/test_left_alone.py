@@ -8,7 +8,7 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
-from crawlerproject.frontier.other_workers import SoleOwner
+from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import Limits
 from tests.frontier.conftest import Bench, drain
@@ -18,7 +18,7 @@ from tests.stores.memory_store import MemoryStore
 DEAD = "a.example"
 
 
-class NotOurs(SoleOwner):
+class NotOurs(HostOwnership):
     """A worker whose partitions may go."""
 
     gone = False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.other_workers import SoleOwner
+from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
 
 
-class Doubting(SoleOwner):
+class Doubting(HostOwnership):
     """Not sure of the time by half a second."""
 
     doubt_seconds = 0.5

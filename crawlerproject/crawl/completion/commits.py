@@ -104,7 +104,7 @@ class Commits:
         frontier, role, run = self._frontier, self._role, self._run
         try:
             await asyncio.to_thread(self._archive.sync)
-            await role.deliver(frontier, run.now)
+            await role.exchange.deliver(frontier, run.now)
         except StorageError:
             frontier.state.take_back(changes)
             raise
@@ -126,7 +126,7 @@ class Commits:
         frontier = self._frontier
         frontier.state.apply(changes, facts)
         self._models.stored(changes, facts)
-        self._role.ack_inbox()
+        self._role.exchange.settle()
         self._reporter.refused(frontier.state.refused.take_seeds())
         for reason, count in frontier.state.refused.take().items():
             self._run.stats.inc_value(f"refused/{reason}", count)
@@ -139,7 +139,7 @@ class Commits:
         changes, facts = self.prepare()
         try:
             self._archive.sync()
-            self._role.deliver_now(self._frontier, self._run.now())
+            self._role.exchange.deliver_now(self._frontier, self._run.now())
         except StorageError:
             self._frontier.state.take_back(changes)
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,9 +17,8 @@ from crawlerproject.fleet.local.supervisor_link import SupervisorLink, WorkerRep
 from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import widened_by
-from crawlerproject.frontier.other_workers import Changed, HubMessage, ScopeWidened, unsure_until
+from crawlerproject.frontier.other_workers import HubMessage, ScopeWidened, unsure_until
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -34,11 +32,6 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.rules.url.urls import Address
-
-
-# As many announcements as links are in one message.
-_CHANGED_A_MESSAGE = 500
 
 
 class LocalPlace(NamedTuple):
@@ -58,7 +51,7 @@ class LocalWorker(SingleProcess):
     def __init__(
         self, reports: WorkerReports, store: RocksStore, mailbox: PeerLinks, settings: BaseSettings, place: LocalPlace
     ) -> None:
-        super().__init__(store, mailbox.hosts)
+        super().__init__(store, mailbox.hosts, mailbox.exchange)
         self._settings = settings
         self._place = place
         self._sums: FleetQuotas | None = None
@@ -72,12 +65,6 @@ class LocalWorker(SingleProcess):
         """Its supervisor has died, and with it the addresses that it reserves."""
         return self._reports.link.gone
 
-    def enqueue_links(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Queue those of own hosts; the next commit sends the others, but for seeds: every worker is given them."""
-        mine = self._mailbox.hosts.mine
-        kept = [item for item in found if item.hops or not item.kind.is_seed or mine(item.address.host)]
-        return self._mailbox.exchange.take(kept, frontier, now)
-
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Listen from the first commit on; let the others know by which redirected seeds the scope has widened."""
         if not self._began:
@@ -87,18 +74,12 @@ class LocalWorker(SingleProcess):
                 self._announce_scope([before])
         moved, frontier.state.moved = frontier.state.moved, []
         self._announce_scope(moved)
-        await self._mailbox.exchange.read(frontier, clock)
+        await self.exchange.read(frontier, clock)
 
     def _announce_scope(self, widened: Iterable[ScopeWidened]) -> None:
         for each in widened:
             for partition in self._place.of_others:
                 self._mailbox.hosts.send_to(partition, each)
-
-    def ack_inbox(self) -> None:
-        self._mailbox.exchange.settle()
-
-    def keep_delivered(self, *, keep: bool) -> None:
-        self._mailbox.exchange.keeps_delivered = keep
 
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """Send what is durable now, and report to the supervisor."""
@@ -152,19 +133,6 @@ class LocalWorker(SingleProcess):
             rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
             gap_seconds=LOCAL_GAP_SECONDS,
         )
-
-    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
-        """Pages of others' hosts are announced to their workers with the next commit."""
-        hosts = self._mailbox.hosts
-        own: list[tuple[Address, float]] = []
-        others: defaultdict[str, list[tuple[Address, float]]] = defaultdict(list)
-        for page in pages:
-            host = page[0].host
-            (own if hosts.mine(host) else others[host]).append(page)
-        for host, some in others.items():
-            for first in range(0, len(some), _CHANGED_A_MESSAGE):
-                hosts.send(host, Changed(some[first : first + _CHANGED_A_MESSAGE]))
-        return frontier.changed(own, now)
 
     def part_of(self, budget: int | None) -> int | None:
         """An equal part for each worker."""

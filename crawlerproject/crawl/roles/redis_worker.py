@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import answer_seconds
@@ -14,7 +15,6 @@ from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
 from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import widened_by
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, WEBSUB_FACT
 from crawlerproject.frontier.other_workers import (
@@ -25,6 +25,7 @@ from crawlerproject.frontier.other_workers import (
 )
 from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.store import TO_LISTENER
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.rules.url.urls import Address
 
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class RedisWorker(SingleProcess):
 
     def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
         """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
-        super().__init__(fleet.store, fleet.held)
+        super().__init__(fleet.store, fleet.held, fleet.exchange)
         self._settings = settings
         self._fleet = fleet
         self._sums: FleetQuotas | None = None
@@ -62,29 +62,10 @@ class RedisWorker(SingleProcess):
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self._moved = 0  # messages to all workers about seeds, those that are known here
 
-    def enqueue_links(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Keep what was found for the next commit, what is for this worker's own hosts as well."""
-        self._fleet.exchange.outbox.extend(found)
-        return 0
-
-    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
-        """Keep them for the next commit, as what was found."""
-        self._fleet.exchange.changed.extend(pages)
-        return 0
-
-    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        await self._fleet.exchange.deliver(frontier, clock)
-
-    def deliver_now(self, frontier: Frontier, now: float) -> None:
-        self._fleet.exchange.deliver_now(frontier, now)
-
-    def ack_inbox(self) -> None:
-        self._fleet.exchange.settle()
-
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
         await self._widen_scope(frontier, clock())
-        await self._fleet.exchange.read(frontier, clock)
+        await self.exchange.read(frontier, clock)
         if self._listens and not self._heard:
             messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
             for message in messages:
@@ -115,7 +96,7 @@ class RedisWorker(SingleProcess):
         self._listens = listener == fleet.worker
         if not self._listens:
             logger.info("Hubs push to the worker %s, which does what they say for all workers.", listener)
-            return self._fleet.held.write_to_listener
+            return partial(self._fleet.held.send_to, TO_LISTENER)
         if before and before != fleet.worker:
             self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
         return None

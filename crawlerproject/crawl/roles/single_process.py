@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import local, shared
+from crawlerproject.fleet.exchange import Exchange
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.fleet_quotas import FleetQuotas
     from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
     from crawlerproject.fleet.text_questions import TextQuestions
-    from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.other_workers import HostOwnership, HubMessage
-    from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.redis.buffer.store import BufferedStore
 
@@ -34,10 +33,11 @@ class SingleProcess:
 
     own_frontier = all_hosts = True
 
-    def __init__(self, store: Store, ownership: HostOwnership | None = None) -> None:
-        """``ownership``: which hosts are this process's; None: all."""
+    def __init__(self, store: Store, ownership: HostOwnership | None = None, exchange: Exchange | None = None) -> None:
+        """``ownership``: which hosts are this process's; None: all. ``exchange``: how links reach those of others."""
         self.store = store
         self.ownership = ownership
+        self.exchange = exchange or Exchange()
 
     @property
     def own_store(self) -> RocksStore | None:
@@ -49,27 +49,11 @@ class SingleProcess:
         """Why this process must end although the crawl is not done; "" while it need not."""
         return ""
 
-    # --- links and messages ---------------------------------------------------------------------
-
-    def enqueue_links(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Queue what was found, or send it to whose it is; how many were new here. StorageError."""
-        return frontier.add(found, now)
-
-    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
-        """Take word that known pages have changed, or hand it on; how many are believed here. StorageError."""
-        return frontier.changed(pages, now)
+    # --- commits --------------------------------------------------------------------------------
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit begins: what other workers wrote takes effect in it."""
-
-    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Between the beginning of a commit and its end: what was found since ``enqueue_links`` goes with it."""
-
-    def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """Deliver at once, before a commit that nothing may come between. Blocking."""
-
-    def ack_inbox(self) -> None:
-        """The commit that holds what came of the messages is applied."""
+        await self.exchange.read(frontier, clock)
 
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """Do and report what follows from a commit; whether hosts may have come from other workers."""
@@ -77,9 +61,6 @@ class SingleProcess:
 
     def commit_failed(self, frontier: Frontier, run: Run) -> None:
         """No commit could be made, so ``after_commit`` was not called."""
-
-    def keep_delivered(self, *, keep: bool) -> None:
-        """While a backup of all workers is made, have rows stay of messages that others have acknowledged."""
 
     # --- the store ------------------------------------------------------------------------------
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from math import inf
 from sys import maxsize
 
+from crawlerproject.fleet.exchange import ChangedPage, Exchange, FleetHosts
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing, Unread
 from crawlerproject.frontier.discovered import DiscoveredUrl, linking_domain
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.other_workers import Links, Message, pack_message, unpack_message
+from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Changes, Messages
@@ -29,72 +31,32 @@ _MOST_SENT = 32_768
 # A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
 # a crawl of one process it is judged anew each time.
 _SENT_SECONDS = 600.0
-# Links in one message: a frame of 16 MB takes as many of the longest URLs that settings may allow.
-_LINKS_A_MESSAGE = 100
 
 
-class LocalHosts:
-    """The ``HostOwnership`` of such a worker: the plan does not change while it runs."""
-
-    doubt_seconds = 0.0  # one machine, one clock
+class LocalHosts(FleetHosts):
+    """Those of such a worker: the plan does not change while it runs. What is written goes with the next commit."""
 
     def __init__(self, plan: FleetPlan, worker: str, unsure_until: float = 0.0) -> None:
-        """``unsure_until``: as ``frontier.ownership.unsure_until`` says."""
+        """``unsure_until``: as ``frontier.other_workers.unsure_until`` says."""
+        self._packed: list[tuple[int, bytes]] = []  # for the next commit
+        super().__init__(partial(partition_of, partitions=plan.partitions), lambda *each: self._packed.append(each))
         self.partitions = plan.held(worker)
-        self._of = plan.partitions
-        self._unsure_until = unsure_until
-        self._links: defaultdict[int, list[DiscoveredUrl]] = defaultdict(list)  # for the next commit, by partition
-        self._packed: list[tuple[int, bytes]] = []  # as well
+        self._unsure_before = unsure_until
 
     @property
     def writing(self) -> bool:
         """Whether something waits for the next commit."""
         return bool(self._links or self._packed)
 
-    def partition(self, host: str) -> int:
-        """Of a host key."""
-        return partition_of(host, self._of)
-
     def mine(self, host: str) -> bool:
-        """Whether this worker decides about the host."""
-        return partition_of(host, self._of) in self.partitions
-
-    def may_ask(self, host: str) -> bool:
-        """Whether the host is ours: then no other worker asks it in this run."""
-        return self.mine(host)
-
-    def crowded(self) -> bool:
-        """What is decided is stored at once."""
-        return False
-
-    def unsure_until(self, host: str) -> float:
-        """The start, when the run before did not end in good order."""
-        return self._unsure_until
-
-    def send(self, host: str, message: Message) -> None:
-        """Write to the worker that decides about the host, with the next commit."""
-        self.send_to(self.partition(host), message)
-
-    def send_to(self, partition: int, message: Message) -> None:
-        """As ``send``, to the worker that holds this partition."""
-        self._packed.append((partition, pack_message(message)))
-
-    def send_links(self, found: Iterable[DiscoveredUrl]) -> None:
-        """As ``send``, each to its host's."""
-        for item in found:
-            partition = self.partition(item.address.host)
-            links = self._links[partition]
-            links.append(item)
-            if len(links) == _LINKS_A_MESSAGE:
-                self._packed.append((partition, pack_message(Links(links))))
-                del self._links[partition]
+        """Whether this worker decides about the host: then no other one asks it in this run."""
+        return self.partition(host) in self.partitions
 
     def add_messages(self, changes: Changes) -> None:
         """All that was written since, into the changes of a commit."""
+        self.flush()
         changes.messages += self._packed
-        changes.messages += ((partition, pack_message(Links(links))) for partition, links in self._links.items())
-        self._packed = []
-        self._links.clear()
+        self._packed.clear()
 
 
 class RecentlySentLinks:
@@ -135,7 +97,7 @@ def _key(item: DiscoveredUrl) -> _Sent:
     return item.queue_key, item.flags, linking_domain(item.address.host, item.via, item.flags, item.note)
 
 
-class LocalExchange:
+class LocalExchange(Exchange):
     """For one event loop. What is read takes effect in the changes of the commit that follows."""
 
     def __init__(
@@ -144,7 +106,6 @@ class LocalExchange:
         self.moved = False  # something came or went since this was last reset
         self.sent = 0  # links, since the start
         self.lately = RecentlySentLinks()
-        self.keeps_delivered = False  # rows of messages stay though they are acknowledged: a backup is being made
         self._messages = messages
         self._hosts = hosts
         self._incoming = incoming
@@ -165,17 +126,19 @@ class LocalExchange:
         return not (self._left or self._hosts.writing) and self._incoming.empty
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Queue what is for own hosts, write the rest with the next commit; how many are new here. StorageError."""
-        own: list[DiscoveredUrl] = []
-        others: list[DiscoveredUrl] = []
-        for item in found:
-            (own if self._hosts.mine(item.address.host) else others).append(item)
+        """Queue those of own hosts; the next commit sends the others, but for seeds: every worker is given them."""
+        own, others = self._hosts.parted(found)
+        others = [item for item in others if item.hops or not item.kind.is_seed]
         if others:
             allowed = frontier.admission.allowed(self.lately.unsent(others, now), now, elsewhere=True)
             self.lately.sent(allowed, now)
             self._hosts.send_links(allowed)
             self.sent += len(allowed)
         return frontier.add(own, now) if own else 0
+
+    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
+        """Pages of others' hosts are announced to their workers with the next commit."""
+        return frontier.changed(self._hosts.send_changed(pages), now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in some of what other workers have written. To be called before a commit begins. StorageError."""

@@ -14,7 +14,7 @@ import orjson
 
 from crawlerproject.config.crawl_kind import answer_seconds, worker_name
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
-from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS, HeldPartitions, MessageExchange
+from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS, HeldPartitions, RedisExchange
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
@@ -149,7 +149,7 @@ class Fleet:
         self.store = store
         self.fleet = fleet
         self.held = HeldPartitions(store, times.answer_seconds)
-        self.exchange = MessageExchange(store, self.held)
+        self.exchange = RedisExchange(store, self.held)
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.running_seconds = 0.0  # of the fleet, when this worker joined

@@ -148,7 +148,7 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
             waiting.append(wait())
 
         monkeypatch.setattr(bench.session.archive, "sync", lambda: None)
-        monkeypatch.setattr(bench.role, "deliver", later)
+        monkeypatch.setattr(bench.role.exchange, "deliver", later)
         await commits.commit(lambda: False)
         assert (await waiting[0], waiting[1].done()) == (True, False)
         commits.discard_uncommitted()
@@ -256,7 +256,7 @@ def test_a_full_file_whose_closing_fails_loses_nothing(
 
     for owner, name, fails_at in (
         (archive, "sync", 2),  # the first is of the commit before
-        (bench.role, "deliver", 2),
+        (bench.role.exchange, "deliver", 2),
         (bench.store, "apply", 2),
         (archive.warc, "roll_if_full", 1),
         (archive.warc, "begin_file", 1),
@@ -297,8 +297,8 @@ def test_a_fleets_part_of_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
         return call
 
     monkeypatch.setattr(role, "read_messages", note("read"))
-    monkeypatch.setattr(role, "deliver", note("deliver"))
-    monkeypatch.setattr(role, "ack_inbox", lambda: done.append("settle"))
+    monkeypatch.setattr(role.exchange, "deliver", note("deliver"))
+    monkeypatch.setattr(role.exchange, "settle", lambda: done.append("settle"))
     monkeypatch.setattr(role, "after_commit", note("turn", True))
 
     assert commit(bench) is True

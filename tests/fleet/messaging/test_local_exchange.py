@@ -11,8 +11,8 @@ from crawlerproject.fleet.messaging import local_exchange as module
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing
 from crawlerproject.fleet.messaging.frames import Post
 from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts, RecentlySentLinks
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.other_workers import Links, Message, RobotsGiven, pack_message
+from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
+from crawlerproject.frontier.other_workers import Changed, Links, Message, RobotsGiven, pack_message, unpack_message
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Box, Changes
@@ -95,6 +95,25 @@ def test_own_links_are_queued_at_once_and_others_written_once(one: One) -> None:
     one.bench.commit()
     one.exchange.settle()
     assert (one.exchange.moved, one.exchange.empty, one.store.messages.applied.last) == (True, True, 1)
+
+
+def test_seeds_of_others_are_not_sent(one: One) -> None:
+    """Every worker is given them; what a seed leads to is sent."""
+    seeds = [seed_found(parse(f"http://{host}/")) for host in (OURS, THEIRS)]
+    redirected = DiscoveredUrl(parse(f"http://{THEIRS}/home"), 0, "R", f"http://{OURS}/", 1, FLAG_SEED)
+
+    assert one.exchange.take([*seeds, redirected], one.bench.frontier, one.bench.now) == 1
+    one.hosts.add_messages(changes := Changes())
+    assert [unpack_message(packed) for _, packed in changes.messages] == [Links([redirected])]
+
+
+def test_word_of_others_changed_pages_is_sent(one: One) -> None:
+    """What is said of its own pages it judges at once."""
+    pages = [(parse(f"http://{host}/"), 7.0) for host in (OURS, THEIRS)]
+
+    assert one.exchange.changed(pages, one.bench.frontier, one.bench.now) == 0  # it is not known
+    one.hosts.add_messages(changes := Changes())
+    assert [unpack_message(packed) for _, packed in changes.messages] == [Changed(pages[1:])]
 
 
 def test_links_of_others_are_written_though_the_disk_is_full(one: One, monkeypatch: pytest.MonkeyPatch) -> None:

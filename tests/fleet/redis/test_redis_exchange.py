@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.fleet.exchange import LINKS_A_MESSAGE
 from crawlerproject.fleet.redis import redis_exchange
-from crawlerproject.fleet.redis.redis_exchange import _LINKS_A_MESSAGE, HeldPartitions, MessageExchange
+from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Changed, Links, pack_message, unpack_message
 from crawlerproject.rules.url.urls import Address, parse
@@ -57,11 +58,11 @@ class Redis:
         return [[item.address.url for item in message.found] for message in messages if isinstance(message, Links)]
 
 
-def exchange(redis: Redis) -> tuple[MessageExchange, Bench]:
+def exchange(redis: Redis) -> tuple[RedisExchange, Bench]:
     """That of a worker that holds one partition, and its frontier."""
     held = HeldPartitions(cast("Any", redis), 1.0)
     held.take(OURS, 1e12, 0.0)
-    return MessageExchange(cast("Any", redis), held), Bench(MemoryStore())
+    return RedisExchange(cast("Any", redis), held), Bench(MemoryStore())
 
 
 def found(*urls: str) -> list[DiscoveredUrl]:
@@ -69,9 +70,19 @@ def found(*urls: str) -> list[DiscoveredUrl]:
     return [DiscoveredUrl(parse(url), 1, "L", "http://ours.test/", 10) for url in urls]
 
 
-def deliver(mail: MessageExchange, bench: Bench) -> None:
+def deliver(mail: RedisExchange, bench: Bench) -> None:
     """As between the beginning of a commit and its end."""
     asyncio.run(mail.deliver(bench.frontier, lambda: bench.now))
+
+
+def test_what_is_found_waits_for_the_next_commit() -> None:
+    """Its own hosts' as well: the store is asked about all of it together."""
+    mail, bench = exchange(Redis())
+    links, changed = found("http://ours.test/1", "http://theirs.test/1"), announced("http://ours.test/2")
+
+    assert mail.take(links, bench.frontier, bench.now) == 0
+    assert mail.changed(changed, bench.frontier, bench.now) == 0
+    assert (mail.outbox, mail.announced, mail.empty) == (links, changed, False)
 
 
 def test_own_urls_are_queued_and_others_are_sent() -> None:
@@ -79,12 +90,12 @@ def test_own_urls_are_queued_and_others_are_sent() -> None:
     redis = Redis()
     mail, bench = exchange(redis)
     mail.outbox += found("http://ours.test/1", "http://theirs.test/1", "http://theirs.test/1")
-    mail.outbox += found(*(f"http://theirs.test/more/{number}" for number in range(_LINKS_A_MESSAGE)))
+    mail.outbox += found(*(f"http://theirs.test/more/{number}" for number in range(LINKS_A_MESSAGE)))
 
     deliver(mail, bench)
 
     assert bench.frontier.hosts.waiting_urls == 1
-    assert [len(urls) for urls in redis.links()] == [_LINKS_A_MESSAGE, 1]
+    assert [len(urls) for urls in redis.links()] == [LINKS_A_MESSAGE, 1]
     assert {partition for partition, _ in redis.posted} == {THEIRS}
     assert (mail.outbox, mail.moved, redis.looked_up) == ([], True, 1)
 
@@ -155,11 +166,11 @@ def test_the_last_commit_loses_nothing_while_the_store_is_away() -> None:
     mail, bench = exchange(redis)
     named, changed = found("http://ours.test/1", "http://theirs.test/1"), announced("http://ours.test/0")
     mail.outbox += named
-    mail.changed += changed
+    mail.announced += changed
     redis.away = True
     with pytest.raises(StorageError):
         mail.deliver_now(bench.frontier, bench.now)
-    assert (mail.outbox, mail.changed) == (named, changed)
+    assert (mail.outbox, mail.announced) == (named, changed)
 
     redis.away = False
     mail.deliver_now(bench.frontier, bench.now)
@@ -178,7 +189,7 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     mail, bench = exchange(redis)
     said: list[tuple[Address, float]] = []
     bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
-    mail.changed += announced("http://ours.test/1", "http://theirs.test/1")
+    mail.announced += announced("http://ours.test/1", "http://theirs.test/1")
     redis.away = True
     with pytest.raises(StorageError):
         deliver(mail, bench)
@@ -189,7 +200,7 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     assert said == announced("http://ours.test/1")
     assert redis.posted == [(THEIRS, pack_message(Changed(announced("http://theirs.test/1"))))]
     assert mail.empty
-    mail.changed += announced("http://ours.test/2", "http://theirs.test/2")
+    mail.announced += announced("http://ours.test/2", "http://theirs.test/2")
     mail.deliver_now(bench.frontier, bench.now)
     assert said == announced("http://ours.test/1", "http://ours.test/2")
     assert len(redis.posted) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, MessageExchange
+from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.revisits.history import History
@@ -63,7 +63,7 @@ class Worker:
         rounds = Rounds(RedisLink(server.url), crawl, LEASE_MS)
         self.round = rounds.begin(RoundOptions(recrawl=True, budget=budget, run="one"), NOW, 0)
         self.part = RevisitRound(rounds, self.round, self.store, self.held, RevisitPolicy(None, 2 * DAY_SECONDS))
-        self.exchange = MessageExchange(self.store, self.held)
+        self.exchange = RedisExchange(self.store, self.held)
 
     def take(self, *partitions: int) -> None:
         """Hold these from now on."""
@@ -192,7 +192,7 @@ def test_a_page_of_anothers_is_announced_by_a_message(server: RedisServer, crawl
     one, two = Worker(server, crawl, "one"), Worker(server, crawl, "two")
     one.take(*range(PARTITIONS))
     announced = parse(URLS[0])
-    two.exchange.changed.append((announced, NOW - DAY_SECONDS))
+    two.exchange.announced.append((announced, NOW - DAY_SECONDS))
     asyncio.run(two.exchange.deliver(two.frontier, lambda: NOW))
     two.commit()
     asyncio.run(one.exchange.read(one.frontier, lambda: NOW))

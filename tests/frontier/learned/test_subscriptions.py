@@ -9,12 +9,12 @@ from crawlerproject.frontier.learned.subscriptions import (
     Subscriptions,
 )
 from crawlerproject.frontier.other_workers import (
+    HostOwnership,
     HubMessage,
     HubMoved,
     HubNamed,
     HubRequest,
     Message,
-    SoleOwner,
     pack_message,
     unpack_message,
 )
@@ -207,7 +207,7 @@ def test_nothing_is_asked_of_hubs_that_could_not_reach_us() -> None:
     assert bench.frontier.state.refused.take() == {Reason.SCOPE: 1}
 
 
-class Elsewhere(SoleOwner):
+class Elsewhere(HostOwnership):
     """Hosts of other workers: a.test is one worker's, all others are another's."""
 
     def __init__(self, feeds: bool) -> None:
