@@ -195,7 +195,7 @@ class LeaseDispatch:
         outage: Outage | None = None,
     ) -> None:
         self._frontier = session.frontier
-        self._role = session.role
+        self._ownership = session.frontier.state.ownership
         self._limits = session.limits
         self._run = run
         self._requests = requests
@@ -293,7 +293,7 @@ class LeaseDispatch:
     def granted(self, lease: Lease, error: FetchError | None) -> None:
         """The lease's address is reserved for it among the workers."""
         run, now = self._run, self._run.now()
-        if run.lost or run.stopped or not self._role.may_ask(lease.row.host):
+        if run.lost or run.stopped or not self._ownership.may_ask(lease.row.host):
             self._frontier.postpone(lease, now, now)
             self._in_flight.over(lease)
             return
@@ -303,7 +303,7 @@ class LeaseDispatch:
     def refused(self, lease: Lease, wait_seconds: float, *, gives_way: bool) -> None:
         """Another worker has the turn at the lease's address."""
         now = self._run.now()
-        if self._role.may_ask(lease.row.host):
+        if self._ownership.may_ask(lease.row.host):
             self._frontier.refused(lease, now, now + wait_seconds, gives_way=gives_way)
         else:
             self._frontier.postpone(lease, now, now)

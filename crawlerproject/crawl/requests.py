@@ -57,7 +57,7 @@ class LeaseRequests:
 
     def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, embeds: Answered) -> None:
         """``pages`` and ``embeds`` take the answers to pages and to sub-requests."""
-        self._role = session.role
+        self._ownership = session.frontier.state.ownership
         self._revisits = session.models.revisits
         self._subscriptions = session.subscriptions
         self._guard = guard
@@ -96,7 +96,7 @@ class LeaseRequests:
         request.meta[META_KEY] = LeasedExchange(
             ref(request),
             lease.address if error is None and not lease.address.startswith(BEHIND_PROXY) else "",
-            ask_until=self._role.ask_until(row.host),
+            ask_until=self._ownership.ask_until(row.host),
             pause_seconds=lease.delay_seconds,
             error=error,
             mark=partial(poison.reading, row),

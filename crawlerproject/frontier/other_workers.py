@@ -38,6 +38,10 @@ class HostOwnership:
         """Whether an answer will surely come before another worker may ask the host."""
         return self.mine(host)
 
+    def ask_until(self, host: str) -> float | None:
+        """Until when (seconds since boot) an answer must be complete; None: it may take as long as it takes."""
+        return None
+
     def crowded(self) -> bool:
         """Whether so much is decided and not stored that deciding more must wait for the next write."""
         return False

@@ -276,7 +276,7 @@ def shared(out: Out, monkeypatch: pytest.MonkeyPatch) -> tuple[Out, Reservations
     """A worker that shares addresses, with the first host's robots.txt waiting for its address."""
     reservations, allowed = Reservations(), SimpleNamespace(may_ask=True)
     monkeypatch.setattr(out.role, "reservations", lambda run, ends: reservations, raising=False)
-    monkeypatch.setattr(out.role, "may_ask", lambda host: allowed.may_ask)
+    monkeypatch.setattr(out.frontier.state.ownership, "may_ask", lambda host: allowed.may_ask)
     out.dispatch = out.made()
 
     async def run() -> None:

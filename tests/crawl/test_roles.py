@@ -39,7 +39,7 @@ class Fleet:
         self.fleet = SimpleNamespace(worker="w1")
         self.exchange = SimpleNamespace()
         self.close = self.reach = lambda: None
-        self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
+        self.held = SimpleNamespace()
         self.counts: dict[str, int] = {}
         self.running_seconds = 60.0
         self.done = False
@@ -77,8 +77,8 @@ def test_one_process_queues_what_it_finds(bench: Bench) -> None:
 
     assert alone.exchange.take(FOUND, bench.frontier, bench.now) == 3
     assert alone.ownership is None
-    assert alone.may_ask("any.test")
-    assert alone.ask_until("any.test") is None
+    ownership = bench.frontier.state.ownership
+    assert (ownership.sole, ownership.may_ask("any.test"), ownership.ask_until("any.test")) == (True, True, None)
     assert alone.reservations(bench.run, SimpleNamespace()) is None
     assert asyncio.run(alone.after_commit(bench.frontier, bench.session.models, bench.run, lambda: True)) is False
 

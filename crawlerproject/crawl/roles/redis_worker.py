@@ -136,12 +136,6 @@ class RedisWorker(SingleProcess):
         """All workers have agreed on it."""
         return self._fleet.done
 
-    def may_ask(self, host: str) -> bool:
-        return self._fleet.held.may_ask(host)
-
-    def ask_until(self, host: str) -> float | None:
-        return self._fleet.held.ask_until(host)
-
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
         """Redis grants, for as long as a request may take."""
         settings = self._settings

@@ -82,14 +82,6 @@ class SingleProcess:
         """Whether nothing is left to do in the whole crawl."""
         return idle()
 
-    def may_ask(self, host: str) -> bool:
-        """Whether an answer will surely come before another worker may ask the host."""
-        return True
-
-    def ask_until(self, host: str) -> float | None:
-        """Until when (seconds since boot) an answer must be complete; None: no lease of this process runs out."""
-        return None
-
     def part_of(self, budget: int | None) -> int | None:
         """How many of the known pages that are visited again this process chooses."""
         return budget
