@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 from crawlerproject.fleet.repartition.journal import Cursor, Journal, Partitions, PlanChange
 from crawlerproject.fleet.repartition.row_partitions import STEPS, MoveRule, PartitionedRow, RowPartitioner, all_rows
@@ -45,49 +46,25 @@ class Progress:
             self.say(f"Partitions move: {self.done:,} of about {max(self.done, self.total):,} rows {self.what}")
 
 
-class RowRouter:
-    """Where rows of one step go from one worker's frontier."""
+def targets_of(shift: PlanChange, worker: str, goes: MoveRule) -> Callable[[Partitions], tuple[str, ...]]:
+    """The workers into whose frontiers a row of one worker's frontier is put, by its partitions."""
+    before, after = shift.before, shift.after
+    departs = worker not in after.workers
 
-    def __init__(self, shift: PlanChange, worker: str, goes: MoveRule) -> None:
-        self._shift = shift
-        self._worker = worker
-        self._goes = goes
-        self._departs = worker not in shift.after.workers
-        self._targets: dict[Partitions, tuple[str, ...]] = {}
-        self._leaves: dict[Partitions, bool] = {}
-
-    def targets(self, partitions: Partitions) -> tuple[str, ...]:
-        """The workers into whose frontiers a row is put."""
-        found = self._targets.get(partitions)
-        if found is None:
-            found = self._targets[partitions] = self._found(partitions)
-        return found
-
-    def _found(self, partitions: Partitions) -> tuple[str, ...]:
-        goes, before, after = self._goes, self._shift.before, self._shift.after
-        if goes is MoveRule.WITH_SENDER and not self._departs:
+    @cache
+    def targets(partitions: Partitions) -> tuple[str, ...]:
+        if goes is MoveRule.WITH_SENDER and not departs:
             return ()
-        if goes is MoveRule.TRUE_ANYWHERE and not partitions and self._departs:
+        if goes is MoveRule.TRUE_ANYWHERE and not partitions and departs:
             return after.workers
         went = (
             after.workers[after.holders[each]]
             for each in partitions
-            if goes is not MoveRule.WITH_HOST or before.workers[before.holders[each]] == self._worker
+            if goes is not MoveRule.WITH_HOST or before.workers[before.holders[each]] == worker
         )
-        return tuple(sorted({target for target in went if target != self._worker}))
+        return tuple(sorted({target for target in went if target != worker}))
 
-    def leaves(self, partitions: Partitions) -> bool:
-        """Whether a row has no place in this frontier any more. What is of no known host stays."""
-        found = self._leaves.get(partitions)
-        if found is None:
-            found = self._leaves[partitions] = self._found_to_leave(partitions)
-        return found
-
-    def _found_to_leave(self, partitions: Partitions) -> bool:
-        if not partitions or self._goes is MoveRule.WITH_SENDER:
-            return False
-        after = self._shift.after
-        return all(after.workers[after.holders[each]] != self._worker for each in partitions)
+    return targets
 
 
 class Copying:
@@ -106,11 +83,11 @@ class Copying:
         placing = RowPartitioner(source, self._journal, shift.before.partitions)
         for number in range(begun.step if begun is not None else 0, len(STEPS)):
             step = STEPS[number]
-            ways = RowRouter(shift, worker, step.goes)
+            targets = targets_of(shift, worker, step.goes)
             behind = begun.behind if begun is not None and begun.step == number else b""
             read = 0
             for row in step.find(placing, behind):
-                for target in ways.targets(row.partitions):
+                for target in targets(row.partitions):
                     self._put(target, step.table, row)
                 read += 1
                 if read == _ROWS_BETWEEN_LOOKS:
@@ -147,12 +124,13 @@ class Copying:
 
 def clear(worker: str, frontier: Tables, journal: Journal, progress: Progress) -> None:
     """Remove from a worker's frontier what belongs to others now, and count its hosts on disk anew. StorageError."""
-    shift = journal.shift
-    placing = RowPartitioner(frontier, journal, shift.before.partitions)
+    own = journal.shift.after.held(worker)
+    placing = RowPartitioner(frontier, journal, journal.shift.before.partitions)
     for step in STEPS:
-        ways, batch, read = RowRouter(shift, worker, step.goes), frontier.batch(), 0
+        batch, read = frontier.batch(), 0
         for row in step.find(placing, b""):
-            if ways.leaves(row.partitions):
+            # What is of no known host stays.
+            if row.partitions and step.goes is not MoveRule.WITH_SENDER and own.isdisjoint(row.partitions):
                 for key, _ in all_rows(step.table, row):
                     batch.delete(step.table, key)
             read += 1

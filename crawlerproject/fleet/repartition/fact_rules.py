@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import orjson
@@ -49,30 +51,18 @@ class FactMove(Enum):
     FIRST = auto()  # with the first worker, of all workers together
 
 
-def _first(kept: list[bytes]) -> bytes:
-    return kept[0]
-
-
 class Rule(NamedTuple):
     """Where a fact goes to, and what several of them make, of the first worker first."""
 
     goes: FactMove
-    join: Callable[[list[bytes]], bytes] = _first
+    join: Callable[[list[bytes]], bytes] = itemgetter(0)
     empty: bytes = b""  # with FactMove.FIRST: what the others have of it
-
-
-def _latest(kept: list[bytes]) -> bytes:
-    return max(kept, key=float)
 
 
 def _sums(kept: list[bytes]) -> bytes:
     """Pages, bytes, errors; since when."""
     *counts, since = zip(*map(orjson.loads, kept), strict=True)
     return orjson.dumps((*map(sum, counts), min(since)))
-
-
-def _sum(kept: list[bytes]) -> bytes:
-    return b"%d" % sum(map(int, kept))
 
 
 def _subscriptions(kept: list[bytes]) -> bytes:
@@ -89,11 +79,11 @@ RULES = {
     DUE_FACT: Rule(FactMove.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
     CLEAN_FACT: Rule(FactMove.ALL),  # ``_clean``
     IMPORTED_FACT: Rule(FactMove.ALL),
-    "unsure-until": Rule(FactMove.ALL, _latest),  # frontier/other_workers.py
-    "clock": Rule(FactMove.ALL, _latest),  # frontier/hosts/table.py
+    "unsure-until": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/other_workers.py
+    "clock": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/hosts/table.py
     **{name: Rule(FactMove.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(FactMove.ONE, _sums),  # crawl/progress/tallies.py
-    "renders": Rule(FactMove.ONE, _sum),  # frontier/learned/renders.py
+    "renders": Rule(FactMove.ONE, lambda kept: b"%d" % sum(map(int, kept))),  # frontier/learned/renders.py
     "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),
@@ -143,7 +133,7 @@ def joined(known: Known, shift: PlanChange) -> Iterator[tuple[str, dict[str, byt
                 facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
             elif rule.goes is FactMove.FIRST and name in known.get(worker, {}):
                 facts[name] = rule.empty
-        givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
+        givers = [known[giver] for giver in shift.givers_of(worker) if giver in known]
         _clean(facts, givers or list(known.values()))
         if worker in redivided(shift):
             _whole(facts, givers)
@@ -157,13 +147,6 @@ def redivided(shift: PlanChange) -> set[str]:
         worker for worker in before.workers if worker in after.workers and before.held(worker) == after.held(worker)
     }
     return set(after.workers) - kept
-
-
-def givers_of(worker: str, shift: PlanChange) -> list[str]:
-    """The workers of the old plan, this one included, of whose hosts it has any in the new one."""
-    before, after = shift.before, shift.after
-    pairs = zip(before.holders, after.holders, strict=True)
-    return sorted({before.workers[old] for old, new in pairs if after.workers[new] == worker})
 
 
 def _comes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
@@ -196,22 +179,19 @@ def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
 def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
     """Messages that no start has read yet (stores/copy/to_rocks.py), each with the holder of what it is about."""
     read: dict[str, list[bytes]] = {worker: [] for worker in plan.workers}
-    for facts in known.values():
-        for number in range(int(facts.get(LETTERS_FACT) or 0)):
-            for packed in orjson.loads(facts.get(f"{LETTERS_PREFIX}{number}") or b"[]"):
+    for one in known.values():
+        for number in range(int(one.get(LETTERS_FACT) or 0)):
+            for packed in orjson.loads(one.get(f"{LETTERS_PREFIX}{number}") or b"[]"):
                 for worker, message in _shared_out(unpack_message(orjson.dumps(packed)), plan):
                     read[worker].append(pack_message(message))
-    if not any(LETTERS_FACT in facts for facts in known.values()):
+    if not any(LETTERS_FACT in one for one in known.values()):
         return {worker: {} for worker in plan.workers}
-    return {worker: dict(_letter_facts(waiting)) for worker, waiting in read.items()}
-
-
-def _letter_facts(waiting: list[bytes]) -> Iterator[tuple[str, bytes]]:
-    starts = range(0, len(waiting), _LETTERS_AT_A_TIME)
-    yield LETTERS_FACT, b"%d" % len(starts)
-    for number, start in enumerate(starts):
-        some = waiting[start : start + _LETTERS_AT_A_TIME]
-        yield f"{LETTERS_PREFIX}{number}", b"[" + b",".join(some) + b"]"
+    facts: dict[str, dict[str, bytes]] = {}
+    for worker, waiting in read.items():
+        slices = [waiting[start : start + _LETTERS_AT_A_TIME] for start in range(0, len(waiting), _LETTERS_AT_A_TIME)]
+        facts[worker] = {LETTERS_FACT: b"%d" % len(slices)}
+        facts[worker] |= {f"{LETTERS_PREFIX}{n}": b"[" + b",".join(some) + b"]" for n, some in enumerate(slices)}
+    return facts
 
 
 def _shared_out(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Message]]:

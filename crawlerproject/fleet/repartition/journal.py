@@ -48,6 +48,20 @@ class PlanChange(NamedTuple):
     after: FleetPlan
     handed: tuple[tuple[str, str], ...]  # worker whose frontier becomes another one's, as it is
 
+    def giving(self) -> set[str]:
+        """The workers with partitions that others will hold."""
+        return {old for old, new in self._holders() if old != new}
+
+    def givers_of(self, worker: str) -> list[str]:
+        """The workers, this one included, of whose hosts it will have any."""
+        return sorted({old for old, new in self._holders() if new == worker})
+
+    def _holders(self) -> Iterator[tuple[str, str]]:
+        """Of each partition, before and after."""
+        before, after = self.before, self.after
+        pairs = zip(before.holders, after.holders, strict=True)
+        return ((before.workers[old], after.workers[new]) for old, new in pairs)
+
 
 class Cursor(NamedTuple):
     """Behind which row of which worker's frontier the copying goes on."""

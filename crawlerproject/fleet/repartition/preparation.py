@@ -34,26 +34,18 @@ _COPIES = 3
 def refuse_without_room(crawl: CrawlDir, shift: PlanChange, sources: dict[str, CrawlDir]) -> None:
     """Raise OperatorError when less is free than the rows that move will take. ``sources``: folders, by worker."""
     free = shutil.disk_usage(crawl).free
-    givers = [worker for worker in sources if _gives(worker, shift)]
+    givers = shift.giving() & sources.keys()
     # Whole frontiers at first: to weigh what moves of them takes a look at every host.
-    if free >= _needed(sum(map(_size, map(sources.__getitem__, givers)))):
+    if free >= _COPIES * sum(_size(sources[worker]) for worker in givers) + RESERVE_BYTES:
         return
     moving = sum(int(_size(sources[worker]) * _share(worker, sources[worker], shift)) for worker in givers)
-    if free < (needed := _needed(moving)):
+    if free < (needed := _COPIES * moving + RESERVE_BYTES):
+        handed = {new: old for old, new in shift.handed}
+        were = ", ".join(handed.get(name, name) or "scrapy crawl alone" for name in shift.before.workers)
         raise OperatorError(
             f"Partitions that change hands need {human_bytes(needed)} ({needed:,} bytes) on the disk of {crawl}, and "
-            f"{free:,} bytes are free; make room, or go on with the workers that there were ({_named(shift)})."
+            f"{free:,} bytes are free; make room, or go on with the workers that there were ({were})."
         )
-
-
-def _needed(moving: int) -> int:
-    return _COPIES * moving + RESERVE_BYTES
-
-
-def _gives(worker: str, shift: PlanChange) -> bool:
-    before, after = shift.before, shift.after
-    pairs = zip(before.holders, after.holders, strict=True)
-    return any(before.workers[old] == worker != after.workers[new] for old, new in pairs)
 
 
 def _share(worker: str, folder: CrawlDir, shift: PlanChange) -> float:
@@ -74,12 +66,6 @@ def _share(worker: str, folder: CrawlDir, shift: PlanChange) -> float:
 
 def _size(folder: CrawlDir) -> int:
     return sum(entry.stat().st_size for entry in os.scandir(Path(folder.frontier)) if entry.is_file())
-
-
-def _named(shift: PlanChange) -> str:
-    handed = {new: old for old, new in shift.handed}
-    names = [handed.get(name, name) for name in shift.before.workers]
-    return ", ".join(name or "scrapy crawl alone" for name in names)
 
 
 def close_archive(folder: CrawlDir, say: Callable[[str], None]) -> None:

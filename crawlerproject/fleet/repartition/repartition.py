@@ -91,9 +91,15 @@ def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -
             made = shared_out(before, workers)
             write_plan(crawl, made)
             return made
-        _refuse_strangers(crawl, set(workers) - set(before.workers))
+        for folder in (CrawlDir(crawl / worker) for worker in set(workers) - set(before.workers)):
+            if folder.has_frontier():  # what is in it would be mixed in
+                raise OperatorError(
+                    f"There is a frontier in {folder.frontier} and {crawl.fleet_plan} does not say whose hosts it "
+                    "holds; move it out of the crawl's folder."
+                )
         shift = _shift(crawl, before, workers)
-        refuse_without_room(crawl, shift, _by_new_name(sources, shift))
+        handed = dict(shift.handed)
+        refuse_without_room(crawl, shift, {handed.get(worker, worker): each for worker, each in sources.items()})
         for folder in sources.values():
             close_archive(folder, say)
         say(f"Partitions move: {_held_by(before.workers)} held them, {_held_by(workers)} will")
@@ -120,30 +126,11 @@ def _take_back_seeds(crawl: CrawlDir, workers: Iterable[str]) -> None:
 def _shift(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> PlanChange:
     """Workers that come take whole frontiers of workers that go, so that only what is too much of one moves by rows."""
     going = [name for name in before.workers if name not in workers and CrawlDir(crawl / name).has_frontier()]
-    coming = [name for name in workers if name not in before.workers and _same_disk(crawl, name)]
+    disk = crawl.stat().st_dev
+    coming = [name for name in workers if name not in before.workers and (crawl / name).stat().st_dev == disk]
     handed = dict(zip(going, coming, strict=False))
     renamed = replace(before, workers=tuple(handed.get(name, name) for name in before.workers))
     return PlanChange(renamed, shared_out(renamed, workers), tuple(handed.items()))
-
-
-def _same_disk(crawl: CrawlDir, worker: str) -> bool:
-    return os.stat(crawl / worker).st_dev == os.stat(crawl).st_dev
-
-
-def _by_new_name(sources: dict[str, CrawlDir], shift: PlanChange) -> dict[str, CrawlDir]:
-    handed = dict(shift.handed)
-    return {handed.get(worker, worker): folder for worker, folder in sources.items()}
-
-
-def _refuse_strangers(crawl: CrawlDir, coming: Iterable[str]) -> None:
-    """Raise OperatorError where a frontier is that the plan knows nothing of: what is in it would be mixed in."""
-    for worker in coming:
-        folder = CrawlDir(crawl / worker)
-        if folder.has_frontier():
-            raise OperatorError(
-                f"There is a frontier in {folder.frontier} and {crawl.fleet_plan} does not say whose hosts it holds; "
-                "move it out of the crawl's folder."
-            )
 
 
 def _lock(crawl: CrawlDir, workers: Iterable[str], locks: ExitStack) -> None:
@@ -168,23 +155,12 @@ class _Frontiers:
         """A worker's."""
         return CrawlDir(self._crawl / worker)
 
-    def there(self, worker: str) -> bool:
-        """Whether a worker has one."""
-        return self.folder(worker).has_frontier()
-
     def of(self, worker: str) -> Tables:
         """A worker's, a new one where there is none. Raises OperatorError."""
         found = self._open.get(worker)
         if found is None:
             found = self._open[worker] = open_to_write(self.folder(worker).frontier, self._shares)
         return found
-
-    def sync_names(self, worker: str) -> None:
-        """Make a new frontier's folder survive a power loss, as its rows do."""
-        folder = self.folder(worker)
-        with storage_errors(folder):
-            sync_path(folder)
-            sync_path(self._crawl)
 
     def remove(self, worker: str) -> None:
         """One that holds nothing any more is none from now on; then its files go."""
@@ -244,8 +220,11 @@ class _Move:
 
     def _gather(self) -> None:
         """Write down what every worker will know of the crawl, before anything of it is written over."""
-        sources = filter(self._frontiers.there, self._shift.before.workers)
-        known = {worker: fact_rules.facts_of(self._frontiers.of(worker)) for worker in sources}
+        known = {
+            worker: fact_rules.facts_of(self._frontiers.of(worker))
+            for worker in self._shift.before.workers
+            if self._frontiers.folder(worker).has_frontier()
+        }
         for worker, facts in fact_rules.joined(known, self._shift):
             self._journal.put_facts(worker, ((name.encode(), value) for name, value in facts.items()))
 
@@ -259,14 +238,19 @@ class _Move:
             begun = None
         for worker, target in targets.items():
             target.sync()
-            self._frontiers.sync_names(worker)
+            folder = self._frontiers.folder(worker)
+            with storage_errors(folder):  # a new one survives a power loss, as its rows do
+                sync_path(folder)
+                sync_path(self._crawl)
 
     def _givers(self) -> list[str]:
         """The workers with partitions that others will hold, as far as they have frontiers."""
-        before, after = self._shift.before, self._shift.after
-        pairs = zip(before.holders, after.holders, strict=True)
-        giving = {before.workers[old] for old, new in pairs if before.workers[old] != after.workers[new]}
-        return [worker for worker in before.workers if worker in giving and self._frontiers.there(worker)]
+        giving = self._shift.giving()
+        return [
+            worker
+            for worker in self._shift.before.workers
+            if worker in giving and self._frontiers.folder(worker).has_frontier()
+        ]
 
     def _rows(self, workers: Iterable[str]) -> int:
         """About how many there are."""
