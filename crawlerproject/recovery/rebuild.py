@@ -143,7 +143,7 @@ def rebuild(settings: BaseSettings, folder: CrawlDir, folders: Sequence[CrawlDir
         logging.disable(logging.NOTSET)
         store.close()
     rebuilt.counts = replay.counts
-    _say_missing(folders, rebuilt)
+    _list_missing(folders, rebuilt)
     finish(folder)
     rebuilt.kept = adopt_recovered(folder)
     return rebuilt
@@ -228,7 +228,7 @@ def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:
         store.apply(changes)
 
 
-def _say_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:
+def _list_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:
     """List what neither archive nor log holds."""
     logs = [day_of(path) for folder in folders for path in log_files(folder.log)]
     missing, counts = rebuilt.missing, rebuilt.counts
@@ -238,7 +238,7 @@ def _say_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:
         missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
     missing.append("subscriptions to hubs (WebSub)")
     if counts["lost"]:
-        gone = "answers that the log tells of and that are not archived: they are asked for again"
-        missing.append(f"{counts['lost']:,} {gone}")
+        lost = "answers that are in the log and not in the archive: they are requested again"
+        missing.append(f"{counts['lost']:,} {lost}")
     odd = {what: count for what, count in counts.items() if what not in ("captures", "failures", "lost")}
     missing.extend(f"{count:,} attempts: {what}" for what, count in odd.items())

@@ -37,11 +37,6 @@ class Plan(NamedTuple):
     sizes: list[int]  # of these, in bytes
     part_captures: int
 
-    def packed(self) -> bytes:
-        """As it stands in the folder."""
-        indexes = [str(path) for path in self.indexes]
-        return orjson.dumps(self._asdict() | {"indexes": indexes}, option=orjson.OPT_INDENT_2)
-
 
 def planned(folder: Path, asked: dict[str, Any], indexes: list[Path], part_captures: int) -> Plan:
     """The plan of a folder, which gets one if it has none. Raises OperatorError when it is of another run."""
@@ -51,7 +46,8 @@ def planned(folder: Path, asked: dict[str, Any], indexes: list[Path], part_captu
         if folder.exists() and any(path.suffix != ".part" for path in folder.iterdir()):
             raise OperatorError(f"{folder} holds other files; name a new folder with --out.")
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / _PLAN, plan.packed())
+        facts = plan._asdict() | {"indexes": list(map(str, absolute))}
+        write_whole(folder / _PLAN, orjson.dumps(facts, option=orjson.OPT_INDENT_2))
         return plan
     known = read_plan(folder)
     if known.asked != asked:

@@ -144,15 +144,14 @@ class ArchiveScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Leave it out, and count it: nothing is fetched."""
-        self._count(LEFT_OUT)
+        _count(self._crawler, LEFT_OUT)
         return False
 
     def next_request(self) -> Request | None:
         """The request of the next capture."""
         if (capture := self._next) is None or not self._has_room():
             return None
-        self._next = next(self._left, None)
-        spider = self._crawler.spider
+        self._next, spider = next(self._left, None), self._crawler.spider
         assert spider is not None
         url = capture.capture.row.url
         request = ArchivedRequest(url, dont_filter=True)
@@ -178,10 +177,6 @@ class ArchiveScheduler(BaseScheduler):
             self._parts.finish()
         self._parts.handed_out()
         return True
-
-    def _count(self, key: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(key)
 
 
 def callback_of(spider: Spider, url: str, named: str) -> Callable[..., Any] | None:
@@ -217,13 +212,13 @@ class ArchiveHandler:
         """Scrapy: the response. Raises IgnoreRequest for others than the scheduler's, and for a broken record."""
         chosen = request.chosen if isinstance(request, ArchivedRequest) else None
         if chosen is None:
-            self._count(LEFT_OUT)
+            _count(self._crawler, LEFT_OUT)
             raise IgnoreRequest(f"nothing is fetched while an archive is read again: {request.url}")
         render = render_record(self._folders, chosen.rendered._asdict()) if chosen.rendered is not None else None
         try:
             found = seen(self._captures, chosen.capture, render)
         except OperatorError as error:
-            self._count(UNREADABLE)
+            _count(self._crawler, UNREADABLE)
             logger.error("%s", error)
             raise IgnoreRequest(str(error)) from None
         request.meta["archived"] = found.date
@@ -233,6 +228,7 @@ class ArchiveHandler:
     async def close(self) -> None:
         """Scrapy: nothing is open."""
 
-    def _count(self, key: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(key)
+
+def _count(crawler: Crawler, key: str) -> None:
+    assert crawler.stats is not None
+    crawler.stats.inc_value(key)

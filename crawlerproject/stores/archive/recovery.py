@@ -67,12 +67,18 @@ def recover(
                 _cut_to_committed(path, committed, recovery, index)
             else:
                 recovery.keeps(move_aside(path), f"{path.name}, begun after the last commit, was moved aside")
-    gone = committed is not None and not _closed(folder, committed.filename)
-    if committed is not None and recovery.open_file is None and gone:
-        recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
+    if committed is not None and recovery.open_file != committed and not _closed(folder, committed.filename):
+        if recovery.open_file is None:
+            recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
+        if index is not None:  # which captures are lost, before the journal forgets them
+            kept = recovery.open_file.length if recovery.open_file else 0
+            rows = index.journal_between(committed.filename, kept, committed.length)
+            if lost is not None:
+                count = lost(rows, recovery.open_file)
+                recovery.messages.append(f"{count} pages whose captures are gone wait in the frontier again")
+            if sum(row.end - row.start for row in rows) < committed.length - kept:
+                recovery.messages.append("Not every capture that is gone is known: scrapy recover finds the rest")
     if index is not None:
-        if committed is not None and recovery.open_file != committed and gone:
-            _tell(committed, recovery, index, lost)
         if recovery.open_file is not None:
             index.cut(*recovery.open_file)
         recovery.messages += index.catch_up(folder)
@@ -89,17 +95,6 @@ def _closed(folder: Path, filename: str) -> bool:
     from crawlerproject.stores.uploads.upload_journal import Journal  # no other crawl imports it
 
     return f"{folder.name}/{filename}" in Journal(crawl).removed()
-
-
-def _tell(committed: OpenFile, recovery: Recovery, index: CdxjFiles, lost: RowsLost | None) -> None:
-    """Say which captures are gone, before the journal forgets them."""
-    kept = recovery.open_file.length if recovery.open_file else 0
-    rows = index.journal_between(committed.filename, kept, committed.length)
-    if lost is not None:
-        count = lost(rows, recovery.open_file)
-        recovery.messages.append(f"{count} pages whose captures are gone wait in the frontier again")
-    if sum(row.end - row.start for row in rows) < committed.length - kept:
-        recovery.messages.append("Not every capture that is gone is known: scrapy recover finds the rest")
 
 
 def _cut_to_committed(path: Path, committed: OpenFile, recovery: Recovery, index: CdxjFiles | None) -> None:

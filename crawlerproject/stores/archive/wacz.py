@@ -180,9 +180,9 @@ class _Renders:
 
     def add(self, page: WaczPage) -> None:
         """The last one of a page counts."""
-        said = json.dumps({"title": page.title, "text": page.text}).encode()
-        self._places[page.record_id.encode()] = self._file.seek(0, SEEK_END), len(said)
-        self._file.write(said)
+        shown = json.dumps({"title": page.title, "text": page.text}).encode()
+        self._places[page.record_id.encode()] = self._file.seek(0, SEEK_END), len(shown)
+        self._file.write(shown)
 
     def shown(self, lines: IO[bytes]) -> Iterator[bytes]:
         """The lines of a list, each behind the id of its record until here, as a reader of the page sees it."""
@@ -194,8 +194,8 @@ class _Renders:
 
     def _changed(self, line: bytes, start: int, length: int) -> bytes:
         self._file.seek(start)
-        said, page = json.loads(self._file.read(length)), json.loads(line)
-        return json.dumps({name: said.get(name) or value for name, value in page.items()}).encode() + b"\n"
+        shown, page = json.loads(self._file.read(length)), json.loads(line)
+        return json.dumps({name: shown.get(name) or value for name, value in page.items()}).encode() + b"\n"
 
 
 def parts_of(warcs: Sequence[Path], most_bytes: int) -> list[list[Path]]:
@@ -284,7 +284,7 @@ class WaczSigner:
     def __init__(self, key_file: Path, version: str) -> None:
         from cryptography.hazmat.primitives import serialization
 
-        self._key, self._version = _read(key_file), version
+        self._key, self._version = _key_in(key_file), version
         public = self._key.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -307,7 +307,7 @@ class WaczSigner:
         }
 
 
-def _read(path: Path) -> EllipticCurvePrivateKey:
+def _key_in(path: Path) -> EllipticCurvePrivateKey:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key

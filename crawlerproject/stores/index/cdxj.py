@@ -104,7 +104,7 @@ class CdxjFiles:
 
     def finish_in_background(self, warc: Path) -> None:
         """Like ``finish``, beside the crawl; ``wait`` tells how it went."""
-        self._running = [(path, future) for path, future in self._running if not self._told(path, future)]
+        self._running = [(path, future) for path, future in self._running if not self._reported(path, future)]
         self._running.append((warc, self._worker.submit(self._finish_beside, warc)))
 
     def _finish_beside(self, warc: Path) -> list[str]:
@@ -117,7 +117,7 @@ class CdxjFiles:
     def wait(self) -> None:
         """Wait for what runs in the background; a failure is logged and mended by the next ``catch_up``."""
         for path, future in self._running:
-            self._told(path, future, wait=True)
+            self._reported(path, future, wait=True)
         self._running = []
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class CdxjFiles:
         lines = [line + b"\n" for line, _ in groupby(heapq.merge(*pieces))]
         replace_file(self.path(warc.name), b"".join(lines))
 
-    def _told(self, path: Path, future: Future[list[str]], *, wait: bool = False) -> bool:
+    def _reported(self, path: Path, future: Future[list[str]], *, wait: bool = False) -> bool:
         """Log how a background job ended; False while it runs."""
         if not wait and not future.done():
             return False

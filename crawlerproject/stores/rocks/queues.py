@@ -258,7 +258,7 @@ class QueueHeadCache:
         at, end = _at(head, place), _end(head)
         if at == end or head[at : at + PLACE_BYTES] != place:
             return
-        begin, behind = _row_at(head, _number(at))
+        begin, behind = _row_at(head, (at - _HEAD.size) // PLACE_BYTES)
         left = head[_HEAD.size : at] + head[at + PLACE_BYTES : begin] + head[behind:]
         self._row_room += behind - begin
         if head[1] > 1 or head[0] == _WHOLE:
@@ -310,11 +310,6 @@ class QueueHeadCache:
 def _end(head: bytes) -> int:
     """Where the places end and the rows begin."""
     return _HEAD.size + head[1] * PLACE_BYTES
-
-
-def _number(at: int) -> int:
-    """How many places are before this one."""
-    return (at - _HEAD.size) // PLACE_BYTES
 
 
 def _at(head: bytes, place: bytes) -> int:

@@ -117,7 +117,7 @@ class DistantPath(PosixPath):
         yield from (self / name for name in sorted(names) if is_plain_name(name))
 
     def glob(self, pattern: str) -> Generator[Self, None, None]:
-        """As for a folder, without ``**``."""
+        """What of a folder matches the pattern, which has no ``**``."""
         first, _, rest = pattern.partition("/")
         if any(letter in first for letter in _MAGIC):
             found: Iterator[Self] = (path for path in self.iterdir() if fnmatchcase(path.name, first))

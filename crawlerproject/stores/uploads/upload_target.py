@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import importlib
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -254,10 +255,10 @@ def _md5(data: bytes) -> str:
 def here(path: Path) -> Here | None:
     """A file as it lies in its folder; None when it does not, or is a link."""
     try:
-        found = os.stat(path, follow_symlinks=False)
+        found = os.lstat(path)
     except FileNotFoundError:
         return None
-    return Here(found.st_size, found.st_mtime_ns) if os.path.isfile(path) and not os.path.islink(path) else None
+    return Here(found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def measured(path: Path) -> Measured:
