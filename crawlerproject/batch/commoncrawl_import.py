@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
@@ -91,7 +91,11 @@ class _Import:
                 latest[capture.address.key] = capture
         new = [capture for capture in latest.values() if self._is_news(capture)]
         bodies = self._bodies(new, some) if self._fetch is not None else {}
-        payloads = self._fetched([*bodies.values(), *self._awaited(some, bodies)])
+        # And one capture of each body that revisits wait for.
+        taken = {body.digest for body in bodies.values() if not body.revisit}
+        awaited = {each.digest: each for each in some if each.digest in self._waiting and not each.revisit}
+        more = [each for digest, each in awaited.items() if digest not in taken]
+        payloads = self._fetched([*bodies.values(), *more])
         self._fetched(self._answered(payloads))
         rows = [_record(capture, payloads.get(bodies.get(capture, capture)) or self._body(capture)) for capture in new]
         keys = [capture.address.key for capture in new]
@@ -118,7 +122,11 @@ class _Import:
 
         A revisit of another page's is taken itself where that body is here already. Else it waits for it.
         """
-        by_body = {(each.address.url, each.digest): each for each in sorted(some, key=_moment) if not each.revisit}
+        by_body = {
+            (each.address.url, each.digest): each
+            for each in sorted(some, key=lambda each: each.fetched_at)
+            if not each.revisit
+        }
         bodies = {}
         for capture in new:
             body = by_body.get((capture.address.url, capture.digest)) if capture.revisit else capture
@@ -134,14 +142,6 @@ class _Import:
         """Our digest of a body that is in the archive, and its capture."""
         original = self._store.original(capture.digest) if capture.digest else None
         return self._bodies_by_theirs.get(capture.digest) if original is None else (capture.digest, original)
-
-    def _awaited(
-        self, some: list[ForeignCapture], bodies: dict[ForeignCapture, ForeignCapture]
-    ) -> list[ForeignCapture]:
-        """One capture of each body that revisits wait for."""
-        taken = {body.digest for body in bodies.values() if not body.revisit}
-        found = {each.digest: each for each in some if each.digest in self._waiting and not each.revisit}
-        return [each for digest, each in found.items() if digest not in taken]
 
     def _answered(self, payloads: Payloads) -> list[ForeignCapture]:
         """Revisits that have waited for these bodies, of other pages: those of their own say no more than the body."""
@@ -166,10 +166,6 @@ class _Import:
         return payloads
 
 
-def _moment(capture: ForeignCapture) -> float:
-    return capture.fetched_at
-
-
 def _record(capture: ForeignCapture, payload: tuple[bytes, Original] | None) -> PageRecord:
     """As if we had been there then. Their fetch's moment serves as If-Modified-Since (RFC 9110 13.1.3)."""
     history = History(visits=1, seen_at=capture.fetched_at)
@@ -189,7 +185,8 @@ class Records:
 
     def __call__(self, captures: list[ForeignCapture]) -> tuple[Payloads, list[str]]:
         """``Fetch``."""
-        name = f"import-{_name(captures)}.warc.gz"
+        text = "\n".join(f"{capture.filename} {capture.offset}" for capture in captures)
+        name = f"import-{sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]}.warc.gz"
         path = self._folder / name
         problems = [] if path.exists() else self._written(path, name, captures)  # else an earlier run got so far
         if not path.exists():
@@ -198,8 +195,11 @@ class Records:
         asked = {_origin(self._distant.base, capture): capture for capture in captures}
         taken: Payloads = {}
         for found in captures_in(path):
-            if (capture := asked.get(tuple(found.notes.items()))) is not None:
-                taken[capture] = _original(found.member) if found.member.kind == "response" else None
+            if (capture := asked.get(tuple(found.notes.items()))) is None:
+                continue
+            member = found.member
+            original = Original(member.field("warc-record-id"), member.url, member.field("warc-date"))
+            taken[capture] = (payload_digest(member.body), original) if member.kind == "response" else None
         if not problems:
             gone = (capture for capture in captures if capture not in taken)
             problems = [f"{capture.address.url}: an earlier run refused its record" for capture in gone]
@@ -238,15 +238,12 @@ class Records:
             return b"", f"{place} is not one whole record ({member.what})"
         if member.kind != _TAKEN[capture.revisit] or member.url != capture.address.url:
             return b"", f"{place} is another record ({member.kind} of {member.url[:100]})"
-        ours = isinstance(next(walk([data])), Member)
-        return data if ours else _in_our_shape(member), ""
-
-
-def _in_our_shape(member: Member) -> bytes:
-    """A record of another shape as a gzip member of its own, its block as it is."""
-    made_here = ("content-length", "warc-block-digest")
-    fields = "".join(f"{name}: {one_line(value)}\r\n" for name, value in member.fields if name not in made_here)
-    return make_member(f"WARC/1.0\r\n{fields}", member.block)
+        if isinstance(next(walk([data])), Member):
+            return data, ""
+        # A record of another shape becomes a gzip member of its own, its block as it is.
+        made_here = ("content-length", "warc-block-digest")
+        fields = "".join(f"{name}: {one_line(value)}\r\n" for name, value in member.fields if name not in made_here)
+        return make_member(f"WARC/1.0\r\n{fields}", member.block), ""
 
 
 def leads_out(name: str) -> bool:
@@ -255,11 +252,6 @@ def leads_out(name: str) -> bool:
     An index is a stranger's word: it could name files of this machine, or have us ask any server for ranges.
     """
     return "://" in name or name.startswith("/") or ".." in name.split("/") or not name.isprintable()
-
-
-def _original(member: Member) -> tuple[bytes, Original]:
-    digest = payload_digest(member.body)
-    return digest, Original(member.field("warc-record-id"), member.url, member.field("warc-date"))
 
 
 def _place(base: str, capture: ForeignCapture) -> str:
@@ -282,15 +274,5 @@ def _origin_record(base: str, capture: ForeignCapture) -> bytes:
     return make_member(head, "".join(f"{name}: {value}\r\n" for name, value in _origin(base, capture)).encode())
 
 
-def _name(captures: list[ForeignCapture]) -> str:
-    text = "\n".join(f"{capture.filename} {capture.offset}" for capture in captures)
-    return sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
-
-
 def _record_id(text: str) -> str:
     return f"<{uuid5(NAMESPACE_URL, text).urn}>"
-
-
-def counted(captures: Iterator[ForeignCapture], limit: int | None) -> Iterator[ForeignCapture]:
-    """At most ``limit`` of them."""
-    return captures if limit is None else islice(captures, limit)

@@ -37,6 +37,7 @@ _COLUMNS = {
     "warc_record_offset": "offset",
     "warc_record_length": "length",
 }
+_KINDS = (".parquet", ".cdxj", ".cdxj.gz", ".cdx.gz")  # of a folder
 # Lines that say of what form the others are: OpenWayback's, and the index of compressed blocks.
 _HEADERS = (b"!", b" CDX")
 # Of a file that is read from one end to the other: one request to its server for so much.
@@ -98,7 +99,7 @@ def read_captures(source: str, distant: Distant, wanted: Filter) -> Iterator[For
     Raises OperatorError for what is no such index; single lines that cannot be read are left out.
     """
     if "://" not in source and Path(source).is_dir():
-        files = sorted(path for path in Path(source).rglob("*") if _known_kind(path.name))
+        files = sorted(path for path in Path(source).rglob("*") if path.name.endswith(_KINDS))
         if not files:
             raise OperatorError(f"{source} holds no index: no .parquet and no .cdxj file.")
         for path in files:
@@ -110,10 +111,6 @@ def read_captures(source: str, distant: Distant, wanted: Filter) -> Iterator[For
         yield from _columnar(source, distant, wanted)
     else:
         yield from _lines(source, distant, wanted)
-
-
-def _known_kind(name: str) -> bool:
-    return name.endswith((".parquet", ".cdxj", ".cdxj.gz", ".cdx.gz"))
 
 
 def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[ForeignCapture]:
@@ -139,7 +136,7 @@ def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Foreign
 
 
 def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[ForeignCapture]:
-    good = bad = 0
+    good, bad, unknown = 0, 0, " is of an unknown schema: its lines are not those of a CDXJ index."
     for line in _lines_of(source, distant):
         if line.startswith(_HEADERS):
             continue
@@ -154,13 +151,13 @@ def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[ForeignCap
         if made is None:
             bad += 1
             if bad > 10 and not good:
-                raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
+                raise OperatorError(f"{source}{unknown}")
             continue
         good += 1
         if wanted.takes(made, fields.get("languages") or ""):
             yield made
     if bad and not good:
-        raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
+        raise OperatorError(f"{source}{unknown}")
 
 
 def _capture(fields: dict[str, Any], fetched_at: float) -> ForeignCapture | None:
@@ -196,24 +193,27 @@ def _lines_of(source: str, distant: Distant) -> Iterator[bytes]:
         raise OperatorError(f"{source} is broken gzip ({error}).") from error
 
 
+@dataclass(slots=True)
 class Distant:
     """One place of files: a folder or an HTTP address, with a pause between requests to the latter."""
 
-    def __init__(
-        self, base: str, user_agent: str, pause_seconds: float, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
-        self.base = base
-        self.requests = 0
-        self._user_agent = user_agent
-        self._pause_seconds = pause_seconds
-        self._sleep = sleep
+    base: str
+    user_agent: str
+    pause_seconds: float
+    sleep: Callable[[float], None] = time.sleep
+    requests: int = 0
 
     def read(self, name: str, offset: int | None = None, length: int = 0) -> bytes:
         """A whole file, or a span of it. Raises OperatorError when it cannot be had."""
         place = _joined(self.base, name)
         if "://" not in place:
-            return _read_here(Path(place), offset, length)
-        headers = {"User-Agent": self._user_agent, "Accept-Encoding": "identity"}
+            try:
+                with open(place, "rb") as file:
+                    file.seek(offset or 0)
+                    return file.read(-1 if offset is None else length)
+            except OSError as error:
+                raise OperatorError(f"{place} cannot be read ({error.strerror}).") from error
+        headers = {"User-Agent": self.user_agent, "Accept-Encoding": "identity"}
         if offset is not None:
             headers["Range"] = f"bytes={offset}-{offset + length - 1}"
         body = self._asked(urllib.request.Request(place, headers=headers))
@@ -227,7 +227,7 @@ class Distant:
                 return Path(place).stat().st_size
             except OSError as error:
                 raise OperatorError(f"{place} cannot be read ({error.strerror}).") from error
-        request = urllib.request.Request(place, headers={"User-Agent": self._user_agent}, method="HEAD")
+        request = urllib.request.Request(place, headers={"User-Agent": self.user_agent}, method="HEAD")
         self._rest()
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
@@ -246,16 +246,16 @@ class Distant:
                 if error.code not in _BUSY or attempt + 1 == _TRIES:
                     raise OperatorError(f"{request.full_url} answers {error.code} {error.reason}.") from error
                 asked = error.headers.get("Retry-After", "")
-                self._sleep(float(asked) if asked.isdigit() else _REST_SECONDS * 2**attempt)
+                self.sleep(float(asked) if asked.isdigit() else _REST_SECONDS * 2**attempt)
             except OSError as error:
                 if attempt + 1 == _TRIES:
                     raise OperatorError(f"{request.full_url} cannot be reached: {error}.") from error
-                self._sleep(_REST_SECONDS * 2**attempt)
+                self.sleep(_REST_SECONDS * 2**attempt)
         raise AssertionError("unreachable")
 
     def _rest(self) -> None:
         if self.requests:
-            self._sleep(self._pause_seconds)
+            self.sleep(self.pause_seconds)
         self.requests += 1
 
 
@@ -269,14 +269,3 @@ def _joined(base: str, name: str) -> str:
     if "://" in name or not base or name.startswith("/"):
         return name
     return f"{base.rstrip('/')}/{name}"
-
-
-def _read_here(path: Path, offset: int | None, length: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            if offset is None:
-                return file.read()
-            file.seek(offset)
-            return file.read(length)
-    except OSError as error:
-        raise OperatorError(f"{path} cannot be read ({error.strerror}).") from error

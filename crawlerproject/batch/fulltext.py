@@ -51,7 +51,13 @@ def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
     writer = index.writer(_HEAP_BYTES, 1)
     for file in files:
         if file.name not in named:
-            loaded += _load_file(writer, file)
+            batches = pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS)
+            for row in (row for batch in batches for row in batch.to_pylist()):
+                fetched = row.pop("fetch_time").isoformat()
+                texts = {name: value or "" for name, value in row.items()}
+                writer.delete_documents_by_term("url", row["url"])
+                writer.add_document(tantivy.Document(fetched=fetched, **texts))
+                loaded += 1
             writer.commit()
             with journal.open("a") as lines:
                 lines.write(f"{file.name}\n")
@@ -116,24 +122,6 @@ def _schema() -> Any:
     builder.add_text_field("language", stored=True, tokenizer_name="raw")
     builder.add_text_field("fetched", stored=True, tokenizer_name="raw")
     return builder.build()
-
-
-def _load_file(writer: Any, file: Path) -> int:
-    count = 0
-    for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS):
-        for row in batch.to_pylist():
-            writer.delete_documents_by_term("url", row["url"])
-            writer.add_document(
-                tantivy.Document(
-                    url=row["url"],
-                    title=row["title"] or "",
-                    text=row["text"] or "",
-                    language=row["language"] or "",
-                    fetched=row["fetch_time"].isoformat(),
-                )
-            )
-            count += 1
-    return count
 
 
 def _marked(snippet: Any) -> str:

@@ -23,6 +23,7 @@ _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 # Heritrix's letters of what belongs to a page or a host and is none itself: robots.txt, and what a page embeds.
 _NO_PAGES = ("P", "E")
 _REDIRECT = "R"
+_UNKNOWN = "-"
 _NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date is none
 
 
@@ -61,21 +62,10 @@ def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage
     And each page as its scripts left it, which is to be told apart by ``rendered``: maybe of a file before this one.
     """
     for capture in captures_in(warc, progress):
-        if capture.member.kind != "revisit" and capture.status == _OK:
-            yield from _page(capture, text=text)
-
-
-def _page(capture: ArchivedCapture, *, text: bool) -> Iterator[WaczPage]:
-    page = PageCapture(capture)
-    if page.mime not in _PAGE_TYPES:
-        return
-    hops = capture.notes.get("hopsFromSeed")
-    hops = hops.rstrip(_REDIRECT) if hops is not None else None
-    if hops is not None and hops.endswith(_NO_PAGES):
-        return
-    read = page.read_html()
-    if read is not None:
-        shown, row = read.text if text else "", row_of_member(capture.member)
-        yield WaczPage(
-            capture.url, row.timestamp, read.title, shown, hops == "", capture.answer_id, rendered=capture.rendered
-        )
+        if capture.member.kind == "revisit" or capture.status != _OK:
+            continue
+        page, hops = PageCapture(capture), capture.notes.get("hopsFromSeed", _UNKNOWN).rstrip(_REDIRECT)
+        if page.mime not in _PAGE_TYPES or hops.endswith(_NO_PAGES) or (read := page.read_html()) is None:
+            continue
+        shown, moment = read.text if text else "", row_of_member(capture.member).timestamp
+        yield WaczPage(capture.url, moment, read.title, shown, not hops, capture.answer_id, rendered=capture.rendered)

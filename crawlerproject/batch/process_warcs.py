@@ -79,12 +79,9 @@ def is_done(warc: Path, out: Path, wanted: Wanted) -> bool:
 
 def remaining(warcs: list[Path], out: Path, wanted: Wanted, done: Callable[[int], None]) -> list[Path]:
     """Those whose files are not all there yet; ``done`` is called with the bytes of each other."""
-    waiting = []
-    for warc in warcs:
-        if is_done(warc, out, wanted):
-            done(warc.stat().st_size)
-        else:
-            waiting.append(warc)
+    waiting = [warc for warc in warcs if not is_done(warc, out, wanted)]
+    for warc in {*warcs}.difference(waiting):
+        done(warc.stat().st_size)
     return waiting
 
 
@@ -99,7 +96,9 @@ def process_all(
     for warc, outcome in _in_processes(remaining(warcs, out, wanted, done), out, wanted, workers, done):
         if outcome != Outcome():
             outcomes.append(outcome)
-        _forget_parts(warc, out, wanted)
+        for path in outputs(warc, out, wanted):  # leftovers of processes that were killed
+            for part in path.parent.glob(f"{path.name}{PART}*"):
+                part.unlink(missing_ok=True)
     return outcomes
 
 
@@ -148,10 +147,3 @@ def _work(warc: Path, out: Path, wanted: Wanted, pipe: Any) -> None:
         pipe.send(Outcome(f"{warc.name}: {error.strerror or error}"))
     except Exception as error:  # one file's fault must not end the others
         pipe.send(Outcome(f"{warc.name} could not be processed ({type(error).__name__}: {error})"))
-
-
-def _forget_parts(warc: Path, out: Path, wanted: Wanted) -> None:
-    """Leftovers of processes that were killed."""
-    for path in outputs(warc, out, wanted):
-        for part in path.parent.glob(f"{path.name}{PART}*"):
-            part.unlink(missing_ok=True)

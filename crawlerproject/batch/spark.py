@@ -164,19 +164,20 @@ class SparkTables:
         self._folders: dict[str, Path] = {}
 
     def fill(self, name: str, files: Sequence[Path], read: Reader, schema: pa.Schema) -> None:
-        folder = self._new(name)
-        folder.mkdir()
-        pq.write_table(schema.empty_table(), folder / _FIRST)
+        folder = self._put(name, schema.empty_table())
         if files:
             task = partial(_file_of_rows, str(folder), read, schema)
             self._spark.sparkContext.parallelize([str(file) for file in files], len(files)).foreach(task)
         self._use(name, folder)
 
     def put(self, name: str, table: pa.Table) -> None:
+        self._use(name, self._put(name, table))
+
+    def _put(self, name: str, table: pa.Table) -> Path:
         folder = self._new(name)
         folder.mkdir()
         pq.write_table(table, folder / _FIRST)
-        self._use(name, folder)
+        return folder
 
     def keep(self, name: str, query: str) -> None:
         folder = self._new(name)

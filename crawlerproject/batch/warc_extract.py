@@ -19,7 +19,7 @@ from crawlerproject.documents.kinds import kind_of
 from crawlerproject.rules.archive.cdxj import digest_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text, is_render, payload_digest
-from crawlerproject.rules.page.extract import PageText, main_text
+from crawlerproject.rules.page.extract import main_text
 from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, CaptureReader
 
@@ -115,12 +115,10 @@ class Writers:
     def take(self, member: Member) -> None:
         """One record of the WARC, in order."""
         if self._wat is not None and (member.kind in _IN_WAT or is_render(member)):
-            shown = (
-                PageCapture(ArchivedCapture(member, self._warc))
-                if member.kind == "response" or is_render(member)
-                else None
-            )
-            self._wat.add(member, shown.read_html(structured=True) if shown is not None else None)
+            page = None
+            if member.kind == "response" or is_render(member):
+                page = PageCapture(ArchivedCapture(member, self._warc)).read_html(structured=True)
+            self._wat.add(member, page)
         self._capture(self._captures.take(member))
 
     def _capture(self, capture: ArchivedCapture | None) -> None:
@@ -129,8 +127,8 @@ class Writers:
 
     def _page(self, archived: ArchivedCapture, capture: PageCapture) -> None:
         page = html = capture.read_html(structured=True)
-        if page is None:
-            page = self._read_document(capture)
+        if page is None and (kind := kind_of(capture.mime, capture.body)) is not None:
+            page = self._documents.read(kind, capture.body, capture.url)
         if page is None:
             return
         member, notes, text = archived.member, archived.notes, page.text
@@ -175,10 +173,6 @@ class Writers:
         elif not archived.rendered and html is not None:
             links = range(first_link, self._links.count)
             self._answers[archived.answer_id] = _Place(row, links, wet, content_language)
-
-    def _read_document(self, capture: PageCapture) -> PageText | None:
-        kind = kind_of(capture.mime, capture.body)
-        return None if kind is None else self._documents.read(kind, capture.body, capture.url)
 
 
 def _digest(capture: ArchivedCapture) -> str:

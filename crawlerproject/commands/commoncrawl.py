@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from itertools import islice
 
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import whole_crawl
@@ -51,7 +52,7 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Import, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.commoncrawl_import import Records, counted, import_captures
+        from crawlerproject.batch.commoncrawl_import import Records, import_captures
         from crawlerproject.batch.commoncrawl_index import Distant, Filter, read_captures
 
         if not args:
@@ -76,7 +77,7 @@ class Command(OperatorCommand):
             if opts.fetch_records:
                 records = Records(distant, folder.warc, CdxjFiles(folder.index, parquet_of(folder)).rebuild)
             captures = (capture for source in args for capture in read_captures(source, distant, wanted))
-            done = import_captures(counted(captures, opts.limit), store, records)
+            done = import_captures(islice(captures, opts.limit), store, records)
         for problem in done.refused:
             say(f"Refused: {problem}", error=True)
         say(f"{done.pages:,} pages are newly known, {done.known:,} were known before, {done.records:,} records taken")
