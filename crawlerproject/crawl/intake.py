@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.learned.revisit_queue import seed_again
-from crawlerproject.frontier.learned.subscriptions import Push, RemoteSubscriptions
+from crawlerproject.frontier.learned.subscriptions import Push, RemoteSubscriptions, Subscriptions
 from crawlerproject.rules.feeds.websub import HubReply
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.subscriptions import Subscriptions
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.rules.feeds.feeds import Feed
     from crawlerproject.rules.url.urls import Address
@@ -99,10 +98,10 @@ class Intake:
 class WebSub:
     """The crawl's subscriptions; nothing happens in a crawl that hubs cannot reach."""
 
-    def __init__(self, subscriptions: Subscriptions | RemoteSubscriptions | None, intake: Intake, run: Run) -> None:
+    def __init__(self, subscriptions: RemoteSubscriptions | None, intake: Intake, run: Run) -> None:
         self._subscriptions = subscriptions
         # Of one that hubs do not reach, another worker listens.
-        self._listening = None if isinstance(subscriptions, RemoteSubscriptions) else subscriptions
+        self._listening = subscriptions if isinstance(subscriptions, Subscriptions) else None
         self._intake = intake
         self._run = run
 

@@ -81,7 +81,7 @@ class Session:
     frontier: Frontier
     models: CrawlModels
     totals: TotalsBook
-    subscriptions: Subscriptions | RemoteSubscriptions | None  # None: hubs cannot reach this crawl
+    subscriptions: RemoteSubscriptions | None  # None: hubs cannot reach this crawl
     resumed: Resumed
     reporter: FailureReporter
     limits: CrawlLimits
@@ -337,9 +337,7 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
     )
 
 
-def subscriptions_of(
-    settings: BaseSettings, role: SingleProcess, frontier: Frontier
-) -> Subscriptions | RemoteSubscriptions | None:
+def subscriptions_of(settings: BaseSettings, role: SingleProcess, frontier: Frontier) -> RemoteSubscriptions | None:
     """The subscriptions to hubs; None unless hubs can reach this crawl."""
     port = settings.getint("WEBSUB_PORT")
     if not port:

@@ -48,7 +48,7 @@ from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
+    from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Frontier:
         self._politeness, self._rng, self._recrawl = politeness, rng, recrawl
         self._robots_responses = RobotsResponses(state, filters, politeness, revisits, rng)
         self.leasing = LeaseIssuer(state, filters, renders, self.embeds, self._robots_responses)
-        self.subscriptions: Subscriptions | RemoteSubscriptions | None = None
+        self.subscriptions: RemoteSubscriptions | None = None
         """What the crawl has to do with hubs; None: they cannot reach it."""
 
     def begin_loading(self) -> None:

@@ -82,7 +82,9 @@ class Hubs:
         hub = self._hubs.get(name)
         if hub is not None and hub.proven_at:
             return True
-        if hub is not None and not self._was_refused(hub):
+        # Whether the last request was refused before it was sent: by robots.txt or the NeverCrawl file.
+        record = self._store.page(bytes.fromhex(hub.key)) if hub is not None and hub.key else None
+        if hub is not None and not (record is not None and record.reason in _NEVER_SENT):
             waited = now - hub.asked_at >= NEXT_DOMAIN_SECONDS
             if domain in hub.domains or len(hub.domains) >= MAX_DOMAINS or not waited:
                 return False
@@ -103,11 +105,6 @@ class Hubs:
         if not hub.proven_at:
             hub.proven_at, hub.domains, hub.key = now, [], ""
             self._keep()
-
-    def _was_refused(self, hub: Hub) -> bool:
-        """Whether the last request was refused before it was sent: by robots.txt or the NeverCrawl file."""
-        record = self._store.page(bytes.fromhex(hub.key)) if hub.key else None
-        return record is not None and record.reason in _NEVER_SENT
 
     def _keep(self) -> None:
         kept = {name: asdict(hub) for name, hub in self._hubs.items()}
@@ -145,37 +142,40 @@ def request_address(hub: Address, topic: str) -> Address:
 class RemoteSubscriptions:
     """In a fleet, what a worker that hubs do not reach has to do with them: the one that they reach decides."""
 
-    listens = False
-
     def __init__(self, frontier: Frontier, write: Callable[[HubMessage], None]) -> None:
         """``write`` to the worker that hubs reach."""
         self._frontier = frontier
         self._write = write
 
     def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
-        """As of ``Subscriptions``; whether its hub is asked is decided elsewhere."""
-        if (found := hub_and_topic(row.url, links, feed.hubs, feed.self_url)) is not None:
-            self._write(HubNamed(*found, row.depth, row.hops))
-        return False
+        """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
+        found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
+        return found is not None and self._decide(HubNamed(*found, row.depth, row.hops), now)
 
     def moved(self, row: QueuedPage, target: Address, hops: str, now: float) -> None:
-        """As of ``Subscriptions``."""
-        self._write(HubMoved(_topic(row), row.host, target.url, hops))
+        """The hub sends us to another one: the same is asked there, unless it was asked before and is no hub.
+
+        The next renewal begins at the hub of the feed.
+        """
+        self._decide(HubMoved(_topic(row), row.host, target.url, hops), now)
 
     def form(self, row: QueuedPage) -> bytes:
         """The body of the request to a hub."""
         return row.note.partition(" ")[2].encode()
 
     def heard(self, message: HubMessage, now: float) -> None:
-        """What the worker that hubs reach wrote."""
+        """What another worker wrote to this one."""
         if isinstance(message, HubRequest):
             queue_request(self._frontier, message, now)
 
+    def _decide(self, message: HubNamed | HubMoved, now: float) -> bool:
+        """Whether a hub is asked now: the worker that hubs reach decides."""
+        self._write(message)
+        return False
 
-class Subscriptions:
+
+class Subscriptions(RemoteSubscriptions):
     """What is asked of hubs, what they answered, and what they pushed. ``now`` is epoch seconds."""
-
-    listens = True
 
     def __init__(self, store: FrontierStore, frontier: Frontier, public_url: str) -> None:
         self._store = store
@@ -187,19 +187,19 @@ class Subscriptions:
         verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
         self._hubs = Hubs(store, verified_at)
 
-    def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
-        """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
-        found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
-        return found is not None and self._named(HubNamed(*found, row.depth, row.hops), now)
+    def form(self, row: QueuedPage) -> bytes:
+        """The body of the request to a hub."""
+        return super().form(row) or self._form(_topic(row))  # a version before fleets did not write it into the row
 
     def heard(self, message: HubMessage, now: float) -> None:
-        """What other workers of a fleet write to this one."""
-        if isinstance(message, HubNamed):
-            self._named(message, now)
-        elif isinstance(message, HubMoved):
-            self._moved(message, now)
-        else:
+        """What another worker wrote to this one."""
+        if isinstance(message, HubRequest):
             queue_request(self._frontier, message, now)
+        else:
+            self._decide(message, now)
+
+    def _decide(self, message: HubNamed | HubMoved, now: float) -> bool:
+        return self._named(message, now) if isinstance(message, HubNamed) else self._moved(message, now)
 
     def _named(self, feed: HubNamed, now: float) -> bool:
         hub, topic = feed.hub, feed.topic
@@ -232,28 +232,16 @@ class Subscriptions:
                 asked += 1
         return asked
 
-    def moved(self, row: QueuedPage, target: Address, hops: str, now: float) -> None:
-        """The hub sends us to another one: the same is asked there, unless it was asked before and is no hub.
-
-        The next renewal begins at the hub of the feed.
-        """
-        self._moved(HubMoved(_topic(row), row.host, target.url, hops), now)
-
-    def _moved(self, hub: HubMoved, now: float) -> None:
+    def _moved(self, hub: HubMoved, now: float) -> bool:
         target = parse(hub.target)
+        name = host_name(target.host)
         if hub.topic not in self._by_topic:
-            return  # another worker's word of a subscription that this one does not have
-        if host_name(target.host) == host_name(hub.host) or self._hubs.may_ask(
-            host_name(target.host), _domain(hub.topic), now
-        ):
+            return False  # another worker's word of a subscription that this one does not have
+        if name == host_name(hub.host) or self._hubs.may_ask(name, _domain(hub.topic), now):
             self._queue(target, hub.topic, hub.hops, now)
-        else:
-            self._refuse(hub.target, hub.topic)
-
-    def form(self, row: QueuedPage) -> bytes:
-        """The body of the request to a hub."""
-        topic, _, form = row.note.partition(" ")
-        return form.encode() or self._form(topic)  # a version before fleets did not write it into the row
+            return True
+        self._refuse(hub.target, hub.topic)
+        return False
 
     def _form(self, topic: str) -> bytes:
         subscription = self._by_topic[topic]
@@ -317,9 +305,8 @@ class Subscriptions:
         self._frontier.state.refused.counts[Reason.HUB_UNPROVEN] += 1
         logger.info(
             "The hub %s is not asked to push %s: it has been asked before and has not verified a subscription",
-            hub,
-            topic,
-        )
+            hub, topic,
+        )  # fmt: skip
 
     def _ask(self, subscription: Subscription, now: float) -> None:
         """Queue the request at the hub's host; what is asked is kept first."""
