@@ -33,6 +33,8 @@ APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive
 # Debian packages that the tests drive as separate programs.
 TEST_PACKAGES := debian-handbook redis-server
 
+CHECKS = $(PY) -m ruff check --quiet . && $(PY) -m ruff format --check --quiet . && $(PY) -m mypy
+
 SEEDS ?=
 WORKERS ?=
 ARGS ?=
@@ -50,11 +52,13 @@ help:
 crawl: $(READY) native
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
-test: check packages browser native $(TOOLS_READY)
-	@# Whole files at a time: crawls are shared within one, and they mostly wait. tests/conftest.py has the longest begin.
-	@# What one worker has compiled, the others read.
-	@env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder \
-		-m "not long_attack"
+test: packages browser native $(DEV_READY) $(TOOLS_READY)
+	@# Whole files at a time: crawls are shared within one. They mostly wait, so that two cores have time for the checks
+	@# beside six workers. tests/conftest.py has the longest begin. What one worker has compiled, the others read.
+	@mkdir -p build; ($(CHECKS)) >build/checks.log 2>&1 & checks=$$!; \
+	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 6 --dist loadfile --no-loadscope-reorder \
+		-m "not long_attack"; tests=$$?; \
+	wait $$checks || { cat build/checks.log; exit 1; }; exit $$tests
 
 # Those that take too long for every test run as well.
 hostile: packages browser native $(DEV_READY) $(TOOLS_READY)
@@ -77,9 +81,7 @@ fuzz: | $(READY)
 	@$(PY) scripts/fuzz_native.py $(or $(SECONDS),600)
 
 check: $(DEV_READY)
-	@$(PY) -m ruff check --quiet .
-	@$(PY) -m ruff format --check --quiet .
-	@$(PY) -m mypy
+	@$(CHECKS)
 
 # Rewrites the sources as `make check` wants them.
 format: $(DEV_READY)

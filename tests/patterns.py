@@ -37,10 +37,9 @@ def all_patterns(package: Path) -> Iterator[Found]:
         tree = ast.parse(text)
         bound = dict(_bound(tree))
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or not _is_of_re(node.func, _METHODS | {"compile"}):
+            if not isinstance(node, ast.Call) or not (method := _method_of_re(node.func)):
                 continue
             name, methods = bound.get(id(node), ("", set()))
-            method: str = node.func.attr  # type: ignore[attr-defined]
             if method in _METHODS:
                 methods = {method}
             elif name:
@@ -63,13 +62,12 @@ def _bound(tree: ast.Module) -> Iterator[tuple[int, tuple[str, set[str]]]]:
                 yield id(call), (target.id, method)
 
 
-def _is_of_re(function: ast.expr, names: set[str]) -> bool:
-    return (
-        isinstance(function, ast.Attribute)
-        and isinstance(function.value, ast.Name)
-        and function.value.id == "re"
-        and function.attr in names
-    )
+def _method_of_re(function: ast.expr) -> str:
+    """What is called of ``re``; "" when that is none of ours."""
+    match function:
+        case ast.Attribute(ast.Name("re"), method) if method in _METHODS | {"compile"}:
+            return method
+    return ""
 
 
 def _built(path: Path, node: ast.Call) -> re.Pattern[Any]:
@@ -77,7 +75,7 @@ def _built(path: Path, node: ast.Call) -> re.Pattern[Any]:
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     names = vars(__import__(module, fromlist=["_"]))
     arguments = [node.args[0], *[keyword.value for keyword in node.keywords if keyword.arg == "flags"]]
-    if node.func.attr == "compile":  # type: ignore[attr-defined]
+    if _method_of_re(node.func) == "compile":
         arguments += node.args[1:2]
     text, *flags = [eval(compile(ast.Expression(a), str(path), "eval"), dict(names)) for a in arguments]
     return re.compile(text, *flags)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from crawlerproject.rules.archive.warc_records import (
     Capture,
@@ -26,7 +27,7 @@ def ids() -> Callable[[], str]:
     return lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012d}>"
 
 
-def exchange(body: bytes = PAGE, head: bytes | None = None, **changes: object) -> Wire:
+def exchange(body: bytes = PAGE, head: bytes | None = None, **changes: Any) -> Wire:
     """A plain answer, with changes."""
     if head is None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -42,7 +43,7 @@ def exchange(body: bytes = PAGE, head: bytes | None = None, **changes: object) -
         started_at=STARTED_AT,
         ended_at=STARTED_AT + 0.1234,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def make(
@@ -51,11 +52,11 @@ def make(
     original: Original | None = None,
     warcinfo_id: str = WARCINFO_ID,
     new_id: Callable[[], str] | None = None,
-    **context: object,
+    **context: Any,
 ) -> Capture:
     """A capture of ``what`` with counting record ids."""
     what = what or exchange()
-    about = Context(url=url, sample=what.body)._replace(**context)  # type: ignore[arg-type]
+    about = Context(url=url, sample=what.body)._replace(**context)
     payload = Payload(payload_digest(what.body), original)
     return capture(what, about, payload, warcinfo_id=warcinfo_id, new_id=new_id or ids())
 

@@ -15,10 +15,10 @@ from crawlerproject.crawl.host_queue import HostPriorityQueue
 
 
 @pytest.fixture
-def downloader() -> SimpleNamespace:
+def downloader() -> Any:
     """What the queue sees of Scrapy's."""
-    found = SimpleNamespace(active=set(), slots={}, ip_concurrency=0, DOWNLOAD_SLOT=Downloader.DOWNLOAD_SLOT)
-    found.get_slot_key = lambda request: Downloader.get_slot_key(found, request)  # type: ignore[arg-type]
+    found: Any = SimpleNamespace(active=set(), slots={}, ip_concurrency=0, DOWNLOAD_SLOT=Downloader.DOWNLOAD_SLOT)
+    found.get_slot_key = lambda request: Downloader.get_slot_key(found, request)
     return found
 
 

@@ -26,6 +26,7 @@ from warcio.warcwriter import WARCWriter
 from crawlerproject.batch.commoncrawl_index import Distant, Filter, ForeignCapture, read_captures
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.cdxj import surt_key
+from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.warc_reader import member_at
@@ -182,7 +183,8 @@ def test_the_records_are_in_our_archive_with_their_origin(imported: Import) -> N
     assert sorted(row["url"].rpartition("/")[2] for row in rows) == ["fixed", "weekly"]
     for row in rows:
         record = member_at(warc, int(row["offset"]), int(row["length"]))
-        assert b"as another crawler saw it" in record.payload  # type: ignore[union-attr]
+        assert isinstance(record, Member)
+        assert b"as another crawler saw it" in record.payload
     assert gzip.decompress(warc.read_bytes()).count(f"origin: {imported.base}{WARC}".encode()) == 2
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from tests.crawls import faults
 from tests.crawls.faults import AFTER, BEFORE, Fault
-from tests.hostile.arena import SETTINGS, Arena, answer, arena, page
+from tests.hostile.arena import SETTINGS, Arena, Asked, Make, answer, arena, page
 from tests.stores.redis_servers import RedisServer
 from tests.web import zygote
 from tests.web.judge import judge_references, read_captures
@@ -108,11 +108,11 @@ class Play:
         process.wait()
 
 
-def site(web: Arena, number: int) -> Callable[[object], bytes | None]:
+def site(web: Arena, number: int) -> Make:
     """Pages that link to each other and to the next site; a redirect, a dead link, a payload that all sites have."""
 
-    def make(asked: object) -> bytes | None:
-        path = str(asked.path)  # type: ignore[attr-defined]
+    def make(asked: Asked) -> bytes | None:
+        path = asked.path
         if path == "/":
             links = (
                 *(f"/{near}" for near in range(PAGES - 2)),

@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 from types import BuiltinFunctionType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = str(PROJECT / "crawlerproject") + "/"
@@ -123,10 +123,10 @@ def watch_process() -> None:
     counts, lock, pid = Counter[str](), threading.Lock(), os.getpid()
     event_of_failure = "c_call" if when == BEFORE else "c_return"
 
-    def profile(frame: FrameType, event: str, argument: object) -> None:
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
         if event not in ("c_call", "c_return") or not hasattr(argument, "__self__"):
             return
-        found = place_of(frame, argument)  # type: ignore[arg-type]
+        found = place_of(frame, argument)
         if not found or pid != os.getpid():
             return
         with lock:

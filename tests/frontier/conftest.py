@@ -36,7 +36,7 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import Listing
-from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.protocols import Changes, EmbeddedStore, PageRecord
 from tests.stores.memory_store import MemoryStore
 
 
@@ -61,7 +61,7 @@ class Bench:
 
     def __init__(
         self,
-        store: MemoryStore,
+        store: EmbeddedStore,
         *,
         now: float = 1000.0,
         clean: bool = True,

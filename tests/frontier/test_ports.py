@@ -107,14 +107,14 @@ def test_a_dead_port_closes_no_other(bench: Bench) -> None:
 def test_the_longest_stored_clock_wins(tmp_path: Path, first: str) -> None:
     """After a restart a port that was never asked waits for the others' last answer and for what they asked for."""
     store = RocksStore(tmp_path / "frontier")
-    bench = Bench(store)  # type: ignore[arg-type]
+    bench = Bench(store)
     bench.add(f"http://{first}/1")
     lease = bench.next()
     assert lease is not None
     bench.answer(lease, 429, retry_after_seconds=1000.0)
     bench.commit()
 
-    again = Bench(store, now=bench.now + 1)  # type: ignore[arg-type]
+    again = Bench(store, now=bench.now + 1)
     again.add("http://a.example:82/1")
     again.add("http://a.example/2")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,19 +55,19 @@ def test_a_crawl_goes_on_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ids=["pause", "crawl-delay", "retry-after", "back-off", "no connection"],
 )
 def test_each_wait_is_cut_to_its_own_length(
-    tmp_path: Path, ending: dict[str, object], least: float, most: float, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, ending: dict[str, Any], least: float, most: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Pause, floor, rests: as long as they were to last, from the start on, and one warning."""
     store = RocksStore(tmp_path / "frontier")
     now = 1_000_000.0
-    before = Bench(store, now=now + DAYS)  # type: ignore[arg-type]
+    before = Bench(store, now=now + DAYS)
     before.add("http://a.example/1", "http://a.example/2")
     lease = before.next()
     assert lease is not None
-    before.answer(lease, **ending)  # type: ignore[arg-type]
+    before.answer(lease, **ending)
     before.commit()
 
-    after = Bench(store, now=now, longest=Longest())  # type: ignore[arg-type]
+    after = Bench(store, now=now, longest=Longest())
 
     host = after.frontier.workbench.hosts["a.example"]
     assert least <= host.next_free - now <= most
@@ -80,7 +81,7 @@ def test_each_wait_is_cut_to_its_own_length(
 def test_a_clock_that_is_right_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A rest of a day, an hour later: what is left of it is kept, and nothing is said."""
     store = RocksStore(tmp_path / "frontier")
-    before = Bench(store, now=1000.0)  # type: ignore[arg-type]
+    before = Bench(store, now=1000.0)
     before.add("http://a.example/1")
     lease = before.next()
     assert lease is not None
@@ -88,7 +89,7 @@ def test_a_clock_that_is_right_changes_nothing(tmp_path: Path, caplog: pytest.Lo
     before.commit()
     kept = Host.unpack("a.example", store.host("a.example") or b"").next_free
 
-    after = Bench(store, now=4600.0, longest=Longest())  # type: ignore[arg-type]
+    after = Bench(store, now=4600.0, longest=Longest())
 
     assert after.frontier.workbench.hosts["a.example"].next_free == kept
     assert "set back" not in caplog.text
@@ -98,8 +99,8 @@ def test_a_clock_that_is_right_changes_nothing(tmp_path: Path, caplog: pytest.Lo
 def test_an_unclean_end_in_the_future_holds_nothing_up(tmp_path: Path) -> None:
     """Until when hosts may have been asked without a trace is at most the start."""
     store = RocksStore(tmp_path / "frontier")
-    Bench(store, now=1000.0 + DAYS, clean=False)  # type: ignore[arg-type]
-    after = Bench(store, now=1000.0, longest=Longest())  # type: ignore[arg-type]
+    Bench(store, now=1000.0 + DAYS, clean=False)
+    after = Bench(store, now=1000.0, longest=Longest())
 
     after.add("http://a.example/1")
 

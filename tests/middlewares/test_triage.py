@@ -41,7 +41,8 @@ class Budgets:
         lease: Any = SimpleNamespace(
             row=SimpleNamespace(url=URL, host="a.test", kind=ROW_KINDS[FLAG_RENDER if is_render else 0])
         )
-        return goes_to_browser(lease, page, self)  # type: ignore[arg-type]
+        renders: Any = self
+        return goes_to_browser(lease, page, renders)
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -212,8 +213,9 @@ def test_only_bytes_are_read() -> None:
     page = native.reader()
     assert page is not None
 
+    wrong: Any
     for wrong in ("<p>", bytearray(b"<p>"), None):
         with pytest.raises(TypeError):
-            page.read(wrong)  # type: ignore[arg-type]
+            page.read(wrong)
         with pytest.raises(TypeError):
-            page.weight(wrong)  # type: ignore[arg-type]
+            page.weight(wrong)

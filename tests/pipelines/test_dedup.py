@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.utils.defer import ensure_awaitable
@@ -44,9 +45,9 @@ def compared(bench: Bench, page: LeaseResult) -> LeaseResult:
     return page
 
 
-def ended(bench: Bench, **more: object) -> LeaseResult:
+def ended(bench: Bench, **more: Any) -> LeaseResult:
     """A page that was compared and has ended."""
-    page = compared(bench, page_of(bench.page_lease(), bench.now, **more))  # type: ignore[arg-type]
+    page = compared(bench, page_of(bench.page_lease(), bench.now, **more))
     bench.session.pages.finish(page)
     return page
 

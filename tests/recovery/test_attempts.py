@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -30,11 +31,13 @@ def captured(made: Archive, name: str) -> Written:
 
 def logged(made: Archive, name: str, written: Written | None, ended: float = 0.0) -> None:
     """A line in the log; of a failure when nothing was written."""
-    place = {} if written is None else {"warc": written.filename, "offset": written.offset, "length": written.length}
+    place: dict[str, Any] = (
+        {} if written is None else {"warc": written.filename, "offset": written.offset, "length": written.length}
+    )
     reason = Reason.CONNECT_TIMEOUT if written is None else Reason.FETCHED
     status = None if written is None else 200
     end = STARTED_AT + ended
-    made.attempt(Attempt(STARTED_AT, end, url(name), reason, status=status, depth=7, hop="LLM", **place), STARTED_AT)  # type: ignore[arg-type]
+    made.attempt(Attempt(STARTED_AT, end, url(name), reason, status=status, depth=7, hop="LLM", **place), STARTED_AT)
 
 
 def told(folder: Path) -> list[tuple[str, bool, bool]]:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -109,9 +110,9 @@ def recorded(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[list[s
     commands: list[list[str]] = []
     real = subprocess.Popen
 
-    def record(command: list[str], **options: int) -> subprocess.Popen[bytes]:
+    def record(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         commands.append(command)
-        return real([sys.executable, "-c", ""], **options)  # type: ignore[call-overload, no-any-return]
+        return real([sys.executable, "-c", ""], **options)
 
     monkeypatch.setattr(script.subprocess, "Popen", record)
     return commands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 
 import pytest
 
@@ -30,11 +31,11 @@ def test_a_port_that_either_protocol_has_taken_is_not_drawn(
 class _Once:
     """Draws as often as ``draws`` lasts."""
 
-    def __init__(self, draws: object) -> None:
+    def __init__(self, draws: Iterator[int]) -> None:
         self._draws = draws
 
     def choice(self, among: range) -> int:
-        next(self._draws)  # type: ignore[call-overload]
+        next(self._draws)
         return among[0]
 
     def randrange(self, below: int) -> int:

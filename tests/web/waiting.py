@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 Found = TypeVar("Found")
 _LOOK_SECONDS = 0.02
+# A look that takes its time, as the reading of a whole log does, leaves others the processor for so many times as long.
+_PAUSE_FACTOR = 4
 
 
 def busyness() -> float:
@@ -44,12 +46,14 @@ def wait_until(
     When the time is over, or ``process`` ends before, the test fails with ``what`` never was, and the end of ``log``.
     """
     until = time.monotonic() + seconds * busyness()
-    while not (found := look()):
+    while True:
+        began = time.thread_time()
+        if found := look():
+            return found
         if time.monotonic() > until or (process is not None and process.poll() is not None):
             said = log.read_text()[-3000:] if log is not None and log.exists() else ""
             raise AssertionError(f"never {what}; {said}")
-        time.sleep(_LOOK_SECONDS)
-    return found
+        time.sleep(max(_LOOK_SECONDS, _PAUSE_FACTOR * (time.thread_time() - began)))
 
 
 async def eventually(look: Callable[[], object], seconds: float = 10.0) -> None:

@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import IO, NoReturn, Self
+from typing import IO, Any, NoReturn, Self
 
 from tests.web.waiting import busyness
 
@@ -287,16 +287,14 @@ def _send(answers: socket.socket, text: str) -> None:
         answers.send(text.encode())
 
 
-def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
+def _become(asked: dict[str, Any], fds: list[int]) -> NoReturn:
     """The program that was asked for, as if the interpreter had just begun."""
     environment, arguments = asked["env"], asked["arguments"]
-    assert isinstance(environment, dict)
-    assert isinstance(arguments, list)
     for number, descriptor in enumerate(fds[:3]):
         os.dup2(descriptor, number)
     for descriptor in fds:
         os.close(descriptor)
-    resource.setrlimit(resource.RLIMIT_NOFILE, tuple(asked["files"]))  # type: ignore[arg-type]
+    resource.setrlimit(resource.RLIMIT_NOFILE, tuple(asked["files"]))
     os.chdir(str(asked["cwd"]))
     os.environ.clear()
     os.environ.update(environment)

@@ -392,7 +392,7 @@ class Machine:
 
     def exchange(self, source: Worker, target: Worker) -> None:
         """All that is to be said between two."""
-        wire = self.wires.setdefault((source.name, target.name), None) or Wire(source, target)  # type: ignore[arg-type]
+        wire = self.wires.get((source.name, target.name)) or Wire(source, target)
         self.wires[source.name, target.name] = wire
         wire.send()
         wire.arrive()

@@ -80,7 +80,7 @@ def test_names_that_must_wait_are_on_disk() -> None:
 
 def test_names_that_wait_in_memory_have_their_turns() -> None:
     """Where no store keeps hosts by their moments, a page's names wait as well, though it links to them twice."""
-    bench = Bench(AllInMemory())
+    bench = Bench(AllInMemory())  # type: ignore[arg-type]
     assert bench.frontier.hosts.on_disk is None
     assert names(bench, *invented(1_000)) == 1_000
     assert len(look_up(bench)) == AT_ONCE + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rocksdict import Rdict
@@ -10,7 +11,7 @@ from rocksdict import Rdict
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, EmbeddedStore
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.store import FrontierView, RocksStore
@@ -25,8 +26,8 @@ def _urls(hosts: int = HOSTS) -> list[str]:
     return [f"http://h{number:02d}.example/{page}" for number in range(hosts) for page in range(2)]
 
 
-def _small(store: MemoryStore | None = None, **more: object) -> Bench:
-    return Bench(store or MemoryStore(), max_hosts_in_memory=3, **more)  # type: ignore[arg-type]
+def _small(store: EmbeddedStore | None = None, **more: Any) -> Bench:
+    return Bench(store or MemoryStore(), max_hosts_in_memory=3, **more)
 
 
 def test_memory_has_no_more_hosts_than_it_may() -> None:
@@ -305,7 +306,7 @@ def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Pa
         assert [name for name, _ in view.hosts()] == ["old.example"]
     store = RocksStore(tmp_path)
     store.apply(Changes(queued=[row("old.example", 1)]))
-    bench = Bench(store, now=2000.0)  # type: ignore[arg-type]
+    bench = Bench(store, now=2000.0)
     assert bench.frontier.hosts.waiting_urls == 1
     assert store.due(9, Due(IN_MEMORY, "")) == [Due(IN_MEMORY, "old.example")]
     store.close()

@@ -1,6 +1,7 @@
 """Which known pages are chosen: the table's refusals, the budget, and what is worth most."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,10 @@ NOW = 1_800_000_000.0
 RECENT = 2 * DAY_SECONDS
 
 
-def page(name: str, days: float, status: int = 200, **more: object) -> tuple[bytes, PageRecord]:
+def page(name: str, days: float, status: int = 200, **more: Any) -> tuple[bytes, PageRecord]:
     """A page last seen some days ago."""
     seen = NOW - days * DAY_SECONDS
-    history = History(visits=1, seen_at=seen)._replace(**more)  # type: ignore[arg-type]
+    history = History(visits=1, seen_at=seen)._replace(**more)
     record = PageRecord(f"http://a.test/{name}", "fetched", status, seen, b"d" * 20, history=history.pack())
     return name.encode(), record
 

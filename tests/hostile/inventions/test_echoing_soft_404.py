@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from crawlerproject.rules.traps.template_yield import HOST_FIRST_PAGES, HOST_MOST_PAGES
-from tests.hostile.arena import Arena, Asked, arena, page
+from tests.hostile.arena import Arena, Asked, Make, arena, page
 from tests.hostile.ledger import pays
 from tests.web.running import one_pace
 
@@ -82,7 +82,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
         yield sites
 
 
-def _but_robots(asked: Asked, make):  # type: ignore[no-untyped-def]
+def _but_robots(asked: Asked, make: Make) -> bytes | None:
     return None if asked.path == "/robots.txt" else make(asked)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.running import scrapy
-from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
+from tests.hostile.arena import Arena, Asked, Crawled, Talk, answer, arena, page
 from tests.hostile.ledger import pays
 from tests.robots_files import worst_file
 
@@ -107,14 +107,14 @@ def unfinished(web: Arena) -> dict[str, str]:
         writer.write(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %b\r\n\r\n" % location)
         await writer.drain()
 
-    def talk(robots: object) -> object:
+    def talk(robots: Talk) -> Talk:
         async def answered(asked: Asked, writer: asyncio.StreamWriter) -> None:
-            await (robots if asked.path == "/robots.txt" else pages)(asked, writer)  # type: ignore[operator]
+            await (robots if asked.path == "/robots.txt" else pages)(asked, writer)
 
         return answered
 
     kinds = {"drip.test": drip, "broken.test": broken, "damaged.test": damaged, "moved.test": moved}
-    return {name: web.raw_site(name, talk(robots)) for name, robots in kinds.items()}  # type: ignore[arg-type]
+    return {name: web.raw_site(name, talk(robots)) for name, robots in kinds.items()}
 
 
 def absurd(web: Arena) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The columns mean what Common Crawl's mean; values from its schema's and its tests' own examples."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -14,10 +15,10 @@ from tests.warc_samples import info_member
 NAMES = [name for name, _, _ in COLUMNS]
 
 
-def row(url: str, **changes: object) -> CdxjEntry:
+def row(url: str, **changes: Any) -> CdxjEntry:
     """A plain capture of ``url``."""
     plain = CdxjEntry(0, 9, url, "20220127163355", "text/html", "text/html", 200, "3I42H3S6", 5, 4, "", "")
-    return plain._replace(**changes)  # type: ignore[arg-type]
+    return plain._replace(**changes)
 
 
 def values(url: str, **changes: object) -> dict[str, object]:

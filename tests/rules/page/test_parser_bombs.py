@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -138,7 +140,7 @@ def test_weights(body: bytes, expected: Weight) -> None:
 
 
 BREAKS = b"<svg>" + b"<option selected>" * 200
-FACTS = {"url": "http://a.test/", "content_type": "text/html", "x_robots": [], "token": "TestBot"}
+FACTS: dict[str, Any] = {"url": "http://a.test/", "content_type": "text/html", "x_robots": [], "token": "TestBot"}
 
 
 @pytest.fixture
@@ -167,14 +169,14 @@ def test_an_option_that_is_selected_behind_foreign_elements(body: bytes, may: bo
 @pytest.mark.usefixtures("in_python")
 def test_such_a_page_is_not_read_in_place() -> None:
     """Nor parsed at all here: this process would end."""
-    assert read_light_html(BREAKS, **FACTS) is None  # type: ignore[arg-type]
+    assert read_light_html(BREAKS, **FACTS) is None
 
 
 @pytest.mark.skipif(native.reader() is None, reason=f"one reader only: {native.choice().why}")
 def test_the_native_reader_reads_it() -> None:
     """Its lexbor is corrected: again and again, with memory that another page has used."""
     for _ in range(20):
-        facts = read_light_html(BREAKS + b"<a href=/x>x", **FACTS)  # type: ignore[arg-type]
+        facts = read_light_html(BREAKS + b"<a href=/x>x", **FACTS)
 
         assert facts is not None
         assert len(facts.links) == 1

@@ -127,8 +127,7 @@ def test_digests_as_clouds_give_them(facts: dict[str, Any], digests: set[str]) -
 
 def test_an_error_is_one_line_with_its_code() -> None:
     """S3's code stands in the error behind Python's; what is not to be repeated is left out."""
-    behind = Exception("behind")
-    behind.response = {"Error": {"Code": "SlowDown"}}  # type: ignore[attr-defined]
+    behind = type("OfS3", (Exception,), {"response": {"Error": {"Code": "SlowDown"}}})("behind")
     with pytest.raises(TargetError, match=r"^s3://b/x: SlowDown: two\\nlines$"), target_errors("s3://b/x"):
         raise OSError("two\nlines") from behind
     with pytest.raises(KeyError), target_errors("s3://b/x", passed=(KeyError,)):
