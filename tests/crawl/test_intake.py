@@ -14,6 +14,7 @@ import pytest
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.subscriptions import Subscriptions
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import read_feed
 from crawlerproject.rules.feeds.websub import HubReply
@@ -116,7 +117,7 @@ FEED = read_feed(b'<feed><link rel="hub" href="http://hub.test/"/></feed>')
 LEASE: Any = SimpleNamespace(row="the row")
 
 
-class Subscriptions:
+class NotedSubscriptions(Subscriptions):
     """Notes what it is told."""
 
     def __init__(self) -> None:
@@ -187,7 +188,7 @@ class Made:
     """WebSub and what is around it."""
 
     def __init__(self, *, reachable: bool = True) -> None:
-        self.subscriptions, self.intake, self.run = Subscriptions(), NotedIntake(), run_of(lambda: 1000.0)
+        self.subscriptions, self.intake, self.run = NotedSubscriptions(), NotedIntake(), run_of(lambda: 1000.0)
         subscriptions: Any = self.subscriptions if reachable else None
         intake: Any = self.intake
         self.websub = WebSub(subscriptions, intake, self.run)
