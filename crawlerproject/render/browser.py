@@ -103,7 +103,11 @@ class Browser:
             self._launcher.close()
 
     async def _in_slot(self, handler: PlaywrightHandler, visit: PageVisit, host: str) -> None:
-        slot = self._free.pop() if self._free else self._new_slot()
+        if self._free:
+            slot = self._free.pop()
+        else:
+            self._slots += 1
+            slot = Slot(f"slot{self._slots}", self._user_agent)
         handler.visits[slot.name] = visit
         shown = False
         try:
@@ -112,7 +116,13 @@ class Browser:
             until = visit.time.now() + self._limits.timeout_seconds
             loading = while_alive(handler.died, self._load(handler, slot, visit, host))
             page = await visit.time.within(self._limits.timeout_seconds, loading)
-            shown = not self._limits.screenshot or await _take_picture(page, visit, until - visit.time.now())
+            shown = True
+            if self._limits.screenshot:  # in time, or none: the page has been read and counts as rendered either way
+                shown = False
+                with contextlib.suppress(PlaywrightError, TimeoutError):
+                    async with asyncio.timeout(until - visit.time.now()):
+                        visit.rendered.screenshot = await page.screenshot(timeout=0)
+                    shown = True
         except (TimeoutError, NotLoaded) as error:
             detail = f"not done within {self._limits.timeout_seconds:g} s"
             if isinstance(error, NotLoaded):
@@ -158,10 +168,6 @@ class Browser:
         if alive:
             self._free.append(slot)
 
-    def _new_slot(self) -> Slot:
-        self._slots += 1
-        return Slot(f"slot{self._slots}", self._user_agent)
-
     def _alive(self, handler: PlaywrightHandler) -> bool:
         browser = getattr(handler, "browser", None)
         return browser is not None and browser.is_connected()
@@ -182,7 +188,20 @@ class Browser:
         Raises BrowserMissing.
         """
         if not self._known_good:
-            handler = await self._start_first()
+            handler = None
+            if self._confined:  # a network namespace, if possible; Chromium's arguments close its network in any case
+                try:
+                    if self._launcher is None:
+                        self._launcher = await asyncio.to_thread(Launcher, self._path)
+                    handler = await self._start_as(self._launcher.path)
+                except NoSandbox:
+                    raise
+                except (NoNamespace, BrowserMissing) as refused:
+                    self._confined = False
+                    logger.warning(
+                        "The browser gets no network namespace, its own settings keep it offline: %s", refused
+                    )
+            handler = handler or await self._start_as(self._path)
             self._known_good = True
             return handler
         for wait in _START_AGAIN_SECONDS:
@@ -206,20 +225,6 @@ class Browser:
             except NoNamespace as refused:
                 raise BrowserMissing(str(refused)) from refused
         return await self._start_as(self._launcher.path)
-
-    async def _start_first(self) -> PlaywrightHandler:
-        """Prefer a network namespace; Chromium's arguments close its network in any case."""
-        if self._confined:
-            try:
-                if self._launcher is None:
-                    self._launcher = await asyncio.to_thread(Launcher, self._path)
-                return await self._start_as(self._launcher.path)
-            except NoSandbox:
-                raise
-            except (NoNamespace, BrowserMissing) as refused:
-                self._confined = False
-                logger.warning("The browser gets no network namespace, its own settings keep it offline: %s", refused)
-        return await self._start_as(self._path)
 
     async def _start_as(self, path: str) -> PlaywrightHandler:
         """In Chromium's sandbox, where the system allows it."""
@@ -285,13 +290,3 @@ class Browser:
                 logger.warning("%d page(s) in the browser took too much memory and were ended", ended)
             if sum(process.private_bytes for process in processes) > self._limits.max_memory_bytes:
                 self._draining = True
-
-
-async def _take_picture(page: Page, visit: PageVisit, seconds: float) -> bool:
-    """Take a screenshot in time, or none: the page has been read and counts as rendered either way."""
-    try:
-        async with asyncio.timeout(seconds):
-            visit.rendered.screenshot = await page.screenshot(timeout=0)
-    except (PlaywrightError, TimeoutError):
-        return False
-    return True

@@ -96,7 +96,9 @@ def browser_processes() -> list[BrowserProcess]:
         while (ancestor := parents.get(ancestor, 0)) not in (0, own):
             pass
         if ancestor == own and b"--type=" in (command := _read(f"/proc/{pid}/cmdline")):
-            ours.append(BrowserProcess(pid, _private_bytes(pid), b"--type=renderer" in command))
+            fields = _read(f"/proc/{pid}/statm").split()
+            pages = int(fields[_RESIDENT_FIELD]) - int(fields[_SHARED_FIELD]) if fields else 0
+            ours.append(BrowserProcess(pid, pages * _PAGE_BYTES, b"--type=renderer" in command))
     return ours
 
 
@@ -109,11 +111,6 @@ def end_oversized(processes: list[BrowserProcess], page_bytes: int) -> int:
                 os.kill(process.pid, signal.SIGKILL)
                 ended += 1
     return ended
-
-
-def _private_bytes(pid: int) -> int:
-    fields = _read(f"/proc/{pid}/statm").split()
-    return (int(fields[_RESIDENT_FIELD]) - int(fields[_SHARED_FIELD])) * _PAGE_BYTES if fields else 0
 
 
 def _read(path: str) -> bytes:

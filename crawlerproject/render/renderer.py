@@ -71,7 +71,9 @@ class Renderer:
             settings.getint("RENDER_MAX_SUBREQUESTS", MAX_SUBREQUESTS),
             settings.getfloat("RENDER_WAIT_SECONDS", WAIT_SECONDS),
         )
-        patience = 1 if is_crawl(crawler) else _SHELL_PATIENCE
+        # Whether the frontier hands out the requests; false in the shell and for other spiders.
+        is_crawl = crawler.crawling and getattr(crawler.spider, "seeds", None) is not None
+        patience = 1 if is_crawl else _SHELL_PATIENCE
         self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS", _NAVIGATION_SECONDS) * patience
         self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
         self._cache = SharedCache(_CACHE_BYTES)
@@ -92,14 +94,18 @@ class Renderer:
             document = await asyncio.to_thread(self._stored, folder, note, rendered)
             embeds = CrawlEmbeds(services, exchange.lease, self._cache, self._proxies, self._bounds, page_time)
         else:
-            plain = await self._plain(request)
+            engine = self._crawler.engine  # outside a crawl the document comes through the whole middleware chain
+            assert engine is not None
+            meta = {"seed": request.meta.get("seed", False)}
+            document_request = Request(request.url, callback=NO_CALLBACK, meta=meta, dont_filter=True)
+            plain = await engine.download_async(document_request)
             if plain.status != 200:
                 return plain
             document = embedded(plain)
             embeds = ShellEmbeds(self._crawler, host_key(request.url), self._cache, self._bounds)
-        times = {"settle_seconds": self._settle_seconds, "timeout_seconds": self._timeout_seconds}
+        visit = PageVisit(document, embeds, rendered, page_time, self._settle_seconds, self._timeout_seconds)
         try:
-            await self._show(PageVisit(document, embeds, rendered, page_time, **times), host_key(request.url))
+            await self._show(visit, host_key(request.url))
         finally:
             embeds.close()
             self._count(rendered)
@@ -109,13 +115,6 @@ class Renderer:
             request.meta["rendered"] = rendered
         headers = {"Content-Type": "text/html; charset=utf-8"}
         return HtmlResponse(request.url, headers=headers, body=rendered.html, encoding="utf-8", flags=["rendered"])
-
-    async def _plain(self, request: Request) -> Response:
-        """Fetch the document outside a crawl, through the whole middleware chain."""
-        engine = self._crawler.engine
-        assert engine is not None
-        meta = {"seed": request.meta.get("seed", False)}
-        return await engine.download_async(Request(request.url, callback=NO_CALLBACK, meta=meta, dont_filter=True))
 
     async def close(self) -> None:
         """End the browser."""
@@ -177,13 +176,7 @@ class Renderer:
     def _count(self, rendered: Rendered) -> None:
         stats = self._crawler.stats
         assert stats is not None
-        stats.inc_value("render/pages")
-        stats.inc_value("render/requests", rendered.asked)
-        stats.inc_value("render/from_cache", rendered.cached)
-        stats.inc_value("render/blocked", rendered.blocked.total())
-        stats.inc_value("render/short_of_turns", int(rendered.short))
-
-
-def is_crawl(crawler: Crawler) -> bool:
-    """Whether the frontier hands out the requests; false in the shell and for other spiders."""
-    return bool(crawler.crawling) and getattr(crawler.spider, "seeds", None) is not None
+        counts = {"pages": 1, "requests": rendered.asked, "from_cache": rendered.cached}
+        counts |= {"blocked": rendered.blocked.total(), "short_of_turns": int(rendered.short)}
+        for name, count in counts.items():
+            stats.inc_value(f"render/{name}", count)

@@ -58,10 +58,8 @@ class SharedCache:
 
         ``waiting`` is entered while another page's fetch is under way.
         """
-        ways = (
-            wanted.url,
-            wanted,
-        )  # a fetch for any page first; if its answer does not serve, one for the like of ours
+        # A fetch for any page first; if its answer does not serve, one for the like of ours.
+        ways = (wanted.url, wanted)
         for way in ways:
             while (coming := self._coming.get(way)) is not None:
                 with waiting():

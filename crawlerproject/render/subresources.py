@@ -69,7 +69,10 @@ class PageEmbeds(ABC):
 
     async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
         """The response to one sub-request. Raises Blocked, with the reason in one word."""
-        address = _address(url)
+        try:
+            address = parse(url)
+        except UrlRefused as error:
+            raise Blocked(str(error.reason)) from error
         self._refuse(address, kind, method, rendered)
         fields = sent_fields(headers)
 
@@ -101,7 +104,11 @@ class PageEmbeds(ABC):
             location = response.headers.get("Location")
             way.append(embedded(response, kind))
             if response.status not in REDIRECTS or not location:
-                return _at_the_end_of(way)
+                *redirects, answer = way
+                for redirect in redirects:  # the last answer serves what all of them serve
+                    both = answer.reuse.and_of(redirect.reuse) if answer.reuse and redirect.reuse else None
+                    answer = answer._replace(reuse=both)
+                return answer
             target = Base(address.url).join(location.decode("latin-1"))
             if target is None:
                 break
@@ -168,7 +175,22 @@ class CrawlEmbeds(PageEmbeds):
         """Wait for the turn, then for the response. Raises FetchError, also when there will be no turn."""
         embeds = self._waiting_embeds
         turn, answer = _Turn(), asyncio.get_running_loop().create_future()
-        embed = self._embed(address, fields, turn, answer)
+        own = registered_domain(address.host) == self._site
+        most = self._bounds.wait_seconds - self._time.waited_seconds
+        if not own:
+            most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
+        embed = Subrequest(
+            address,
+            self._lease.row,
+            self._run.now() + most,
+            own,
+            fields,
+            self._proxy,
+            _TIMEOUT_SECONDS,
+            refused=turn.refused,
+            granted=turn.granted,
+            answered=lambda outcome: None if answer.done() else answer.set_result(outcome),
+        )
         with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
             try:
                 if (refusal := embeds.ask(embed, self._run.now())) is not None:
@@ -189,26 +211,6 @@ class CrawlEmbeds(PageEmbeds):
             raise outcome if isinstance(outcome, FetchError) else FetchError(Reason.INTERNAL_ERROR, str(outcome))
         response: Response = outcome
         return response
-
-    def _embed(
-        self, address: Address, fields: dict[str, str], turn: _Turn, answer: asyncio.Future[object]
-    ) -> Subrequest:
-        own = registered_domain(address.host) == self._site
-        most = self._bounds.wait_seconds - self._time.waited_seconds
-        if not own:
-            most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
-        return Subrequest(
-            address,
-            self._lease.row,
-            self._run.now() + most,
-            own,
-            fields,
-            self._proxy,
-            _TIMEOUT_SECONDS,
-            refused=turn.refused,
-            granted=turn.granted,
-            answered=lambda outcome: None if answer.done() else answer.set_result(outcome),
-        )
 
 
 class ShellEmbeds(PageEmbeds):
@@ -244,13 +246,12 @@ class _Turn:
     def __init__(self) -> None:
         self._decided: asyncio.Future[Reason | None] = asyncio.get_running_loop().create_future()
 
-    def refused(self, reason: Reason) -> None:
+    def refused(self, reason: Reason | None) -> None:
         if not self._decided.done():
             self._decided.set_result(reason)
 
     def granted(self) -> None:
-        if not self._decided.done():
-            self._decided.set_result(None)
+        self.refused(None)
 
     async def come(self, seconds: float) -> None:
         """Wait until it is granted. Raises FetchError."""
@@ -302,19 +303,3 @@ def embedded(response: Response, kind: str = "") -> Embedded:
             headers[key] = b", ".join(values).decode("latin-1")
     whole = not any(flag.startswith("truncated") for flag in response.flags)
     return Embedded(response.status, headers, response.body, reuse(response.status, headers, kind) if whole else None)
-
-
-def _at_the_end_of(way: list[Embedded]) -> Embedded:
-    """The last of these, each but the last a redirect to the next: it serves what all of them serve."""
-    *redirects, answer = way
-    for redirect in redirects:
-        both = answer.reuse.and_of(redirect.reuse) if answer.reuse and redirect.reuse else None
-        answer = answer._replace(reuse=both)
-    return answer
-
-
-def _address(url: str) -> Address:
-    try:
-        return parse(url)
-    except UrlRefused as error:
-        raise Blocked(str(error.reason)) from error

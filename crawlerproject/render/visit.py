@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -17,6 +18,8 @@ from crawlerproject.render.shared_cache import Embedded
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Route
+
+    from crawlerproject.render.subresources import PageEmbeds
 
 # A page rests when no request is under way and its size is unchanged between two looks (ours: React's schedulers and
 # the usual debounces take 0.1 to 0.2 s).
@@ -89,18 +92,15 @@ class PageTime:
             self._waiting -= 1
             if not self._waiting:
                 self._waited += self._clock() - self._since
-                self._return()
+                if self._long is not None:
+                    self._long.cancel()
+                if self._left:
+                    self._left = False
+                    self._goes_on()
 
     def _leave(self) -> None:
         self._left = True
         self._waits()
-
-    def _return(self) -> None:
-        if self._long is not None:
-            self._long.cancel()
-        if self._left:
-            self._left = False
-            self._goes_on()
 
     async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
         """The result of ``work``; TimeoutError after so many more seconds of the page's own time."""
@@ -118,47 +118,36 @@ class PageTime:
                 await asyncio.wait({task}, timeout=_STEP_SECONDS)
 
 
-class SubrequestSource(Protocol):
-    """Fetches what a page requests."""
-
-    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
-        """The response to one sub-request. Raises Blocked."""
-
-    def close(self) -> None:
-        """Release what was reserved for the page, which is gone."""
-
-
+@dataclass(slots=True, eq=False)
 class PageVisit:
-    """Answers the browser's requests for one page; ``document`` is the page's plain response."""
+    """Answers the browser's requests for one page."""
 
-    def __init__(
-        self,
-        document: Embedded,
-        embeds: SubrequestSource,
-        rendered: Rendered,
-        time: PageTime,
-        *,
-        settle_seconds: float,
-        timeout_seconds: float,
-    ) -> None:
-        self.time = time
-        self.document = document
-        self.rendered = rendered
-        self.page: Page | None = None
-        self._embeds = embeds
-        self._settle_seconds = settle_seconds
-        self._timeout_seconds = timeout_seconds
-        self.served = False
-        self._under_way = 0
-        self._last_event = 0.0
+    document: Embedded  # the page's plain response
+    embeds: PageEmbeds
+    rendered: Rendered
+    time: PageTime
+    settle_seconds: float
+    timeout_seconds: float
+    page: Page | None = None  # until the browser has opened one
+    served: bool = False  # the page has received its document
+    _under_way: int = 0
+    _last_event: float = 0.0
 
     async def answer(self, route: Route, request: Request) -> None:
         """Playwright's route handler for all requests of the page."""
         with contextlib.suppress(PlaywrightError):  # the page was closed in the meantime
             if request.is_navigation_request():
                 await self._navigation(route, request)
-            else:
-                await self._embed(route, request)
+                return
+            self._under_way += 1
+            asked = (request.url, request.resource_type, request.method, request.headers)
+            try:
+                await self._fulfil(route, await self.embeds.get(*asked, self.rendered))
+            except Blocked as blocked:
+                await self._refuse(route, str(blocked), request.url)
+            finally:
+                self._under_way -= 1
+                self._last_event = monotonic()
 
     async def _navigation(self, route: Route, request: Request) -> None:
         if self.page is None or request.frame != self.page.main_frame:
@@ -177,19 +166,6 @@ class PageVisit:
                 await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
             await route.fulfill(status=204)
 
-    async def _embed(self, route: Route, request: Request) -> None:
-        self._under_way += 1
-        try:
-            headers = request.headers
-            answer = await self._embeds.get(request.url, request.resource_type, request.method, headers, self.rendered)
-        except Blocked as blocked:
-            await self._refuse(route, str(blocked), request.url)
-        else:
-            await self._fulfil(route, answer)
-        finally:
-            self._under_way -= 1
-            self._last_event = monotonic()
-
     async def _refuse(self, route: Route, why: str, url: str) -> None:
         self.rendered.blocked[why] += 1
         if len(self.rendered.blocked_urls) < _BLOCKED_SHOWN:
@@ -202,7 +178,7 @@ class PageVisit:
     async def settle(self, page: Page) -> None:
         """Wait until the page rests or its time is up; it is read as it is then."""
         spent = self.time.now()
-        until = spent + min(self._settle_seconds, self._timeout_seconds * _READ_BY - spent)
+        until = spent + min(self.settle_seconds, self.timeout_seconds * _READ_BY - spent)
         seen: list[int] | None = None
         while self.time.now() < until and self.rendered.noise["navigation"] < _MAX_NAVIGATIONS:
             await asyncio.sleep(_LOOK_SECONDS)

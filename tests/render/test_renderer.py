@@ -105,7 +105,7 @@ def test_the_document_comes_from_the_archive(crawl: Crawling) -> None:
     assert "rendered" not in request.meta
     visit = crawl.browser.visits[0]
     assert "content-length" not in visit.document.headers
-    assert isinstance(visit._embeds, CrawlEmbeds)
+    assert isinstance(visit.embeds, CrawlEmbeds)
 
 
 def test_a_worker_that_had_the_host_before_has_the_answer(crawl: Crawling) -> None:

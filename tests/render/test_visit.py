@@ -44,7 +44,8 @@ class Source:
 def opened(source: Source | None = None, **seconds: float) -> tuple[PageVisit, Any]:
     """A visit whose page is in the browser, and that page."""
     times = {"settle_seconds": 5.0, "timeout_seconds": 10.0} | seconds
-    visit = PageVisit(DOCUMENT, source or Source(), Rendered(URL), PageTime(), **times)
+    embeds: Any = source or Source()
+    visit = PageVisit(DOCUMENT, embeds, Rendered(URL), PageTime(), times["settle_seconds"], times["timeout_seconds"])
     page: Any = Context().page
     visit.page = page
     return visit, page
