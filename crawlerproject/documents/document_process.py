@@ -49,13 +49,10 @@ def main() -> None:
         kind, length = line.split()
         signal.alarm(SECONDS + 5)  # the caller has given up by then, or is dead
         answer = json.dumps(read(kind, os.pread(document, int(length), 0))).encode()
-        _write(answers, len(answer).to_bytes(LENGTH_BYTES, "big") + answer)
+        data = len(answer).to_bytes(LENGTH_BYTES, "big") + answer
+        while data:
+            data = data[os.write(answers, data) :]
         signal.alarm(0)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def read(kind: str, body: bytes) -> dict[str, Any]:

@@ -74,46 +74,39 @@ class DocumentTexts:
             self._process = None
 
     def _answer(self, kind: str, body: bytes) -> dict[str, Any] | str:
-        if self._process is None:
-            self._start()
-        process = self._process
-        assert process is not None
+        process = self._process or self._started()
         assert process.stdin is not None
         os.ftruncate(self._document, 0)
         os.pwrite(self._document, body, 0)
         try:
             process.stdin.write(b"%b %d\n" % (kind.encode(), len(body)))
-            answer = self._received(process, time.monotonic() + self._seconds)
+            return self._received(process, time.monotonic() + self._seconds)
         except (EOFError, BrokenPipeError, ValueError):
             self.close()
             return CRASHED
         except TimeoutError:
             self.close()
             return TOO_SLOW
-        return answer
 
-    def _start(self) -> None:
+    def _started(self) -> subprocess.Popen[bytes]:
         document = os.memfd_create("document")
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         try:
-            self._process = self._process_with(document)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "crawlerproject.documents.document_process", str(document)],
+                # Nothing of ours: proxies and Redis have their passwords in the environment.
+                env={"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(document,),
+                bufsize=0,  # what a dead process did not take is not written again as its pipe is closed
+            )
         except BaseException:
             os.close(document)
             raise
         self._document = document
-
-    @staticmethod
-    def _process_with(document: int) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        return subprocess.Popen(
-            [sys.executable, "-m", "crawlerproject.documents.document_process", str(document)],
-            # Nothing of ours: proxies and Redis have their passwords in the environment.
-            env={"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(document,),
-            bufsize=0,  # what a dead process did not take is not written again as its pipe is closed
-        )
+        return self._process
 
     @staticmethod
     def _received(process: subprocess.Popen[bytes], until: float) -> dict[str, Any]:

@@ -91,12 +91,17 @@ _LINKS, _FIELDS = _words("hyperlink"), _words("instrText")
 
 def read(kind: str, body: bytes) -> dict[str, Any]:
     """What a document says. Raises Unreadable, MemoryError."""
+    package, lines, links = Package(body), Lines(), Links()
     if kind == EPUB:
-        return _read_book(body)
-    package, form = Package(body), _FORMATS[kind]
+        return _read_book(package, lines, links)
+    form = _FORMATS[kind]
     facts = package.xml(form.facts)
-    targets = _targets(package.xml(_RELATIONS)) if kind == DOCX else {}
-    lines, links = Lines(), Links()
+    relations = package.xml(_RELATIONS) if kind == DOCX else None
+    targets = {  # the addresses of a docx's links, by the names that its text has for them
+        relation.get("Id", ""): relation.get("Target", "")
+        for relation in (relations if relations is not None else ())
+        if relation.get("TargetMode") == "External" and relation.get("Type", "").endswith(_HYPERLINK)
+    }
     hidden = 0  # elements around this one that are left out
     for event, element in steps(package.needed(form.content)):
         tag = element.tag
@@ -113,15 +118,6 @@ def read(kind: str, body: bytes) -> dict[str, Any]:
             if lines.full:
                 break
     return read_as(text_in(facts, f"{_DC}title"), str(lines), links, text_in(facts, f"{_DC}language"))
-
-
-def _targets(relations: Any) -> dict[str, str]:
-    """The addresses of a docx's links, by the names that its text has for them."""
-    return {
-        relation.get("Id", ""): relation.get("Target", "")
-        for relation in (relations if relations is not None else ())
-        if relation.get("TargetMode") == "External" and relation.get("Type", "").endswith(_HYPERLINK)
-    }
 
 
 def _address(element: Any, targets: dict[str, str]) -> str:
@@ -225,20 +221,24 @@ def text_in(root: Any, tag: str) -> str:
     return "" if found is None else "".join(found.itertext())
 
 
-def _read_book(body: bytes) -> dict[str, Any]:
-    """Of EPUB 2 and 3, whose chapters are pages of XHTML."""
-    package = Package(body)
+def _read_book(package: Package, lines: Lines, links: Links) -> dict[str, Any]:
+    """EPUB 2 and 3, whose chapters are pages of XHTML."""
     container = package.xml(_CONTAINER)
     root = container.find(f".//{_ROOTFILE}") if container is not None else None
     place = "" if root is None else root.get("full-path", "")
     book = package.xml(place) if place else None
     if book is None:
         raise Unreadable(BROKEN)
-    lines, links = Lines(), Links()
-    for name in _chapters(book, posixpath.dirname(place)):
+    chapters = {
+        item.get("id", ""): posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(item.get("href", ""))))
+        for item in book.iterfind(f"{_OPF}manifest/{_OPF}item")
+        if item.get("media-type") == _CHAPTER
+    }
+    for item in book.iterfind(f"{_OPF}spine/{_OPF}itemref"):  # in the order in which they are read
         if lines.full:
             break
-        if (data := package.read(name)) is None:
+        name = chapters.pop(item.get("idref", ""), None)
+        if name is None or (data := package.read(name)) is None:
             continue
         page = read_page(data, url=_WITHIN + name, content_type=_UTF8)
         lines.add(page.text)
@@ -246,15 +246,3 @@ def _read_book(body: bytes) -> dict[str, Any]:
             if not link.target.startswith(_WITHIN):
                 links.add(link.target, link.text)
     return read_as(text_in(book, f"{_DC}title"), str(lines), links, text_in(book, f"{_DC}language"))
-
-
-def _chapters(book: Any, folder: str) -> Iterator[str]:
-    """The names of the chapters in the order in which they are read."""
-    named = {
-        item.get("id", ""): posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
-        for item in book.iterfind(f"{_OPF}manifest/{_OPF}item")
-        if item.get("media-type") == _CHAPTER
-    }
-    for item in book.iterfind(f"{_OPF}spine/{_OPF}itemref"):
-        if (name := named.pop(item.get("idref", ""), None)) is not None:
-            yield name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -32,11 +33,8 @@ _OUTCOMES = {raw.FPDF_ERR_PASSWORD: LOCKED, raw.FPDF_ERR_SECURITY: LOCKED}
 def read(kind: str, body: bytes) -> dict[str, Any]:
     """What a document says. Raises Unreadable, MemoryError."""
     try:
-        document = pdfium.PdfDocument(body)
-        try:
+        with closing(pdfium.PdfDocument(body)) as document:
             return _read(document)
-        finally:
-            document.close()
     except pdfium.PdfiumError as error:
         raise Unreadable(_OUTCOMES.get(getattr(error, "err_code", None), BROKEN)) from None
 
@@ -61,14 +59,10 @@ def _read(document: pdfium.PdfDocument) -> dict[str, Any]:
         if not left:
             break
     lines.add(_PARTED.sub("", "\n".join(pages)))
-    return read_as(_title(document), str(lines), links)
-
-
-def _title(document: pdfium.PdfDocument) -> str:
-    try:
-        return str(document.get_metadata_value("Title"))
-    except UnicodeDecodeError:  # half a character of UTF-16
-        return ""
+    title = ""
+    with suppress(UnicodeDecodeError):  # half a character of UTF-16
+        title = str(document.get_metadata_value("Title"))
+    return read_as(title, str(lines), links)
 
 
 def _links(document: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:

@@ -90,7 +90,8 @@ def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
     whole |= {name: sum(status[name] for status in every) for name in _SUMS}
     whole |= {name: max(status[name] for status in every) for name in _MOST}
     whole |= {name: _added([status[name] for status in every]) for name in _COUNTED}
-    whole["stats"] |= _longest([status["stats"] for status in every])
+    longest = {name for status in every for name in status["stats"] if name.startswith(_LONGEST)}
+    whole["stats"] |= {name: max(status["stats"].get(name, 0.0) for status in every) for name in longest}
     whole |= {name: _classes([status[name] for status in every]) for name in _CLASSES}
     whole |= _later(every)
     totals = [status["totals"] for status in every]
@@ -123,11 +124,6 @@ def _later(every: Sequence[Status]) -> dict[str, Any]:
             "failures": _added([one["failures"] for one in asked]),
         },
     }
-
-
-def _longest(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = {name for one in every for name in one if name.startswith(_LONGEST)}
-    return {name: max(one.get(name, 0.0) for one in every) for name in names}
 
 
 def _added(every: Sequence[Mapping[str, float]]) -> dict[str, float]:

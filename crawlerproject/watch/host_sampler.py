@@ -88,16 +88,13 @@ class HostSampler:
         self._timer: asyncio.TimerHandle | None = None
         self._spent = 0.0  # seconds of the processor in this look
 
-    def start(self) -> None:
-        """Begin the first look."""
-        self._begin()
-
     def stop(self) -> None:
         """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _begin(self) -> None:
+    def start(self) -> None:
+        """Begin a look."""
         self._spent = 0.0
         began = time.thread_time()
         # A copy: it changes while it is looked through.
@@ -118,4 +115,4 @@ class HostSampler:
             self._timer = loop.call_later(0, self._go_on, survey, hosts)
             return
         self.last = survey.result(run.now())
-        self._timer = loop.call_later(max(_LEAST_SECONDS, self._spent / _COST_SHARE), self._begin)
+        self._timer = loop.call_later(max(_LEAST_SECONDS, self._spent / _COST_SHARE), self.start)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -24,6 +25,11 @@ _FORMAT = 1
 _DIGITS = 3  # of a rate in the file
 # What binds a crawl, in the word that its page begins with.
 _STATES = {"rests": "resting", "nothing": "idle", "start": "starting"}
+# Of a status, what the page shows as it is.
+_AS_THEY_ARE = (
+    *("time", "progress", "totals", "pages_per_second", "bytes_per_second", "cpu_share", "lag_seconds", "machine"),
+    *("build", "statuses", "short_pauses"),
+)
 
 
 class Totals(NamedTuple):
@@ -81,12 +87,7 @@ class LastHour:
     def since(self, moment: float, now: float) -> list[Sample]:
         """The rows after ``moment`` that are not older than an hour, oldest first."""
         first = max(moment, now - SPAN_SECONDS)
-        found = []
-        for row in reversed(self._rows):
-            if row.at <= first:
-                break
-            found.append(row)
-        return found[::-1]
+        return [*takewhile(lambda row: row.at > first, reversed(self._rows))][::-1]
 
     def as_dict(self, now: float) -> dict[str, Any]:
         """For the file."""
@@ -105,8 +106,7 @@ def read_last_hour(facts: Mapping[str, Any], now: float) -> LastHour:
 def _is_row(row: Any) -> bool:
     if not isinstance(row, list) or len(row) != len(Sample._fields):
         return False
-    allowed = Sample._fields.index("allowed")
-    values = [value for place, value in enumerate(row) if not (place == allowed and value is None)]
+    values = [value for name, value in zip(Sample._fields, row, strict=True) if name != "allowed" or value is not None]
     return all(isinstance(value, int | float) and isfinite(value) for value in values)
 
 
@@ -117,35 +117,19 @@ def live_facts(
     facts: dict[str, Any] = {**run, "columns": Sample._fields, "rows": [list(row) for row in rows]}
     if not status:
         return {**facts, "state": "starting"}
-    bound = bound_by(load_of(status))
-    stats = status["stats"]
+    bound, stats, uploads = bound_by(load_of(status)), status["stats"], status.get("uploads")
     return {
         **facts,
-        "time": status["time"],
+        **{name: status[name] for name in _AS_THEY_ARE},
         "state": "paused" if status["progress"]["paused"] else _STATES.get(bound.what, "crawling"),
         "bound": bound._asdict(),
-        "progress": status["progress"],
-        "totals": status["totals"],
-        "pages_per_second": status["pages_per_second"],
-        "bytes_per_second": status["bytes_per_second"],
-        "cpu_share": status["cpu_share"],
-        "lag_seconds": status["lag_seconds"],
-        "machine": status["machine"],
-        "build": status["build"],
-        "statuses": status["statuses"],
-        "short_pauses": status["short_pauses"],
         "errors": errors_by_reason(stats),
         "refused": _by_reason(stats, "refused/"),
         "hosts": hosts_by_state(status, surveyed),
         "allowed": status["progress"]["ceiling_per_second"],
-        "uploads": _uploads(status),
+        # Where the archive goes and how far it is; empty when it stays.
+        "uploads": f"The archive goes {upload_text(uploads_together([uploads]), status['time'])}." if uploads else "",
     }
-
-
-def _uploads(status: Mapping[str, Any]) -> str:
-    """Where the archive goes and how far it is; empty when it stays."""
-    said = status.get("uploads")
-    return f"The archive goes {upload_text(uploads_together([said]), status['time'])}." if said else ""
 
 
 def errors_by_reason(stats: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -38,20 +38,17 @@ def machine_facts(folder: Path, min_free_bytes: int) -> dict[str, int]:
         total, _, free = shutil.disk_usage(folder)
     except OSError:  # the crawl notices by itself
         total = free = 0
+    try:
+        rss_bytes = int(_STATM.read_bytes().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError, ValueError):
+        rss_bytes = 0
     return {
-        "rss_bytes": _rss_bytes(),
+        "rss_bytes": rss_bytes,
         "memory_bytes": _memory_bytes(),
         "disk_bytes": total,
         "disk_free_bytes": free,
         "disk_min_free_bytes": min_free_bytes,
     }
-
-
-def _rss_bytes() -> int:
-    try:
-        return int(_STATM.read_bytes().split()[1]) * _PAGE_BYTES
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _memory_bytes() -> int:

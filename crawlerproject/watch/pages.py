@@ -52,9 +52,13 @@ def static() -> dict[str, Served]:
     """The page's own files, read once."""
     room = files("crawlerproject.watch")
     look = (files("crawlerproject.reports") / "look.css").read_bytes()
-    kinds = {"": ("watch.html", "text/html"), "watch.js": ("watch.js", "text/javascript")}
-    found = {path: _file(kind, (room / name).read_bytes()) for path, (name, kind) in kinds.items()}
-    return {**found, "watch.css": _file("text/css", look + (room / "watch.css").read_bytes())}
+    style = look + (room / "watch.css").read_bytes()
+    page, script = ((room / name).read_bytes() for name in ("watch.html", "watch.js"))
+    return {
+        "": Served("text/html; charset=utf-8", answer=lambda _: page),
+        "watch.js": Served("text/javascript; charset=utf-8", answer=lambda _: script),
+        "watch.css": Served("text/css; charset=utf-8", answer=lambda _: style),
+    }
 
 
 def json_page(facts: Callable[[Mapping[str, str]], Any]) -> Served:
@@ -88,10 +92,6 @@ class Bodiless(Request):
 
     def handleContentChunk(self, data: bytes) -> None:
         """What was on its way is not kept."""
-
-
-def _file(kind: str, body: bytes) -> Served:
-    return Served(f"{kind}; charset=utf-8", answer=lambda _: body)
 
 
 class Pages(Resource):
@@ -128,14 +128,11 @@ class Pages(Resource):
             waited = served.question(asked)
         except Unfit as unfit:
             return _refused(request, 400, str(unfit))
-        self._wait(request, served.kind, waited)
-        return NOT_DONE_YET
-
-    def _wait(self, request: Any, kind: str, waited: Awaitable[Any]) -> None:
-        task = asyncio.get_running_loop().create_task(_finish(request, kind, waited))
+        task = asyncio.get_running_loop().create_task(_finish(request, served.kind, waited))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         request.notifyFinish().addErrback(lambda _: task.cancel())  # the client has gone
+        return NOT_DONE_YET
 
 
 async def _finish(request: Any, kind: str, waited: Awaitable[Any]) -> None:
