@@ -118,7 +118,7 @@ class PageTime:
                 await asyncio.wait({task}, timeout=_STEP_SECONDS)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)  # without slots: Playwright keeps an attribute of its own in the object whose method it calls
 class PageVisit:
     """Answers the browser's requests for one page."""
 
