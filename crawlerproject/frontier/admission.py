@@ -16,7 +16,7 @@ from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import FLAG_SEED, OUTSIDE_BUDGET, Budget
+from crawlerproject.rules.row_kinds import FLAG_SEED, OUTSIDE_BUDGET, ROW_KINDS, Budget
 from crawlerproject.rules.url.priority import by_rank, of_external, of_later_list
 from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.rules.url.urls import host_key, host_name
@@ -65,15 +65,19 @@ class Admission:
             new = self._new(found, now)
             if not new:
                 return 0
-            rows = [self._row(item, now) for item in new]
-            seeds = [item for item in new if item.flags & FLAG_SEED]
-            self._queue(Changes(queued=rows, facts=self._widened(seeds) if seeds else []), 1, now)
+            rows, keys, flags = [], [], 0
+            for item in new:
+                row = self._row(item, now)
+                rows.append(row)
+                keys.append(row.key)
+                flags |= item.flags
+            self._queue(Changes(queued=rows, facts=self._widened(new) if flags & FLAG_SEED else []), 1, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
         finally:
             self._copies.clear()
-        self._recent.add([row.key for row in rows])
+        self._recent.add(keys)
         return len(rows)
 
     def add_again(self, now: float) -> None:
@@ -172,8 +176,14 @@ class Admission:
         if names.later:
             found = list(found)
             self._bring_forward(found, now)
-        fresh = [item for item in found if item.address.key not in recent]  # of a page's many links few
-        if any(item.flags & OUTSIDE_BUDGET for item in fresh):
+        fresh, flags = [], 0
+        for item in found:
+            if (
+                key := item.address.key
+            ) not in recent.younger and key not in recent.older:  # of a page's many links few
+                fresh.append(item)
+                flags |= item.flags
+        if flags & OUTSIDE_BUDGET:
             fresh = [item.owned() for item in fresh]
             fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
         if names.spent:
@@ -188,12 +198,12 @@ class Admission:
             else:
                 unknown.append(item)
         recent.add(known)
-        if any(item.flags & OUTSIDE_BUDGET for item in unknown):
+        if flags & OUTSIDE_BUDGET:
             unknown = self._not_waiting(unknown)
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            host, kind, named_by = item.address.host, item.kind, item.named_by
+            host, kind, named_by = item.address.host, ROW_KINDS[item.flags], item.named_by
             name = host_name(host)
             before = coming.get(name)
             if not self._within_rules(item, named_by, now, before):
@@ -232,8 +242,12 @@ class Admission:
 
     def _within_rules(self, item: DiscoveredUrl, named_by: str, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
-        address, kind = item.address, item.kind
-        if not kind.is_seed and self._filters.port_refusal(self._hosts.ports, address.host, named_by):
+        address, kind = item.address, ROW_KINDS[item.flags]
+        if (
+            ":" in address.host
+            and not kind.is_seed
+            and self._filters.port_refusal(self._hosts.ports, address.host, named_by)
+        ):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
         if kind.counts_for_host and coming is None and self._one_host_too_many(address.host, now, named_by):
@@ -282,9 +296,9 @@ class Admission:
         self._state.refused.counts[Reason.TOO_MANY_NAMES] += 1
         return True
 
-    def _widened(self, seeds: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
+    def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
-        scope = self._filters.scope
+        scope, seeds = self._filters.scope, [item for item in new if item.kind.is_seed]
         seeds = [item for item in seeds if not (item.via and comes_back(item.via, item.address.url))]
         ruled = [item for item in seeds if item.via and scope.governs(host_key(item.via))]
         moves = [(item.via, item.address.url) for item in ruled if scope.move(item.via, item.address.url)]

@@ -42,21 +42,21 @@ class RecentKeys:
     When the younger generation is full it becomes the older one, whose keys are dropped.
     """
 
-    __slots__ = ("_most", "_older", "_younger")
+    __slots__ = ("_most", "older", "younger")
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
-        self._younger: set[bytes] = set()
-        self._older: set[bytes] = set()
+        self.younger: set[bytes] = set()
+        self.older: set[bytes] = set()
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self._younger or key in self._older
+        return key in self.younger or key in self.older
 
     def add(self, keys: Iterable[bytes]) -> None:
         """Remember keys, which must be in the store: what is remembered is never asked of it."""
-        self._younger.update(keys)
-        if len(self._younger) > self._most:
-            self._older, self._younger = self._younger, set()
+        self.younger.update(keys)
+        if len(self.younger) > self._most:
+            self.older, self.younger = self.younger, set()
 
 
 @dataclass(slots=True, eq=False)
@@ -179,11 +179,13 @@ class FrontierState:
         self._settle(changes, 1)
         dirty = self.hosts.dirty.copy()
         # What has ended since these changes were taken is in the next commit: until then its host is not forgotten.
-        later = self.changes
-        names = {row.host for row in (*later.removed, *later.queued)}
-        names |= {origin.partition("://")[2] for origin, _ in later.robots}
         self.hosts.dirty.clear()
-        self.hosts.dirty.update({name: dirty[name] for name in names if name in dirty})
+        for row in (*self.changes.removed, *self.changes.queued):
+            if row.host in dirty:
+                self.hosts.dirty[row.host] = dirty[row.host]
+        for origin, _ in self.changes.robots:
+            if (name := origin.partition("://")[2]) in dirty:
+                self.hosts.dirty[name] = dirty[name]
         changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
         decided = changes.facts
         if changes or facts:

@@ -126,14 +126,14 @@ class UrlFilters:
         """Why a queued URL may not be fetched now; None when it may."""
         if self.never_crawl.current(now).excludes(host_name(row.host)):
             return Reason.NEVERCRAWL
-        if bad_port(row.host):
+        if ":" in row.host and bad_port(row.host):
             return Reason.BAD_PORT  # queued by a version that asked there
         kind = ROW_KINDS[row.flags]
         if kind.is_requisite:  # a known one has met its host's budgets when it was chosen
             return self._requisite_refusal(row, row, now, elsewhere=kind.is_recrawl)
         if kind.is_hub and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
-        if self._left_out(row, kind):
+        if self.scope.choosy and self._left_out(row, kind):
             return Reason.SCOPE  # queued before the pattern was added
         if not kind.requested and useless(
             url_path(row.url), self._skip_of_sitemaps if kind.is_list else self.skip_extensions

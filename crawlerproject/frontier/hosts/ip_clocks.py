@@ -124,7 +124,7 @@ class IpClocks:
             ip = self._clocks[host.address] = _IpClock(host.address, self._free_from)
         if ip.busy or ip.next_free > now or ip.line is not None:
             return self._wait(ip, host, now)
-        self._begin(ip, host)
+        ip.busy, ip.serial, host.wants_address_since = True, 0, 0.0
         return None
 
     def _wait(self, ip: _IpClock, host: Host, now: float) -> float | None:
@@ -137,7 +137,7 @@ class IpClocks:
         if not (ip.busy or ip.next_free > now or line.long.next(line.domains, now)) and not (
             slow and line.long.begin_from > now
         ):
-            self._begin(ip, host)
+            ip.busy, ip.serial, host.wants_address_since = True, 0, 0.0
             return None
         host.wants_address_since = host.wants_address_since or now
         among = [each for each in line.domains if each in line.long.used] if slow else list(line.domains)
@@ -159,11 +159,6 @@ class IpClocks:
         pause = max(self.pause_seconds or 0.0, _LEAST_PAUSE_SECONDS)
         ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
         return ip.back_at
-
-    def _begin(self, ip: _IpClock, host: Host) -> None:
-        ip.busy = True
-        ip.serial = 0
-        host.wants_address_since = 0.0
 
     def _wake(self, ip: _IpClock, now: float) -> None:
         """Look at an address again when its line may be served, or to forget it."""
@@ -188,7 +183,7 @@ class IpClocks:
                 del self._clocks[ip.name]
             return None
         host = line.pop(domain)
-        self._begin(ip, host)
+        ip.busy, ip.serial, host.wants_address_since = True, 0, 0.0
         return host
 
     def ended(self, address: str, next_free: float | None, now: float) -> None:

@@ -96,7 +96,7 @@ class DuplicateIndex:
         return (
             self._unstored(made, self._fingerprints.get(made.host, []), within)
             or self._stored(made, made.host, within)
-            or self._unstored_anywhere(made, across)
+            or (self._unstored_anywhere(made, across) if self._all else None)
             or (self._stored(made, "", across) if self.others is None else None)
         )
 

@@ -108,6 +108,8 @@ class HostModel(Generic[F]):
 
     def facts(self) -> Facts:
         """What the next commit stores."""
+        if not (self._dirty or self._storing):
+            return []
         self._storing |= self._dirty
         self._dirty = {}
         return [(self._kind + key, fact.pack()) for key, fact in self._storing.items()]
@@ -178,7 +180,10 @@ class CrawlModels:
 
     def facts(self) -> Facts:
         """What the next commit stores."""
-        return [fact for state in self._persistent for fact in state.facts()]
+        facts: Facts = []
+        for state in self._persistent:
+            facts += state.facts()
+        return facts
 
     def stored(self, changes: Changes, facts: Facts) -> None:
         """A commit of these is applied."""

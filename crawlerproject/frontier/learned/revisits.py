@@ -74,7 +74,7 @@ class Revisits(HostModel[HostHistory]):
         Neither when the host's robots.txt has come to allow more since the last visit: what it forbade when links to it
         were found is not known, and a 304 would hide these links for as long as the page does not change.
         """
-        record = self._record(row)
+        record = self._pages.page(row.page_key, row.host) if row.kind.is_recrawl else None
         if record is None or self._rng.random() < self._check_share:
             return {}
         host = self.of(row.host)
@@ -94,7 +94,7 @@ class Revisits(HostModel[HostHistory]):
             return PageRecord(row.url, visit.reason, 0, now)
         if row.kind.is_robots:  # asked for when a host's rules are needed
             return record
-        old = self._record(row)
+        old = self._pages.page(row.page_key, row.host) if row.kind.is_recrawl else None
         if old is not None and (history := History.unpack(old.history)).visits:
             return self._again(visit, record, old, history, now)
         if status != 200:
@@ -141,9 +141,6 @@ class Revisits(HostModel[HostHistory]):
         self._believed[address.host] = believed + 1
         changed = history._replace(announced=1.0, fresh_until=min(history.fresh_until, changed_at))
         return DueRevisit(0.0, address.key, record, changed)
-
-    def _record(self, row: QueuedPage) -> PageRecord | None:
-        return self._pages.page(row.page_key, row.host) if row.kind.is_recrawl else None
 
 
 def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageRecord:

@@ -145,7 +145,8 @@ class TrapModel:
         """
         yields = self.yields.changed(row.host)
         cost = CUT_COSTS_PAGES if cut else SIMILAR_COSTS_PAGES if similar else 1
-        _log(row.host, yields.learn(row.url, new and not cut, cost))
+        if (trapped := yields.learn(row.url, new and not cut, cost)) is not None:
+            _log(row.host, trapped)
         if new and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
             yields.led_on(row.via, True)
         if new and row.kind.is_listed:
@@ -157,7 +158,8 @@ class TrapModel:
         budgets = self.external.changed(row.host)
         new = read and budgets.new_text(row.url, marks) and not self.yields.of(row.host).knows_text(marks)
         domain = linking_domain(row.host, row.via, row.flags, row.note)
-        _log(row.host, budgets.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
+        if (trapped := budgets.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1)) is not None:
+            _log(row.host, trapped)
         return new
 
     def learn_embed(self, visit: Visit, page_host: str) -> None:
@@ -170,7 +172,9 @@ class TrapModel:
         host, budgets = visit.row.host, self.external.changed(visit.row.host)
         new = visit.reason is Reason.FETCHED and not visit.cut
         new = new and budgets.new_text(visit.row.url, (int.from_bytes(visit.digest[:4], "big"),))
-        _log(host, budgets.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.cut else 1))
+        trapped = budgets.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.cut else 1)
+        if trapped is not None:
+            _log(host, trapped)
 
     def learn_requisite(self, visit: Visit, *, wanted: bool) -> None:
         """A page requisite was answered; ``wanted``: with what a page may use."""
@@ -185,10 +189,9 @@ class TrapModel:
             logger.info("%s %s is a trap among requisites from now on: %s", name, trapped.template, trapped.why)
 
 
-def _log(host: str, trapped: Trapped | None) -> None:
-    if trapped is not None:
-        known = {"host": host, "reason": Reason.TRAP}
-        logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why, extra=known)
+def _log(host: str, trapped: Trapped) -> None:
+    known = {"host": host, "reason": Reason.TRAP}
+    logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why, extra=known)
 
 
 def _repeated(visit: Visit) -> str:

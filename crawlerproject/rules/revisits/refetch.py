@@ -195,15 +195,19 @@ def fresh_until(headers: Mapping[str, str], visited_at: float) -> float:
 
     ``headers`` has lower-case names. no-store and no-cache mean never; heuristics (4.2.2) are not used.
     """
+    if not headers:
+        return visited_at
     directives: dict[str, str] = {}
-    for name, _, argument in [part.partition("=") for part in headers.get("cache-control", "").split(",")]:
+    for part in headers.get("cache-control", "").split(","):
+        name, _, argument = part.partition("=")
         directives.setdefault(name.strip().lower(), argument.strip().strip('"'))
     if "no-store" in directives or "no-cache" in directives:
         return visited_at
     lifetime = _seconds(directives.get("max-age"))
     if lifetime is None:
         # By the server's clock: its distance to Date counts, not to ours.
-        expires, date = http_date(headers.get("expires", "")), http_date(headers.get("date", ""))
+        expires = http_date(headers["expires"]) if "expires" in headers else None
+        date = http_date(headers.get("date", "")) if expires is not None else None
         lifetime = 0.0 if expires is None else expires - (visited_at if date is None else date)
     age = _seconds(headers.get("age")) or 0.0
     return visited_at + min(max(0.0, lifetime - age), MAX_FRESH_SECONDS)
