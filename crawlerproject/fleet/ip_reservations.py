@@ -64,7 +64,9 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
 
     def ask(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
         # What the end of a request will ask about its hosts needs no answer from Redis then.
-        hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
+        # A robots.txt speaks for another host than its own where a redirect has led to it.
+        spoken_for = {lease.row.note.rpartition("://")[2] for lease in leases if lease.row.kind.is_robots}
+        hosts = spoken_for | {lease.row.host for lease in leases}
         again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.kind.is_recrawl]
         store.at_hand(hosts, again)
         return fleet.fleet.addresses(wanted, rested, hold_ms, rest_ms)
@@ -170,8 +172,3 @@ class IpReservations:
                 self._ends.refused(lease, abs(wait), gives_way=wait < 0)
             else:
                 self._ends.granted(lease, failure)
-
-
-def _asked_for(lease: Lease) -> str:
-    """The host that a robots.txt speaks for: a redirect may have led to another's."""
-    return lease.row.note.rpartition("://")[2] if lease.row.kind.is_robots else lease.row.host

@@ -147,12 +147,12 @@ class LocalWorker(SingleProcess):
 
     def sums(self, run: Run) -> FleetQuotas | None:
         """The supervisor grants."""
-        self._sums = FleetQuotas(partial(ask_shares, self._reports.link), lambda error: None)
+        self._sums = FleetQuotas(partial(ask_shares, self._reports.link.ask), lambda error: None)
         return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
         """The supervisor has the texts of all."""
-        return TextQuestions(self.store, partial(ask_texts, self._reports.link), MAX_BITS, run.stats.inc_value)
+        return TextQuestions(self.store, partial(ask_texts, self._reports.link.ask), MAX_BITS, run.stats.inc_value)
 
     def close(self) -> None:
         """Let the supervisor know, too, that this process has ended in good order."""

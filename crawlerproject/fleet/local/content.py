@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.tables import QuotaTable
@@ -32,12 +32,8 @@ SHARES = "shares"
 RUNNING = "running"
 """``[]``: for how many seconds this run of the fleet has lasted."""
 
-
-class Link(Protocol):
-    """A worker's connection to its supervisor."""
-
-    async def ask(self, name: str, *said: Any) -> Any:
-        """The answer to a question. StorageError when the supervisor is gone."""
+Ask = Callable[..., Awaitable[Any]]
+"""``SupervisorLink.ask``."""
 
 
 class LocalContent:
@@ -49,7 +45,7 @@ class LocalContent:
         self._clock, self._began = clock, clock()
         self._silent = False  # the disk refuses, and that was said
         self._texts = RocksTexts(folder.texts)
-        self._take_up(_stamp(folder))
+        self._take_up(folder)
         by_worker = {name: self._spent(name) for name in workers}
         kinds = {kind: {name: amounts[kind] for name, amounts in by_worker.items()} for kind in SUM_FACTS}
         self._shares = QuotaTable(kinds, len(workers))
@@ -72,8 +68,10 @@ class LocalContent:
         """Let the folder go."""
         self._texts.close()
 
-    def _take_up(self, stamp: bytes) -> None:
-        """Take in texts that came while others held the hosts: ``stamp`` is another when these were divided anew."""
+    def _take_up(self, folder: CrawlDir) -> None:
+        """Take in texts that came while others held the hosts, when the hosts were divided again since."""
+        plan = folder.fleet_plan
+        stamp = str(plan.stat().st_mtime_ns if plan.exists() else 0).encode()
         if self._texts.is_of(stamp):
             return
         frontiers = [folder.frontier for folder in self._folders.values() if folder.has_frontier()]
@@ -103,16 +101,10 @@ class LocalContent:
         return [list(self._shares.exchange(worker, QuotaRequest(*claim))) for claim in claims]
 
 
-def _stamp(folder: CrawlDir) -> bytes:
-    """Changes whenever the hosts are divided anew."""
-    plan = folder.fleet_plan
-    return str(plan.stat().st_mtime_ns if plan.exists() else 0).encode()
-
-
-async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+async def ask_texts(ask: Ask, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
     """As ``RocksTexts.exchange``, of the supervisor's."""
     given = [[text.value, text.key.hex(), text.url] for text in added]
-    answers = await link.ask(TEXTS, given, list(values))
+    answers = await ask(TEXTS, given, list(values))
     if answers is None:
         raise StorageError("the supervisor's disk refuses texts")
     return [
@@ -121,6 +113,6 @@ async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bi
     ]
 
 
-async def ask_shares(link: Link, claims: Sequence[QuotaRequest]) -> list[Share]:
+async def ask_shares(ask: Ask, claims: Sequence[QuotaRequest]) -> list[Share]:
     """What the supervisor grants of each sum."""
-    return [Share(*share) for share in await link.ask(SHARES, *(list(claim) for claim in claims))]
+    return [Share(*share) for share in await ask(SHARES, *(list(claim) for claim in claims))]

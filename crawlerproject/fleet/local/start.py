@@ -65,7 +65,9 @@ class WholeCrawl:
             except OperatorError:
                 if self._supervised() or not self.folder.locked():
                     raise
-                at_work = [folder.name for folder in self._worker_folders() if folder.locked()]
+                plan = read_plan(self.folder)
+                folders = plan.folders(self.folder) if plan is not None and not plan.alone else []
+                at_work = [folder.name for folder in folders if folder.locked()]
                 if not at_work and left <= 0:
                     raise
             if at_work and not said:
@@ -81,7 +83,3 @@ class WholeCrawl:
         except OSError:
             return False
         return True
-
-    def _worker_folders(self) -> list[CrawlDir]:
-        plan = read_plan(self.folder)
-        return plan.folders(self.folder) if plan is not None and not plan.alone else []

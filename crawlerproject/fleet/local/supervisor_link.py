@@ -31,18 +31,14 @@ class SupervisorLink:
         self._unsent = b""
         try:
             self._socket = connected(path, _HELLO_SECONDS)
-            self._hello(worker)
+            self._socket.sendall(packed([0, HELLO, worker]))
+            said: list[Any] = []
+            while not said:
+                if not (data := self._socket.recv(_READ_BYTES)):
+                    raise ConnectionResetError("the supervisor has ended")
+                said = self._lines(data)
         except OSError as error:
             raise OperatorError(f"{path} does not answer ({error}); the same scrapy fleet continues.") from error
-
-    def _hello(self, worker: str) -> None:
-        self._socket.sendall(packed([0, HELLO, worker]))
-        said: list[Any] = []
-        while not said:
-            data = self._socket.recv(_READ_BYTES)
-            if not data:
-                raise ConnectionResetError("the supervisor has ended")
-            said = self._lines(data)
         _, answer = said[0]
         if answer is not True:
             self._socket.close()

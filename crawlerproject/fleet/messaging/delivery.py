@@ -50,15 +50,20 @@ class Outgoing:
         for box in list(self._unsent):
             if room <= 0:
                 break
-            found = self._messages.of(box, self._behind(box), self._sendable(box), room)
+            behind = self._places.get(box) or self._acknowledged.get(box, 0)
+            # Of the own outbox what is synced; the messages of others are older than the start, which syncs.
+            up_to = self._messages.durable.last if box.outbox == self._messages.outbox else maxsize
+            found = self._messages.of(box, behind, up_to, room)
             del self._unsent[box]
             for number, packed in found:
                 if room <= 0:
                     break
                 posts.append(Post(box, self._places.get(box, 0), number, packed))
                 self._places[box] = number
-                self._count(box, number, len(packed) + _OVERHEAD_BYTES)
-                room -= len(packed) + _OVERHEAD_BYTES
+                size = len(packed) + _OVERHEAD_BYTES
+                self._sent.setdefault(box, deque()).append((number, size))
+                self._sent_bytes += size
+                room -= size
             if room <= 0:
                 self._unsent[box] = None  # there may be more; behind the others
         return posts
@@ -88,17 +93,6 @@ class Outgoing:
         """Messages whose rows may go."""
         delivered, self._delivered = self._delivered, []
         return delivered
-
-    def _behind(self, box: Box) -> int:
-        return self._places.get(box) or self._acknowledged.get(box, 0)
-
-    def _sendable(self, box: Box) -> int:
-        """Of the own outbox what is synced; the messages of others are older than the start, which syncs."""
-        return self._messages.durable.last if box.outbox == self._messages.outbox else maxsize
-
-    def _count(self, box: Box, number: int, size: int) -> None:
-        self._sent.setdefault(box, deque()).append((number, size))
-        self._sent_bytes += size
 
 
 class Unread(NamedTuple):
@@ -178,7 +172,7 @@ class Incoming:
             if after != came:
                 raise BrokenConnection(f"after message {came} comes the one behind {after}")
             connection.came[box] = number
-            if number > self._taken_up_to(box):
+            if number > (self._taken.get(box) or self._durable_up_to(box)):
                 self._taken[box] = number
                 self.unread.append(Unread(box, number, packed))
                 self.bytes += len(packed)
@@ -211,12 +205,6 @@ class Incoming:
                 for box, up_to in marks.items():
                     if box in connection.came:
                         connection.acknowledge(box, up_to)
-
-    def _taken_up_to(self, box: Box) -> int:
-        taken = self._taken.get(box)
-        if taken is None:
-            taken = self._taken[box] = self._durable_up_to(box)
-        return taken
 
     def _durable_up_to(self, box: Box) -> int:
         """What the store says when the process looks first is as of its start, which syncs."""

@@ -84,7 +84,13 @@ class RevisitRound:
             self._queued = []
         if not self._read:
             self._read = await asyncio.to_thread(self._read_some)
-        await self._queue_some(frontier, clock)
+        while self._read:
+            partition, pages, last = self._read[0]
+            if partition in self._held.staying():
+                await self._queue(frontier, pages, clock)
+                if last:
+                    self._queued.append(partition)
+            del self._read[0]
 
     # --- in a thread ----------------------------------------------------------------------------
 
@@ -146,30 +152,16 @@ class RevisitRound:
         """The partition's due pages, some at a time. Those chosen in this round are put into ``chosen_before``."""
         at = self._round.at
         for some in self._store.store.pages_of(partition):
-            self._look_up_hosts({host_key(record.url) for _, record in some if record.history})
+            hosts = {host_key(record.url) for _, record in some if record.history}
+            missing = [host for host in hosts if host not in self._hosts]
+            found = self._store.store.host_fields([HostFact.VISITS + host for host in missing]) if missing else []
+            for host, packed in zip(missing, found, strict=True):
+                self._hosts[host] = HostHistory.unpack(packed or b"")
             if chosen_before is not None:
                 chosen_before.update(key for key, record in some if _chosen(record, at))
-            yield list(scored(some, self._host, at, self._policy))
-
-    def _look_up_hosts(self, hosts: set[str]) -> None:
-        missing = [host for host in hosts if host not in self._hosts]
-        found = self._store.store.host_fields([HostFact.VISITS + host for host in missing]) if missing else []
-        for host, packed in zip(missing, found, strict=True):
-            self._hosts[host] = HostHistory.unpack(packed or b"")
-
-    def _host(self, name: str) -> HostHistory:
-        return self._hosts.get(name) or HostHistory()
+            yield list(scored(some, lambda name: self._hosts.get(name) or HostHistory(), at, self._policy))
 
     # --- in the event loop ----------------------------------------------------------------------
-
-    async def _queue_some(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        while self._read:
-            partition, pages, last = self._read[0]
-            if partition in self._held.staying():
-                await self._queue(frontier, pages, clock)
-                if last:
-                    self._queued.append(partition)
-            del self._read[0]
 
     async def _queue(self, frontier: Frontier, pages: list[DueRevisit], clock: Callable[[], float]) -> None:
         for start in range(0, len(pages), _A_TURN):

@@ -50,12 +50,9 @@ class StoreClock:
 
         When the two cannot be the same the clock is read at once, however lately that was done.
         """
-        self._compare_machine(store_now)
         most = self._most_apart_seconds
         if not asked - most <= store_now <= answered + most:
             self._read_at = float("-inf")
-
-    def _compare_machine(self, store_now: float) -> None:
         apart = time.time() - store_now
         if abs(apart) > _MACHINE_SECONDS and not self._warned:
             self._warned = True
