@@ -177,10 +177,9 @@ class Admission:
             found = list(found)
             self._bring_forward(found, now)
         fresh, flags = [], 0
-        for item in found:
-            if (
-                key := item.address.key
-            ) not in recent.younger and key not in recent.older:  # of a page's many links few
+        for item in found:  # of a page's many links few are news
+            key = item.address.key
+            if key not in recent.younger and key not in recent.older:
                 fresh.append(item)
                 flags |= item.flags
         if flags & OUTSIDE_BUDGET:
@@ -198,7 +197,7 @@ class Admission:
             else:
                 unknown.append(item)
         recent.add(known)
-        if flags & OUTSIDE_BUDGET:
+        if flags & OUTSIDE_BUDGET and any(item.flags & OUTSIDE_BUDGET for item in unknown):
             unknown = self._not_waiting(unknown)
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
@@ -242,12 +241,8 @@ class Admission:
 
     def _within_rules(self, item: DiscoveredUrl, named_by: str, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
-        address, kind = item.address, ROW_KINDS[item.flags]
-        if (
-            ":" in address.host
-            and not kind.is_seed
-            and self._filters.port_refusal(self._hosts.ports, address.host, named_by)
-        ):
+        address, kind, ports = item.address, ROW_KINDS[item.flags], self._hosts.ports
+        if ":" in address.host and not kind.is_seed and self._filters.port_refusal(ports, address.host, named_by):
             self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
         if kind.counts_for_host and coming is None and self._one_host_too_many(address.host, now, named_by):
