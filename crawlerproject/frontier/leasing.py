@@ -173,19 +173,10 @@ class LeaseIssuer:
     """Leases: robots.txt first, then the host's queue in its order."""
 
     def __init__(
-        self,
-        state: FrontierState,
-        filters: UrlFilters,
-        renders: Renders,
-        embeds: Subrequests,
-        robots_responses: RobotsResponses,
+        self, state: FrontierState, filters: UrlFilters, renders: Renders, embeds: Subrequests, robots: RobotsResponses
     ) -> None:
-        self._state = state
-        self._hosts = state.hosts
-        self._embeds = embeds
-        self._filters = filters
-        self._renders = renders
-        self._robots_responses = robots_responses
+        self._state, self._hosts = state, state.hosts
+        self._filters, self._renders, self._embeds, self._robots_responses = filters, renders, embeds, robots
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits. StorageError: not now.
@@ -428,7 +419,7 @@ class LeaseIssuer:
     def _line_up(self, host: Host, now: float) -> None:
         """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
         if not host.rendering:
-            self._renders.line_up(host)
+            self._renders.line.append(host)
         again = now + LINE_SECONDS
         if host.embeds:  # they are strangers', at its door
             again = max(now, min(again, host.door.until))

@@ -87,11 +87,14 @@ class RobotsCache:
     def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
         """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
         verdict = robots_verdict(status)
+        before = self._record(origin)
         if verdict is RobotsVerdict.WAIT:
-            return self._unreachable(origin, now)
+            if before is None or now - before.fetched_at > STALE_SECONDS:
+                return RobotsOutcome(False, 0.0, 0.0, None)
+            rules = self._keep(origin, self._parse(before.body))
+            return RobotsOutcome(True, now + _STALE_RETRY_SECONDS, rules.floor_seconds, None)
         good_until = now + self.ttl_seconds
         kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
-        before = self._record(origin)
         more = before is not None and may_allow_more(before.body, kept, self._token)
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
         rules = self._keep(origin, self._parse(kept))
@@ -109,18 +112,8 @@ class RobotsCache:
 
     def serves(self, origin: str, now: float) -> bool:
         """Whether what is known of an origin's rules holds while robots.txt cannot be reached."""
-        return self._serving(origin, now) is not None
-
-    def _serving(self, origin: str, now: float) -> RobotsRecord | None:
         record = self._record(origin)
-        return record if record is not None and now - record.fetched_at <= STALE_SECONDS else None
-
-    def _unreachable(self, origin: str, now: float) -> RobotsOutcome:
-        record = self._serving(origin, now)
-        if record is None:
-            return RobotsOutcome(False, 0.0, 0.0, None)
-        rules = self._keep(origin, self._parse(record.body))
-        return RobotsOutcome(True, now + _STALE_RETRY_SECONDS, rules.floor_seconds, None)
+        return record is not None and now - record.fetched_at <= STALE_SECONDS
 
     def _record(self, origin: str) -> RobotsRecord | None:
         packed = self._unstored.get(origin) or self._store.robots(origin)

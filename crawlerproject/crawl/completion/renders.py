@@ -45,7 +45,7 @@ class RenderCompletion:
 
     def no_browser(self, why: str) -> None:
         """Keep pages that need a browser queued for a later run; logged once."""
-        self._frontier.renders.close(why)
+        self._frontier.renders.closed = why
         if not self._said_no_browser:
             self._said_no_browser = True
             logger.warning("Pages that need a browser stay queued for a later run: %s.", why)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 # other ports of its name. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _MOMENTS = 7  # of its values, the first ones: moments and pauses
+_STORED = (
+    "next_free", "delay_seconds", "floor_seconds", "rest_until", "last_trouble", "robots_until_http",
+    "robots_until_https", "rows", "known", "fetched", "failures", "escalation", "breaker_opened",
+)  # fmt: skip
 _ARRIVAL = struct.Struct("<Q")
 _NAME_FREE = struct.Struct("<d")
 _PACE_FREE = struct.Struct("<d")
@@ -190,62 +194,43 @@ class Host:
 
     def clamp_to_now(self, now: float, longest: Longest) -> bool:
         """Cut what was stored under a clock that was set back since; whether anything was."""
+        troubles = max(self.failures, self.breaker_opened)
         before = Waits(
-            self.next_free,
-            self.name_free,
-            self.rest_until,
-            self.last_trouble,
-            self.delay_seconds,
-            max(self.failures, self.breaker_opened),
-        )
-        after = brought_back(before, now, longest)
+            self.next_free, self.name_free, self.rest_until, self.last_trouble, self.delay_seconds, troubles
+        )  # fmt: skip
+        after, door = brought_back(before, now, longest), door_brought_back(self.door, now, longest)
+        changed, self.door = after is not None or door is not self.door, door
         if after is not None:
             self.next_free, self.name_free, self.rest_until, self.last_trouble = after[:4]
-        door = door_brought_back(self.door, now, longest)
-        changed = after is not None or door is not self.door
-        self.door = door
         for scheme in ("http", "https"):
             until = robots_brought_back(self.robots_until(scheme), self.rest_until, now, longest)
             self.set_robots_until(scheme, until)
         return changed
 
-    def _let_go(self) -> None:
-        """The pause is too long to wait for: URLs are refused instead, which sends no request.
-
-        Earlier versions took any Crawl-delay for a pause, and stored what came of it.
-        """
-        self.floor_seconds = min(self.floor_seconds, LONGEST_SECONDS)
-        if self.delay_seconds > LEAVE_ALONE_SECONDS:
-            self.delay_seconds = LEAVE_ALONE_SECONDS
-            self.next_free = self.rest_until
-
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
         unstored = self.robots_unstored
         held = self.on_disk and self.held_until > 0.0
-        door = b"" if self.door == OPEN_DOOR else _packed_door(self.door)
+        door = b""
+        if self.door != OPEN_DOOR:
+            escalation, until, last_trouble, rested, word = self.door
+            reason = word.encode()
+            door = _DOOR.pack(min(escalation, 0xFFFF), until, last_trouble, rested, len(reason)) + reason
         flags = _STATE_FLAGS[self.state] + self.on_disk * _ON_DISK + self.absent * _ABSENT
         flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
         flags += _HAS_DOOR if door else 0
+        fixed = _FIXED.pack(
+            self.pace_free if self.held_until and not held else self.next_free,
+            self.delay_seconds, self.floor_seconds, self.rest_until, self.last_trouble,
+            0.0 if "http" in unstored else self.robots_until_http,
+            0.0 if "https" in unstored else self.robots_until_https,
+            self.rows, self.known, self.fetched,
+            min(self.failures, 0xFFFF), min(self.escalation, 0xFFFF), min(self.breaker_opened, 0xFFFF),
+            flags, len(self.samples),
+        )  # fmt: skip
         return (
             _VERSION
-            + _FIXED.pack(
-                self.pace_free if self.held_until and not held else self.next_free,
-                self.delay_seconds,
-                self.floor_seconds,
-                self.rest_until,
-                self.last_trouble,
-                0.0 if "http" in unstored else self.robots_until_http,
-                0.0 if "https" in unstored else self.robots_until_https,
-                self.rows,
-                self.known,
-                self.fetched,
-                min(self.failures, 0xFFFF),
-                min(self.escalation, 0xFFFF),
-                min(self.breaker_opened, 0xFFFF),
-                flags,
-                len(self.samples),
-            )
+            + fixed
             + struct.pack(f"<{len(self.samples)}d", *self.samples)
             + _ARRIVAL.pack(self.arrival)
             + _NAME_FREE.pack(self.name_free)
@@ -262,29 +247,19 @@ class Host:
         values = _FIXED.unpack_from(packed, len(_VERSION))
         if not sum(map(abs, values[:_MOMENTS])) < LATEST:
             values = (*map(_bounded, values[:_MOMENTS]), *values[_MOMENTS:])
-        (
-            host.next_free,
-            host.delay_seconds,
-            host.floor_seconds,
-            host.rest_until,
-            host.last_trouble,
-            host.robots_until_http,
-            host.robots_until_https,
-            host.rows,
-            host.known,
-            host.fetched,
-            host.failures,
-            host.escalation,
-            host.breaker_opened,
-            flags,
-            samples,
-        ) = values
+        for field_name, value in zip(_STORED, values, strict=False):
+            setattr(host, field_name, value)
+        *_, flags, samples = values
         host.state = _STATES.get(flags & _ANY_STATE, HostState.ASKED)
         host.on_disk = bool(flags & _ON_DISK)
         host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
         host.absent = bool(flags & _ABSENT)
         if host.left_alone:
-            host._let_go()
+            # Too long to wait for: URLs are refused instead, which sends no request. Earlier versions took any
+            # Crawl-delay for a pause, and stored what came of it.
+            host.floor_seconds = min(host.floor_seconds, LONGEST_SECONDS)
+            if host.delay_seconds > LEAVE_ALONE_SECONDS:
+                host.delay_seconds, host.next_free = LEAVE_ALONE_SECONDS, host.rest_until
         host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
         host.name_free = host.next_free
         host.pages = host.fetched  # of a version that did not count them: at least not too few
@@ -379,11 +354,6 @@ class PortsClock:
             if other.stage == Stage.WAITING and not other.serial:
                 other.next_free = max(other.next_free, self.free_at(other))
                 self.waiting.push(other, other.next_free)
-
-
-def _packed_door(door: Door) -> bytes:
-    reason = door.reason.encode()
-    return _DOOR.pack(min(door.escalation, 0xFFFF), door.until, door.last_trouble, door.rested, len(reason)) + reason
 
 
 def _bounded(value: float) -> float:

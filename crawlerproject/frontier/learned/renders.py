@@ -83,7 +83,7 @@ class Renders(HostModel[_History]):
         self._limits = limits
         self.granted = self.committed = self._storing_granted = int(store.fact(_GRANTED_FACT) or 0)
         self._crawl_has_more: Callable[[], bool] = lambda: self.granted < MAX_PER_CRAWL
-        self._line: deque[Host] = deque()
+        self.line: deque[Host] = deque()  # hosts with nothing but renders to do, until one ends
 
     # --- which pages ----------------------------------------------------------------------------
 
@@ -131,10 +131,6 @@ class Renders(HostModel[_History]):
         super().stored(changes, facts)
         self.committed = self._storing_granted
 
-    def close(self, why: str) -> None:
-        """Nothing can be rendered any more in this run, for a reason in words."""
-        self.closed = why
-
     def share(self, crawl_has_more: Callable[[], bool]) -> None:
         """The crawl's budget is a fleet's, which is asked whether it has another render for this process."""
         self._crawl_has_more = crawl_has_more
@@ -154,10 +150,6 @@ class Renders(HostModel[_History]):
         """A lease to render was handed out."""
         self.in_flight += 1
 
-    def line_up(self, host: Host) -> None:
-        """A host with nothing but renders to do waits until one ends."""
-        self._line.append(host)
-
     def waits(self, now: float) -> None:
         """A page in the browser waits for its turn at some host: another may work meanwhile."""
         self.waiting += 1
@@ -174,8 +166,8 @@ class Renders(HostModel[_History]):
 
     def _let_in(self, now: float) -> None:
         """The first in the line is looked at at once, if it still waits."""
-        while self._line and not self.full:
-            host = self._line.popleft()
+        while self.line and not self.full:
+            host = self.line.popleft()
             if host.stage == Stage.WAITING and host.work:
                 self._workbench.wait(host, max(now, host.pace_free, host.rest_until, host.held_until), work=True)
                 return
