@@ -222,7 +222,7 @@ class Admission:
         return new
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
-        """Drop strangers' URLs and requisites that are queued: until then the store knows them by their queue keys.
+        """Drop external URLs and requisites that are queued: until then the store knows them by their queue keys.
 
         A requisite that is named as a page at the same time is a page.
         """

@@ -75,7 +75,7 @@ def of_other_domain(host: str, other: str) -> bool:
 
 
 def linking_domain(host: str, via: str, flags: int, note: str) -> str:
-    """The registered domain that named a URL of ``host`` that is a stranger's; "" when it is not."""
+    """The registered domain that named a URL of ``host`` that is external; "" when it is not."""
     kind = ROW_KINDS[flags]
     if not kind.is_external:
         return ""

@@ -225,7 +225,7 @@ class LeaseIssuer:
                 return None
             if host.at_door:
                 host.at_door, host.held_until = False, 0.0
-            if host.embeds and (lease := self._embed(host, address, now, strange=False)) is not None:
+            if host.embeds and (lease := self._embed(host, address, now, external=False)) is not None:
                 return lease
             return self._look(host, address, now)
         except StorageError:  # its queue cannot be read now: the host waits, and is asked another time
@@ -249,7 +249,7 @@ class LeaseIssuer:
         What only other sites led to comes behind all of the host's own: sub-requests of their pages, then rows.
         """
         renders, down = self._renders, Refusals(self._state, host)
-        # Whether rows wait for the browser, all that are left wait for another run, or strangers' rows wait.
+        # Whether rows wait for the browser, all that are left wait for another run, or external rows wait.
         busy = kept = behind = False
         for row in self._rows(host, now):
             kind = ROW_KINDS[row.flags]
@@ -278,7 +278,7 @@ class LeaseIssuer:
                     return self._robots_first(row.url.partition(":")[0], host, address, now)
                 self._state.workbench.release(host, now, host.closed_until, work=True)
                 return None
-        if host.embeds and not down and (lease := self._embed(host, address, now, strange=True)) is not None:
+        if host.embeds and not down and (lease := self._embed(host, address, now, external=True)) is not None:
             self._decide(down, now)
             return lease
         self._decide(down, now)
@@ -329,9 +329,9 @@ class LeaseIssuer:
             return _ByRobots.CLOSED
         return _ByRobots.ALLOWED
 
-    def _embed(self, host: Host, address: str, now: float, *, strange: bool) -> Lease | None:
+    def _embed(self, host: Host, address: str, now: float, *, external: bool) -> Lease | None:
         """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
-        while (embed := self._embeds.next(host, now, strange=strange)) is not None:
+        while (embed := self._embeds.next(host, now, external=external)) is not None:
             scheme = embed.address.scheme
             until = host.robots_until(scheme)
             if -until > now:
@@ -364,7 +364,7 @@ class LeaseIssuer:
         if first < 0:
             return
         rows = store.head(host.name, before + _ROWS_PER_TURN)
-        if host.door.until > now and len(rows) == before + _ROWS_PER_TURN:  # the host's own may come after strangers'
+        if host.door.until > now and len(rows) == before + _ROWS_PER_TURN:  # its own may come after external ones
             last = max((rows[-1].priority, rows[-1].arrival), (LAST_EXTERNAL, _LAST_ARRIVAL))
             rows += store.head(host.name, before + _ROWS_PER_TURN, last)
         for row in rows:
@@ -398,7 +398,7 @@ class LeaseIssuer:
         return now + UNSTORED_WAIT_SECONDS if host.unstored else now
 
     def _at_door(self, host: Host, now: float) -> float:
-        """What is left here is strangers', and waits until the host's door opens or a row of its own comes."""
+        """What is left here is external, and waits until the host's door opens or a row of its own comes."""
         until = max(host.door.until, now)
         host.at_door = until > now
         if host.unstored:
@@ -408,7 +408,7 @@ class LeaseIssuer:
         return until
 
     def _is_known(self, row: QueuedPage) -> bool:
-        """Whether the host itself has named a stranger's URL meanwhile, or a requisite is named as a page, or known."""
+        """Whether the host itself has named an external URL meanwhile, or a requisite is named as a page, or known."""
         if row.kind.is_render or not self._state.store.known([row.page_key], [row.host])[0]:
             return False
         if not row.kind.is_requisite:
@@ -421,7 +421,7 @@ class LeaseIssuer:
         if not host.rendering:
             self._renders.line.append(host)
         again = now + LINE_SECONDS
-        if host.embeds:  # they are strangers', at its door
+        if host.embeds:  # they are external, at its door
             again = max(now, min(again, host.door.until))
         self._state.workbench.release(host, now, again, work=True)
 

@@ -113,7 +113,7 @@ class Consequence:
     give_up: bool
     parked: bool = False
     probe_at: float = 0.0
-    door_until: float = 0.0  # strangers' requests in a row had no answer: none is sent before (epoch seconds)
+    door_until: float = 0.0  # external requests in a row had no answer: none is sent before (epoch seconds)
 
     @property
     def until(self) -> str:
@@ -227,7 +227,7 @@ class HostPoliteness:
             if failure.host_wide and outcome.reason in THEIR_FAILURES:
                 wait = self._stretch * min(failure.base_wait_seconds, self.rests.max_seconds)
         else:
-            rests = status in _REST_STATUSES  # a wall alone may be before what strangers know of it
+            rests = status in _REST_STATUSES  # a wall alone may be before what other sites know of it
             tries = 1 if outcome.walled else _REST_TRIES if rests else _SERVER_ERROR_TRIES
             asked = min(outcome.retry_after_seconds or 0.0, self.rests.retry_after_max_seconds)
             wait = self._stretch * (asked or min(self.rests.start_seconds, self.rests.max_seconds))

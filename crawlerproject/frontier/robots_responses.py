@@ -109,7 +109,7 @@ class RobotsResponses:
             self._state.ownership.send(name, answer)
 
     def _door_refusal(self, origin: str, target: Address, now: float) -> Reason | None:
-        """STRANGER_DOOR when a host of ours takes no strangers now, and this is one's."""
+        """STRANGER_DOOR when a host of ours takes no external requests now, and this is one."""
         closed = self._hosts.of(target.host).door.until > now
         return Reason.STRANGER_DOOR if closed and robots_for_other_domain(origin, target.url, target.host) else None
 

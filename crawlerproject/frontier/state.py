@@ -84,9 +84,9 @@ class RefusedUrls:
 
 
 def decided_key(row: QueuedPage, reason: str) -> bytes:
-    """The key of the record of a row's fate: the page's, unless the row was refused for the stranger who named it.
+    """The key of the record of a row's fate: the page's, unless the row was refused for the site that named it.
 
-    What is refused for a stranger may still be named by the host itself, and what is refused as a requisite as a page.
+    What is refused for another site may still be named by the host itself, and a requisite that is refused as a page.
     """
     return row.key if reason in _OF_THE_ROW else row.page_key
 

@@ -47,7 +47,7 @@ class Subrequest:
         return not self.own and of_other_domain(self.page.host, self.address.host)
 
     @property
-    def strange(self) -> bool:
+    def external(self) -> bool:
         """Whether only another site led to it: the page is that site's, or one that only that site named."""
         return self.foreign or caused_externally(self.page)
 
@@ -84,7 +84,7 @@ class Subrequests:
         free = max(now, host.pace_free, host.rest_until, 0.0 if host.at_door else host.held_until)
         if host.ports is not None:
             free = max(free, host.ports.free_at(host))
-        ahead = sum(embed.strange or not other.strange for other in self._waiting.get(host.name, ()))
+        ahead = sum(embed.external or not other.external for other in self._waiting.get(host.name, ()))
         ahead += host.stage == Stage.IN_FLIGHT
         if free + ahead * host.delay_seconds > embed.until:
             return Reason.RENDER_PACE
@@ -92,7 +92,7 @@ class Subrequests:
             return Reason.STRANGER_DOOR
         self._waiting.setdefault(host.name, deque()).append(embed)
         host.embeds += 1
-        if host.at_door and not embed.strange:
+        if host.at_door and not embed.external:
             self._state.go_on(host)
         elif host.stage == Stage.IDLE or (host.stage == Stage.WAITING and not host.at_door):
             self._state.workbench.wait(host, free, work=True)
@@ -122,15 +122,15 @@ class Subrequests:
             if _too_late(embed, host):
                 self.refuse(embed, Reason.STRANGER_DOOR)
 
-    def next(self, host: Host, now: float, *, strange: bool) -> Subrequest | None:
-        """The first that is still of use, of those that are ``strange`` or are not; it goes on waiting until ``take``.
+    def next(self, host: Host, now: float, *, external: bool) -> Subrequest | None:
+        """The first that is still of use, of those that are ``external`` or are not; it goes on waiting until ``take``.
 
-        What is too late, or has spent its budget, is refused on the way; a closed door lets nothing strange through.
+        What is too late, or has spent its budget, is refused on the way; a closed door lets nothing external through.
         """
         for embed in list(self._waiting.get(host.name, ())):
             if embed.until < now:
                 self.refuse(embed, Reason.RENDER_PACE)
-            elif embed.strange is not strange or (strange and host.door.until > now):
+            elif embed.external is not external or (external and host.door.until > now):
                 continue
             elif self._spent(embed, host, now):
                 self.refuse(embed, Reason.STRANGER)
@@ -152,7 +152,7 @@ class Subrequests:
         embed.refused(reason)
 
     def _spent(self, embed: Subrequest, host: Host, now: float) -> bool:
-        """Whether the domain of the page has had as much of the host as a stranger may."""
+        """Whether the domain of the page has had as much of the host as another site may."""
         return embed.foreign and self._filters.embeds_spent(host.name, embed.page.host, now)
 
     def _allowed(self, embed: Subrequest) -> bool:
@@ -169,4 +169,4 @@ class Subrequests:
 
 def _too_late(embed: Subrequest, host: Host) -> bool:
     """Whether the host's door opens when the page has no more use of it."""
-    return embed.strange and host.door.until > embed.until
+    return embed.external and host.door.until > embed.until

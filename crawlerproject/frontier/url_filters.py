@@ -218,7 +218,7 @@ class UrlFilters:
         if not ports.is_new(host):
             return None
         external = self._traps.external.of(host) if self._traps is not None else None
-        left = ports.left(host, external.everyone.ports if external else 0, stranger=bool(named_by))
+        left = ports.left(host, external.everyone.ports if external else 0, external=bool(named_by))
         if left <= 0 or (named_by and external and not external.may_take_port(named_by, left)):
             return Reason.TOO_MANY_PORTS
         if named_by and self._traps is not None:

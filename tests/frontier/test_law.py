@@ -212,7 +212,7 @@ class Schedule:
             and self.chance.random() < 0.7
         ):
             more["render"] = "a.warc.gz 0 1 0 0"
-        strange = lease.embed.strange if lease.embed else caused_externally(lease.row)
+        strange = lease.embed.external if lease.embed else caused_externally(lease.row)
         spared = strange and lease.host.door.rested  # it has rested for strangers, and rests for no more of them
         self.account.ends(name, self.bench.now, 0.0 if spared else rest)
         self.bench.answer(lease, outcome, body, retry_after_seconds=rest or None, **more)

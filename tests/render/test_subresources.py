@@ -122,7 +122,7 @@ def test_one_that_can_have_no_turn_in_time_is_not_asked_for(tmp_path: Path) -> N
         browser.commit()
         line = list(read_log(browser.folder.log))[-1]
         assert (line["url"], line["via"], line["reason"]) == (SCRIPT, f"{HOST}/page", "render-pace")
-        assert browser.frontier.embeds.next(browser.lease_of_page.host, browser.now, strange=False) is None
+        assert browser.frontier.embeds.next(browser.lease_of_page.host, browser.now, external=False) is None
 
     asyncio.run(main())
 
@@ -165,7 +165,7 @@ def test_a_page_that_is_gone_waits_for_nothing(browser: Browser) -> None:
         browser.embeds.close()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert browser.frontier.embeds.next(browser.lease_of_page.host, browser.now, strange=False) is None
+        assert browser.frontier.embeds.next(browser.lease_of_page.host, browser.now, external=False) is None
         assert await blocked(browser.get()) == "gone"
 
     asyncio.run(main())

@@ -153,7 +153,7 @@ class PageCompletion:
             retry_after_seconds(outcome.headers.retry_after or None, now, self._retry_after_max_seconds),
             outcome.location,
             lease.row.tries,
-            stranger=lease.embed.strange if lease.embed else caused_externally(lease.row),
+            stranger=lease.embed.external if lease.embed else caused_externally(lease.row),
             render=self.renders.place(outcome.shell, written),
             apart=_is_document(lease, outcome),
             cut=_is_cut(lease, outcome),

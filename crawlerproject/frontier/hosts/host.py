@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
 # version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
 # one that is held on disk), then, which version 4 did not have, pages, bytes and busy seconds; then, of one whose door
-# strangers' trouble has closed (version 5 had none), the door and its reason; and of the host at the default port the
-# other ports of its name. Little-endian, epoch seconds.
+# external requests' trouble has closed (version 5 had none), the door and its reason; and of the host at the default
+# port the other ports of its name. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _MOMENTS = 7  # of its values, the first ones: moments and pauses
 _STORED = (
@@ -103,8 +103,8 @@ class Host:
     name_free: float = 0.0  # no port of its name is asked before this, as far as this host's answers say
     named_by: str | None = None  # NamesToResolve.namer, once it is known; not stored
     other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
-    door: Door = OPEN_DOOR  # for strangers
-    at_door: bool = False  # all that waits is strangers', until it opens or a row of the host's own comes
+    door: Door = OPEN_DOOR  # for external requests
+    at_door: bool = False  # all that waits is external, until it opens or a row of the host's own comes
     # Another host answers for its robots.txt, or all that waits does so for its door. Not stored: a new start asks
     # again, or looks again.
     held_until: float = 0.0
@@ -142,7 +142,7 @@ class Host:
 
     @property
     def ever_queued(self) -> bool:
-        """Whether a URL of the host was ever queued, one that only strangers name included."""
+        """Whether a URL of the host was ever queued, one that only other sites name included."""
         return bool(self.known or self.arrival)
 
     @property

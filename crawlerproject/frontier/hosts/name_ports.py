@@ -37,15 +37,15 @@ class PortsOfNames:
             return False
         return (port := port_of(name)) > 0 and port not in self._taken(host_name(name))
 
-    def left(self, name: str, given_back: int, *, stranger: bool) -> int:
-        """How many ports more the name of a host key may have, half of them for strangers.
+    def left(self, name: str, given_back: int, *, external: bool) -> int:
+        """How many ports more the name of a host key may have, half of them for those that other sites name.
 
-        Those that never took a connection do not count, as far as strangers have named them: ``given_back`` at most.
+        Those that never took a connection do not count, as far as other sites have named them: ``given_back`` at most.
         """
         first = host_name(name)
         taken = self._taken(first)
         dead = sum(self._table.find(key_of(first, number)).absent for number in taken) if given_back else 0
-        return (self._max_ports // 2 if stranger else self._max_ports) - len(taken) + min(dead, given_back)
+        return (self._max_ports // 2 if external else self._max_ports) - len(taken) + min(dead, given_back)
 
     def _taken(self, first: str) -> Collection[int]:
         clock = self._workbench.names.get(first)

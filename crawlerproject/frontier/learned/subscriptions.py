@@ -1,6 +1,6 @@
 """The feeds whose hubs push to us: asked for in the hub's own turn, kept from run to run.
 
-Any feed may name any URL as its hub, so a request to a hub is a POST that a stranger chose (a comment form, say). A
+Any feed may name any URL as its hub, so a request to a hub is a POST that another site chose (a comment form, say). A
 hub proves itself by asking back at the callback that only this request named (WebSub 5.3, verification of intent): each
 host is asked once, and again only after it has proved to be a hub.
 """

@@ -127,7 +127,7 @@ class TrapModel:
             elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
             yields.lists.fetched += not (elsewhere and visit.named)
             return False  # what it names may be
-        repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
+        repeated = _repeated(visit)  # it says nothing that the host had not shown, unless another site named that page
         new = visit.reason is Reason.FETCHED and yields.new_text(marks)
         similar = new and bool(repeated) and not self.external.of(row.host).named(repeated)
         new = new and not similar
@@ -165,7 +165,7 @@ class TrapModel:
     def learn_embed(self, visit: Visit, page_host: str) -> None:
         """A page in the browser, of another domain, has had this host asked for a file: charged as its links are.
 
-        Whatever comes of it is a request; one with a content that strangers have not shown before earns as a page does.
+        Whatever comes of it is a request; one with content that no other site has shown yet earns as a page does.
         """
         if visit.status is None and visit.reason not in URLS_DOING:
             return

@@ -153,13 +153,13 @@ def after_success(rest: Rest, now: float, limits: RestLimits | None = None) -> R
 
 
 class Door(NamedTuple):
-    """A host's door for strangers: requests that only other sites led to. Epoch seconds.
+    """A host's door for external requests: those that only other sites led to. Epoch seconds.
 
     The trouble that these meet closes it and leaves the host's own rests and breaker as they are.
     """
 
     escalation: int = 0  # times it closed in a row without forgiveness
-    until: float = 0.0  # no stranger's request before this
+    until: float = 0.0  # no external request before this
     last_trouble: float = 0.0
     rested: bool = False  # for one of them the host itself has rested, and has answered no request of its own since
     reason: str = ""  # the last trouble's
@@ -172,7 +172,7 @@ OPEN_DOOR = Door()
 def door_after_trouble(
     door: Door, reason: str, now: float, wait_seconds: float, most_seconds: float, rng: random.Random
 ) -> Door:
-    """A stranger's request met trouble: the door closes, for ``wait_seconds`` the first time.
+    """An external request met trouble: the door closes, for ``wait_seconds`` the first time.
 
     That is doubled with each further time in a row, up to ``most_seconds``, and never cut short.
     """

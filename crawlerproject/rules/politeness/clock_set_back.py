@@ -56,7 +56,7 @@ def brought_back(waits: Waits, now: float, longest: Longest) -> Waits | None:
 
 
 def door_brought_back(door: Door, now: float, longest: Longest) -> Door:
-    """A host's door for strangers, closed no longer than it can be from now on; the same object when it is not."""
+    """A host's door for external requests, closed no longer than it can be from now on; the same object if so."""
     until, last_trouble = _cut(door.until, now, longest.rest_seconds), _cut(door.last_trouble, now, 0.0)
     if (until, last_trouble) == (door.until, door.last_trouble):
         return door

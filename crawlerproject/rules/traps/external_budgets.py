@@ -1,6 +1,6 @@
 """Decides how much other sites may make us ask of a host: each registered domain that names its URLs has a budget.
 
-A URL that only pages of other registered domains name is a stranger's: no page that may speak for the host says that
+A URL that only pages of other registered domains name is external: no page that may speak for the host says that
 it exists. What becomes of it is charged to the domain that named it and teaches nothing about the host. Once the host's
 own pages, feeds or sitemaps name the URL it is the host's like any other.
 """
@@ -43,7 +43,7 @@ _numbers = attrgetter("left", "fetched", "new", "refused", "named", "ports")
 
 
 def external_key(key: bytes) -> bytes:
-    """The key under which a stranger's URL waits in its queue, from the page's own; and the other way round.
+    """The key under which an external URL waits in its queue, from the page's own; and the other way round.
 
     Not the page's own, so that the host's own word for the same URL is news; of the same host's keys.
     """
@@ -56,7 +56,7 @@ def share_of(shares: Mapping[str, object], domain: str) -> str:
 
 
 def may_take(named: Mapping[str, int], domain: str, left: int) -> bool:
-    """Whether a domain may take up one more of the ``left`` places for strangers at a name or a domain.
+    """Whether a domain may take up one more of the ``left`` places for what other sites name at a name or a domain.
 
     So many must be left for the others as it has had itself: one alone can take half of them, the next half of the
     rest. A place that turns out to be nothing is free again, but not for who had it.
@@ -118,13 +118,13 @@ class ExternalBudgets:
         (self.everyone if name == EVERYONE else self._share(name)).refused += 1
 
     def new_text(self, url: str, marks: Iterable[int]) -> bool:
-        """Whether no page that strangers named has shown this text; it has from now on, and ``url`` was such a page."""
+        """Whether no page that other sites named has shown this text; the one at ``url`` has from now on."""
         unknown = [self._marks.add(mark) for mark in marks]
         self._marks.add(_mark_of(url))
         return all(unknown)
 
     def named(self, url: str) -> bool:
-        """Whether a page with this URL was shown because strangers named it."""
+        """Whether a page with this URL was shown because other sites named it."""
         return _mark_of(url) in self._marks
 
     def trapped(self) -> Iterator[Trapped]:
@@ -153,7 +153,7 @@ class ExternalBudgets:
         return budgets
 
     def may_take_port(self, domain: str, left: int) -> bool:
-        """Whether the domain may take up one more of the ``left`` ports of the name that strangers may have."""
+        """Whether the domain may take up one more of the ``left`` ports of the name that other sites may have."""
         return may_take({name: share.ports for name, share in self._shares.items()}, domain, left)
 
     def take_port(self, domain: str) -> None:

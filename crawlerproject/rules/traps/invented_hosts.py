@@ -53,7 +53,7 @@ class DomainHosts:
 
     @property
     def taken(self) -> int:
-        """Places that are taken: those that strangers had for dead names are free again, for others than them."""
+        """Places that are taken: those that other sites had for dead names are free again, for others than them."""
         return self.hosts - min(self.dead, sum(self.named.values()))
 
     def take_up(self, named_by: str = "") -> None:

@@ -28,7 +28,7 @@ _HEAD = struct.Struct("<BII")  # format, own requisites that were queued, bytes 
 def requisite_key(key: bytes) -> bytes:
     """The key under which a requisite waits in its queue, from the page's own; and the other way round.
 
-    Of the same host's keys, and no stranger's: a page may be named with the same URL.
+    Of the same host's keys, and no external URL's: a page may be named with the same URL.
     """
     return key[:8] + key[:7:-1]
 

@@ -32,7 +32,7 @@ _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 _LATER_LISTS = 198  # sitemaps that the host has not earned yet
 _EXTERNAL = 200  # what only other domains name, the nearer first
 LAST_EXTERNAL = _EXTERNAL + _EXTERNAL // _DEPTH_STEP
-"""No row of a stranger's that came from a nearer priority has a later one."""
+"""No external row that came from a nearer priority has a later one."""
 
 
 def priority(depth: int, hop: str, parent: int = SEED) -> int:
