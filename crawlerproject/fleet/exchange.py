@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import TYPE_CHECKING
 
+from crawlerproject.frontier.discovered import linking_domain
 from crawlerproject.frontier.other_workers import Changed, HostOwnership, Links, Message, pack_message
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 LINKS_A_MESSAGE = 100
 """A frame of 16 MB takes as many of the longest URLs that settings may allow."""
 _CHANGED_A_MESSAGE = 500
+_Sent = tuple[bytes, int, str]
+# Links that were sent, of each of two generations; some 280 bytes a link (measured), so 18 MB at most.
+_MOST_SENT = 32_768
+# A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
+# a crawl of one process it is judged anew each time.
+_SENT_SECONDS = 600.0
 
 ChangedPage = tuple["Address", float]  # with the moment, epoch seconds
 
@@ -34,6 +42,11 @@ class FleetHosts(HostOwnership):
         self.partition = partition
         self._post = post
         self._links: defaultdict[int, list[DiscoveredUrl]] = defaultdict(list)  # of messages that are not full
+
+    @property
+    def writing(self) -> bool:
+        """Whether links wait for ``flush``."""
+        return bool(self._links)
 
     def send(self, host: str, message: Message) -> None:
         """Write to the worker that decides about the host."""
@@ -108,3 +121,71 @@ class Exchange:
 
     def settle(self) -> None:
         """The commit that holds what came of the messages is applied."""
+
+
+class RecentlySentLinks:
+    """Forgets by number and by time.
+
+    Two links are the same when their worker would judge them alike at one moment: URL, kind, and who named it
+    (rules/traps/external_budgets.py); where on whose pages they stand changes nothing about a URL that is known.
+    """
+
+    def __init__(self, most: int = _MOST_SENT, seconds: float = _SENT_SECONDS) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._until = inf
+        self._younger: set[_Sent] = set()
+        self._older: set[_Sent] = set()
+
+    def unsent(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
+        """Those that are not known to have been sent lately."""
+        if now >= self._until:
+            self._age()
+            self._until = now + self._seconds if self._older else inf
+        return [item for item in found if (key := _key(item)) not in self._younger and key not in self._older]
+
+    def sent(self, found: Iterable[DiscoveredUrl], now: float) -> None:
+        """These are in a message."""
+        self._younger.update(map(_key, found))
+        if self._until == inf:
+            self._until = now + self._seconds
+        if len(self._younger) > self._most:
+            self._age()
+            self._until = now + self._seconds
+
+    def _age(self) -> None:
+        self._older, self._younger = self._younger, set()
+
+
+def _key(item: DiscoveredUrl) -> _Sent:
+    return item.queue_key, item.flags, linking_domain(item.address.host, item.via, item.flags, item.note)
+
+
+class FleetExchange(Exchange):
+    """What is for others' hosts is filtered and sent as it is found, the same link once in a while."""
+
+    def __init__(self, hosts: FleetHosts) -> None:
+        self.moved = False  # something came or went since this was last reset
+        self.sent = 0  # links, since the start
+        self.lately = RecentlySentLinks()
+        self._hosts = hosts
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what is for own hosts, send the rest; how many are new here. StorageError."""
+        own, others = self._hosts.parted(found)
+        if others:
+            allowed = frontier.admission.allowed(self.lately.unsent(others, now), now, elsewhere=True)
+            self.lately.sent(allowed, now)
+            self._hosts.send_links(allowed)
+            self.sent += len(allowed)
+        return self._queue(own, frontier, now) if own else 0
+
+    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
+        """Word of others' pages is sent."""
+        return self._announce(self._hosts.send_changed(pages), frontier, now)
+
+    def _queue(self, own: list[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        return frontier.add(own, now)
+
+    def _announce(self, own: list[ChangedPage], frontier: Frontier, now: float) -> int:
+        return frontier.changed(own, now)

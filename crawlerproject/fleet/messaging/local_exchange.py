@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from math import inf
 from sys import maxsize
 
-from crawlerproject.fleet.exchange import ChangedPage, Exchange, FleetHosts
+from crawlerproject.fleet.exchange import FleetExchange, FleetHosts
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing, Unread
-from crawlerproject.frontier.discovered import DiscoveredUrl, linking_domain
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.rules.fleet_shares import partition_of
@@ -25,12 +24,6 @@ _URLS_A_TURN = 100
 _URLS_A_COMMIT = 5_000
 # Of messages that were left for hosts which are this worker's by now, read from the store at a time.
 _LEFT_BYTES = 64 << 10
-_Sent = tuple[bytes, int, str]
-# Links that were sent, of each of two generations; some 280 bytes a link (measured), so 18 MB at most.
-_MOST_SENT = 32_768
-# A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
-# a crawl of one process it is judged anew each time.
-_SENT_SECONDS = 600.0
 
 
 class LocalHosts(FleetHosts):
@@ -46,7 +39,7 @@ class LocalHosts(FleetHosts):
     @property
     def writing(self) -> bool:
         """Whether something waits for the next commit."""
-        return bool(self._links or self._packed)
+        return bool(self._packed) or super().writing
 
     def mine(self, host: str) -> bool:
         """Whether this worker decides about the host: then no other one asks it in this run."""
@@ -59,55 +52,14 @@ class LocalHosts(FleetHosts):
         self._packed.clear()
 
 
-class RecentlySentLinks:
-    """Forgets by number and by time.
-
-    Two links are the same when their worker would judge them alike at one moment: URL, kind, and who named it
-    (rules/traps/external_budgets.py); where on whose pages they stand changes nothing about a URL that is known.
-    """
-
-    def __init__(self, most: int = _MOST_SENT, seconds: float = _SENT_SECONDS) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._until = inf
-        self._younger: set[_Sent] = set()
-        self._older: set[_Sent] = set()
-
-    def unsent(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
-        """Those that are not known to have been sent lately."""
-        if now >= self._until:
-            self._age()
-            self._until = now + self._seconds if self._older else inf
-        return [item for item in found if (key := _key(item)) not in self._younger and key not in self._older]
-
-    def sent(self, found: Iterable[DiscoveredUrl], now: float) -> None:
-        """These are in a message."""
-        self._younger.update(map(_key, found))
-        if self._until == inf:
-            self._until = now + self._seconds
-        if len(self._younger) > self._most:
-            self._age()
-            self._until = now + self._seconds
-
-    def _age(self) -> None:
-        self._older, self._younger = self._younger, set()
-
-
-def _key(item: DiscoveredUrl) -> _Sent:
-    return item.queue_key, item.flags, linking_domain(item.address.host, item.via, item.flags, item.note)
-
-
-class LocalExchange(Exchange):
+class LocalExchange(FleetExchange):
     """For one event loop. What is read takes effect in the changes of the commit that follows."""
 
     def __init__(
         self, messages: Messages, hosts: LocalHosts, incoming: Incoming, outgoing: Sequence[Outgoing] = ()
     ) -> None:
-        self.moved = False  # something came or went since this was last reset
-        self.sent = 0  # links, since the start
-        self.lately = RecentlySentLinks()
+        super().__init__(hosts)
         self._messages = messages
-        self._hosts = hosts
         self._incoming = incoming
         self._outgoing = outgoing
         # Written for others' partitions that a new plan has made ours.
@@ -127,18 +79,9 @@ class LocalExchange(Exchange):
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Queue those of own hosts; the next commit sends the others, but for seeds: every worker is given them."""
-        own, others = self._hosts.parted(found)
-        others = [item for item in others if item.hops or not item.kind.is_seed]
-        if others:
-            allowed = frontier.admission.allowed(self.lately.unsent(others, now), now, elsewhere=True)
-            self.lately.sent(allowed, now)
-            self._hosts.send_links(allowed)
-            self.sent += len(allowed)
-        return frontier.add(own, now) if own else 0
-
-    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
-        """Pages of others' hosts are announced to their workers with the next commit."""
-        return frontier.changed(self._hosts.send_changed(pages), now)
+        mine = self._hosts.mine
+        kept = [item for item in found if item.hops or not item.kind.is_seed or mine(item.address.host)]
+        return super().take(kept, frontier, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in some of what other workers have written. To be called before a commit begins. StorageError."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.exchange import ChangedPage, Exchange, FleetHosts
+from crawlerproject.fleet.exchange import ChangedPage, FleetExchange, FleetHosts
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Changed, Links, Message, unpack_message
@@ -93,68 +93,60 @@ class HeldPartitions(FleetHosts):
         super().send_to(partition, message)
 
 
-class RedisExchange(Exchange):
-    """A message is gone from its inbox only with the commit that holds what came of it. For one event loop."""
+class RedisExchange(FleetExchange):
+    """A message is gone from its inbox only with the commit that holds what came of it. For one event loop.
+
+    What is for own hosts waits for the next commit: the store is asked about all of it together.
+    """
 
     def __init__(self, store: BufferedStore, held: HeldPartitions) -> None:
+        super().__init__(held)
         self.outbox: list[DiscoveredUrl] = []
         self.announced: list[ChangedPage] = []  # known pages that have changed, by our lists
-        self.moved = False  # something came or went since this was last reset
         self._store = store
         self._held = held
         self._answered: dict[int, int] = {}  # by partition: messages read, whose effects are in no commit yet
 
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Keep it for the next commit, what is for own hosts as well: the store is asked about all of it together."""
-        self.outbox.extend(found)
+    def _queue(self, own: list[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        self.outbox += own
         return 0
 
-    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
-        """Keep them for the next commit, as what was found."""
-        self.announced.extend(pages)
+    def _announce(self, own: list[ChangedPage], frontier: Frontier, now: float) -> int:
+        self.announced += own
         return 0
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits to be delivered."""
-        return not self.outbox and not self.announced
+        return not (self.outbox or self.announced or self._held.writing)
 
     async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Queue what was found here for hosts of ours; send what was found for others'."""
+        """Queue what waits; send what is for hosts that another worker holds by now."""
         found, self.outbox = self.outbox, []
         try:
             while found:
-                await self._queue(frontier, found[:_URLS_AT_A_TIME], clock)
+                own, others = self._held.parted(found[:_URLS_AT_A_TIME])
+                await asyncio.to_thread(self._store.look_up, list(_keys_of(own)))
+                for first in range(0, len(own), _URLS_A_TURN):
+                    frontier.add(own[first : first + _URLS_A_TURN], clock())
+                    await asyncio.sleep(0)
+                self._held.send_links(others)
                 del found[:_URLS_AT_A_TIME]
                 self.moved = True
                 if found:
                     await asyncio.to_thread(self._store.sync)
             while self.announced:
-                some = self.announced[:_URLS_AT_A_TIME]
-                own = [page for page in some if self._held.mine(page[0].host)]
-                await asyncio.to_thread(self._look_up, own)
-                for start in range(0, len(own), _URLS_A_TURN):
-                    frontier.changed(own[start : start + _URLS_A_TURN], clock())
+                pages = self._held.send_changed(self.announced[:_URLS_AT_A_TIME])
+                await asyncio.to_thread(self._look_up, pages)
+                for first in range(0, len(pages), _URLS_A_TURN):
+                    frontier.changed(pages[first : first + _URLS_A_TURN], clock())
                     await asyncio.sleep(0)
-                self._held.send_changed(page for page in some if not self._held.mine(page[0].host))
-                del self.announced[: len(some)]
+                del self.announced[:_URLS_AT_A_TIME]
                 self.moved = True
+            self._held.flush()
         except StorageError:
             self.outbox = found + self.outbox
             raise
-
-    async def _queue(self, frontier: Frontier, found: Sequence[DiscoveredUrl], clock: Callable[[], float]) -> None:
-        own, others = self._held.parted(found)
-        await asyncio.to_thread(self._store.look_up, list(_keys_of(own)))
-        for first in range(0, len(own), _URLS_A_TURN):
-            frontier.add(own[first : first + _URLS_A_TURN], clock())
-            await asyncio.sleep(0)
-        for first in range(0, len(others), _URLS_A_TURN):
-            self._held.send_links(
-                frontier.admission.allowed(others[first : first + _URLS_A_TURN], clock(), elsewhere=True)
-            )
-            await asyncio.sleep(0)
-        self._held.flush()
 
     def deliver_now(self, frontier: Frontier, now: float) -> None:
         """As ``deliver``, before a commit that nothing may come between. Blocking.
@@ -164,12 +156,13 @@ class RedisExchange(Exchange):
         own, others = self._held.parted(self.outbox)
         self._store.look_up(list(_keys_of(own)))
         frontier.add(own, now)
-        self._held.send_links(frontier.admission.allowed(others, now, elsewhere=True))
-        self._held.flush()
+        self._held.send_links(others)
         self.outbox = []
-        self._look_up([page for page in self.announced if self._held.mine(page[0].host)])
-        frontier.changed(self._held.send_changed(self.announced), now)
+        pages = self._held.send_changed(self.announced)
+        self._look_up(pages)
+        frontier.changed(pages, now)
         self.announced = []
+        self._held.flush()
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""

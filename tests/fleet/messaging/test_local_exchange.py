@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.fleet.exchange import RecentlySentLinks
 from crawlerproject.fleet.messaging import local_exchange as module
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing
 from crawlerproject.fleet.messaging.frames import Post
-from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts, RecentlySentLinks
+from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.other_workers import Changed, Links, Message, RobotsGiven, pack_message, unpack_message
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED

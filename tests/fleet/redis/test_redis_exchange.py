@@ -70,27 +70,48 @@ def found(*urls: str) -> list[DiscoveredUrl]:
     return [DiscoveredUrl(parse(url), 1, "L", "http://ours.test/", 10) for url in urls]
 
 
+def take(mail: RedisExchange, bench: Bench, *urls: str) -> None:
+    """A page names these."""
+    assert mail.take(found(*urls), bench.frontier, bench.now) == 0
+
+
 def deliver(mail: RedisExchange, bench: Bench) -> None:
     """As between the beginning of a commit and its end."""
     asyncio.run(mail.deliver(bench.frontier, lambda: bench.now))
 
 
 def test_what_is_found_waits_for_the_next_commit() -> None:
-    """Its own hosts' as well: the store is asked about all of it together."""
+    """The store is asked about all of it together."""
     mail, bench = exchange(Redis())
-    links, changed = found("http://ours.test/1", "http://theirs.test/1"), announced("http://ours.test/2")
+    links, changed = found("http://ours.test/1"), announced("http://ours.test/2")
 
     assert mail.take(links, bench.frontier, bench.now) == 0
     assert mail.changed(changed, bench.frontier, bench.now) == 0
     assert (mail.outbox, mail.announced, mail.empty) == (links, changed, False)
 
 
+def test_what_was_found_for_a_host_that_went_is_sent() -> None:
+    """Its partition left between two commits."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    mail.take(found("http://ours.test/1"), bench.frontier, bench.now)
+    mail.changed(announced("http://ours.test/2"), bench.frontier, bench.now)
+    mail._held.leaving.add(OURS)
+
+    deliver(mail, bench)
+
+    messages = [(partition, unpack_message(packed)) for partition, packed in redis.posted]
+    wanted = [Changed(announced("http://ours.test/2")), Links(found("http://ours.test/1"))]
+    assert messages == [(OURS, message) for message in wanted]
+    assert (mail.empty, bench.frontier.hosts.waiting_urls) == (True, 0)
+
+
 def test_own_urls_are_queued_and_others_are_sent() -> None:
     """By partition, each URL once, so many a message."""
     redis = Redis()
     mail, bench = exchange(redis)
-    mail.outbox += found("http://ours.test/1", "http://theirs.test/1", "http://theirs.test/1")
-    mail.outbox += found(*(f"http://theirs.test/more/{number}" for number in range(LINKS_A_MESSAGE)))
+    take(mail, bench, "http://ours.test/1", "http://theirs.test/1", "http://theirs.test/1")
+    take(mail, bench, *(f"http://theirs.test/more/{number}" for number in range(LINKS_A_MESSAGE)))
 
     deliver(mail, bench)
 
@@ -104,12 +125,12 @@ def test_nothing_found_is_lost_while_the_store_is_away() -> None:
     """It is in the outbox again, before what comes meanwhile."""
     redis = Redis()
     mail, bench = exchange(redis)
-    mail.outbox += found("http://ours.test/1", "http://theirs.test/1")
+    take(mail, bench, "http://ours.test/1", "http://theirs.test/1")
     redis.away = True
 
     with pytest.raises(StorageError):
         deliver(mail, bench)
-    mail.outbox += found("http://ours.test/2")
+    take(mail, bench, "http://ours.test/2")
     redis.away = False
     deliver(mail, bench)
 
@@ -153,7 +174,7 @@ def test_the_last_commit_takes_all_along() -> None:
     """Without an event loop: own URLs are queued, others sent."""
     redis = Redis()
     mail, bench = exchange(redis)
-    mail.outbox += found("http://ours.test/1", "http://theirs.test/1")
+    take(mail, bench, "http://ours.test/1", "http://theirs.test/1")
 
     mail.deliver_now(bench.frontier, bench.now)
 
@@ -164,13 +185,13 @@ def test_the_last_commit_loses_nothing_while_the_store_is_away() -> None:
     """A WARC file is full in that moment: the page is committed later, and what it names with it."""
     redis = Redis()
     mail, bench = exchange(redis)
-    named, changed = found("http://ours.test/1", "http://theirs.test/1"), announced("http://ours.test/0")
-    mail.outbox += named
-    mail.announced += changed
+    changed = announced("http://ours.test/0")
+    take(mail, bench, "http://ours.test/1", "http://theirs.test/1")
+    mail.changed(changed, bench.frontier, bench.now)
     redis.away = True
     with pytest.raises(StorageError):
         mail.deliver_now(bench.frontier, bench.now)
-    assert (mail.outbox, mail.announced) == (named, changed)
+    assert (mail.outbox, mail.announced) == (found("http://ours.test/1"), changed)
 
     redis.away = False
     mail.deliver_now(bench.frontier, bench.now)
@@ -189,7 +210,7 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     mail, bench = exchange(redis)
     said: list[tuple[Address, float]] = []
     bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
-    mail.announced += announced("http://ours.test/1", "http://theirs.test/1")
+    mail.changed(announced("http://ours.test/1", "http://theirs.test/1"), bench.frontier, bench.now)
     redis.away = True
     with pytest.raises(StorageError):
         deliver(mail, bench)
@@ -200,7 +221,7 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     assert said == announced("http://ours.test/1")
     assert redis.posted == [(THEIRS, pack_message(Changed(announced("http://theirs.test/1"))))]
     assert mail.empty
-    mail.announced += announced("http://ours.test/2", "http://theirs.test/2")
+    mail.changed(announced("http://ours.test/2", "http://theirs.test/2"), bench.frontier, bench.now)
     mail.deliver_now(bench.frontier, bench.now)
     assert said == announced("http://ours.test/1", "http://ours.test/2")
     assert len(redis.posted) == 2

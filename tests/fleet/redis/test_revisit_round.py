@@ -192,7 +192,7 @@ def test_a_page_of_anothers_is_announced_by_a_message(server: RedisServer, crawl
     one, two = Worker(server, crawl, "one"), Worker(server, crawl, "two")
     one.take(*range(PARTITIONS))
     announced = parse(URLS[0])
-    two.exchange.announced.append((announced, NOW - DAY_SECONDS))
+    two.exchange.changed([(announced, NOW - DAY_SECONDS)], two.frontier, NOW)
     asyncio.run(two.exchange.deliver(two.frontier, lambda: NOW))
     two.commit()
     asyncio.run(one.exchange.read(one.frontier, lambda: NOW))
