@@ -179,11 +179,11 @@ class Post:
         self.log.append("close")
 
 
-class Reports:
-    """As ``WorkerReports``."""
+class Link:
+    """As ``SupervisorLink``, which hears reports."""
 
     def __init__(self) -> None:
-        self.link = SimpleNamespace(gone="")
+        self.gone = ""
         self.done = False
         self.said: list[tuple[list[str], Counts, bool]] = []
         self.closed = False
@@ -198,11 +198,11 @@ class Reports:
 
 
 def local(bench: Bench, **settings: Any) -> tuple[LocalWorker, Any, Any]:
-    """A worker of a local fleet, its reports and its post."""
-    reports: Any = Reports()
+    """A worker of a local fleet, its link and its post."""
+    link: Any = Link()
     post: Any = Post()
     store: Any = bench.store
-    return LocalWorker(reports, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), reports, post
+    return LocalWorker(link, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), link, post
 
 
 def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
@@ -213,7 +213,7 @@ def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
 
 def test_a_local_workers_turn(bench: Bench) -> None:
     """What is durable is sent; the supervisor hears what was done, and whether anything is left."""
-    worker, reports, post = local(bench)
+    worker, link, post = local(bench)
     bench.run.tallies.pages = 9
     turns = []
     for moved, quiet, idle in ((False, True, True), (True, True, True), (False, False, True), (False, True, False)):
@@ -222,8 +222,8 @@ def test_a_local_workers_turn(bench: Bench) -> None:
     worker.commit_failed(bench.frontier, bench.run)
 
     assert turns == [True] * 4
-    assert [quiet for _, _, quiet in reports.said] == [True, False, False, False, False]
-    assert {(tuple(unread), counts.pages) for unread, counts, _ in reports.said} == {(("worker-2",), 9)}
+    assert [quiet for _, _, quiet in link.said] == [True, False, False, False, False]
+    assert {(tuple(unread), counts.pages) for unread, counts, _ in link.said} == {(("worker-2",), 9)}
     assert post.log == ["synced"] * 4
 
 
@@ -283,14 +283,14 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
 
 def test_a_local_worker_ends_with_all_or_without_its_supervisor(bench: Bench) -> None:
     """Not when it is idle itself."""
-    worker, reports, post = local(bench)
+    worker, link, post = local(bench)
     assert not worker.finished(lambda: True)
     assert [worker.forsaken] == [""]
-    reports.done, reports.link.gone = True, "the supervisor is gone"
+    link.done, link.gone = True, "the supervisor is gone"
     assert worker.finished(lambda: False)
     assert [worker.forsaken] == ["the supervisor is gone"]
     worker.close()
-    assert (post.log, reports.closed) == (["close"], True)
+    assert (post.log, link.closed) == (["close"], True)
 
 
 def test_a_local_worker_reserves_addresses_where_they_are_paced(bench: Bench) -> None:

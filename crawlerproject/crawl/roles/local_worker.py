@@ -13,7 +13,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink, WorkerReports
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.fleet.text_questions import TextQuestions
@@ -49,21 +49,21 @@ class LocalWorker(SingleProcess):
     all_hosts = False
 
     def __init__(
-        self, reports: WorkerReports, store: RocksStore, mailbox: PeerLinks, settings: BaseSettings, place: LocalPlace
+        self, link: SupervisorLink, store: RocksStore, mailbox: PeerLinks, settings: BaseSettings, place: LocalPlace
     ) -> None:
         super().__init__(store, mailbox.hosts, mailbox.exchange)
         self._settings = settings
         self._place = place
         self._sums: FleetQuotas | None = None
         self._sharing: asyncio.Task[None] | None = None
-        self._reports = reports
+        self._link = link
         self._mailbox = mailbox
         self._began = False
 
     @property
     def forsaken(self) -> str:
         """Its supervisor has died, and with it the addresses that it reserves."""
-        return self._reports.link.gone
+        return self._link.gone
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Listen from the first commit on; let the others know by which redirected seeds the scope has widened."""
@@ -91,7 +91,7 @@ class LocalWorker(SingleProcess):
         return True
 
     def _share(self, run: Run, *, idle: bool) -> None:
-        """Say how much is spent, unless the answer to that before is still to come, as ``WorkerReports.report``."""
+        """Say how much is spent, unless the answer to that before is still to come, as ``SupervisorLink.report``."""
         if self._sums is not None:
             self._sums.durable()
             if self._sharing is None:
@@ -100,7 +100,7 @@ class LocalWorker(SingleProcess):
     async def _exchange(self, sums: FleetQuotas, run: Run, *, idle: bool) -> None:
         try:
             if not run.has_joined:
-                running_seconds = await self._reports.link.ask(RUNNING)
+                running_seconds = await self._link.ask(RUNNING)
                 run.joined(max(0.0, running_seconds - run.running_seconds))
             await sums.exchange(idle=idle)
         except StorageError:
@@ -115,11 +115,11 @@ class LocalWorker(SingleProcess):
     def _report(self, frontier: Frontier, run: Run, *, quiet: bool) -> None:
         done, queued = run.tallies, max(0, frontier.hosts.waiting_urls)
         counts = Counts(done.pages, done.bytes, done.errors, queued, run.halted)
-        self._reports.report(self._mailbox.unread(), counts, quiet=quiet)
+        self._link.report(self._mailbox.unread(), counts, quiet=quiet)
 
     def finished(self, idle: Callable[[], bool]) -> bool:
         """All workers have agreed on it."""
-        return self._reports.done
+        return self._link.done
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
         """While the supervisor is stopped nothing is granted."""
@@ -127,7 +127,7 @@ class LocalWorker(SingleProcess):
         if not settings.getbool("PACE_PER_IP"):
             return None
         return IpReservations(
-            of_supervisor(self._reports.link),
+            of_supervisor(self._link),
             ends,
             failed=lambda error: None,  # the commit loop ends the crawl
             rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
@@ -147,19 +147,19 @@ class LocalWorker(SingleProcess):
 
     def sums(self, run: Run) -> FleetQuotas | None:
         """The supervisor grants."""
-        self._sums = FleetQuotas(partial(ask_shares, self._reports.link.ask), lambda error: None)
+        self._sums = FleetQuotas(partial(ask_shares, self._link.ask), lambda error: None)
         return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
         """The supervisor has the texts of all."""
-        return TextQuestions(self.store, partial(ask_texts, self._reports.link.ask), MAX_BITS, run.stats.inc_value)
+        return TextQuestions(self.store, partial(ask_texts, self._link.ask), MAX_BITS, run.stats.inc_value)
 
     def close(self) -> None:
         """Let the supervisor know, too, that this process has ended in good order."""
         if self._sharing is not None:
             self._sharing.cancel()
         self._mailbox.close()
-        self._reports.close()
+        self._link.close()
 
 
 def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> LocalWorker:
@@ -177,7 +177,7 @@ def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> LocalWorke
             held = (min(plan.held(other), default=None) for other in plan.workers if other != name)
             of_others = tuple(partition for partition in held if partition is not None)
             place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first, of_others)
-            return LocalWorker(WorkerReports(link), store, PeerLinks(store, crawl, name, plan, unsure), settings, place)
+            return LocalWorker(link, store, PeerLinks(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()
             raise

@@ -24,6 +24,9 @@ class SupervisorLink:
     def __init__(self, path: Path, worker: str) -> None:
         """Connect and say hello. Blocking. Raises OperatorError: there is no supervisor, or it wants no such worker."""
         self.gone = ""  # why nothing can be asked any more; "" while the supervisor is there
+        self.done = False  # nothing is left to do in the whole crawl
+        self._activity = 0
+        self._reporting: asyncio.Task[None] | None = None
         self._lines = Lines()
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -59,8 +62,28 @@ class SupervisorLink:
         self._send(line)
         return await answer
 
+    def report(self, unread: list[str], counts: Counts, *, quiet: bool) -> None:
+        """Say how it stands, unless the answer to the report before is still to come: a supervisor may be stopped.
+
+        ``quiet``: there is nothing to do, and nothing came since the call before. ``unread``: as in ``WorkerReport``.
+        """
+        self._activity += not quiet
+        if self._reporting is None:
+            report = WorkerReport(quiet, self._activity, unread)
+            self._reporting = asyncio.get_running_loop().create_task(self._report(report, counts))
+
+    async def _report(self, report: WorkerReport, counts: Counts) -> None:
+        try:
+            self.done = await self.ask(REPORT, *report, list(counts)) or self.done
+        except StorageError:
+            return  # the commit loop sees that the supervisor is gone
+        finally:
+            self._reporting = None
+
     def close(self) -> None:
-        """Ask no more; harmless when done twice."""
+        """Ask no more: addresses that were reserved rest and are free. Harmless when done twice."""
+        if self._reporting is not None:
+            self._reporting.cancel()
         self._end("the connection to the supervisor is closed")
 
     def _send(self, data: bytes) -> None:
@@ -112,37 +135,3 @@ class SupervisorLink:
             if not waiting.done():
                 waiting.set_exception(StorageError(why))
         self._waiting.clear()
-
-
-class WorkerReports:
-    """For one event loop."""
-
-    def __init__(self, link: SupervisorLink) -> None:
-        self.link = link
-        self.done = False  # nothing is left to do in the whole crawl
-        self._activity = 0
-        self._asking: asyncio.Task[None] | None = None
-
-    def report(self, unread: list[str], counts: Counts, *, quiet: bool) -> None:
-        """Say how it stands, unless the answer to the report before is still to come: a supervisor may be stopped.
-
-        ``quiet``: there is nothing to do, and nothing came since the call before. ``unread``: as in ``WorkerReport``.
-        """
-        self._activity += not quiet
-        if self._asking is None:
-            report = WorkerReport(quiet, self._activity, unread)
-            self._asking = asyncio.get_running_loop().create_task(self._ask(report, counts))
-
-    async def _ask(self, report: WorkerReport, counts: Counts) -> None:
-        try:
-            self.done = await self.link.ask(REPORT, *report, list(counts)) or self.done
-        except StorageError:
-            return  # the commit loop sees that the supervisor is gone
-        finally:
-            self._asking = None
-
-    def close(self) -> None:
-        """Ask no more; the addresses that were reserved rest and are free."""
-        if self._asking is not None:
-            self._asking.cancel()
-        self.link.close()

@@ -14,7 +14,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.local.fleet import LocalFleet
 from crawlerproject.fleet.local.questions import ADDRESSES
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink, WorkerReports
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.supervisor import Worker
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -68,11 +68,11 @@ async def link_of(folder: CrawlDir, name: str) -> SupervisorLink:
     return await asyncio.to_thread(SupervisorLink, folder.supervisor_socket, name)
 
 
-async def reported(worker: WorkerReports, counts: Counts, *, quiet: bool) -> bool:
+async def reported(worker: SupervisorLink, counts: Counts, *, quiet: bool) -> bool:
     """Report, and wait for the answer: whether the crawl is done."""
     worker.report([], counts, quiet=quiet)
     async with asyncio.timeout(SECONDS):
-        while worker._asking is not None:
+        while worker._reporting is not None:
             await asyncio.sleep(0.001)
     return worker.done
 
@@ -88,7 +88,7 @@ def test_workers_share_addresses_and_agree_on_the_end(folder: CrawlDir, caplog: 
         one, two = [await link_of(folder, name) for name in NAMES]
         assert await one.ask(ADDRESSES, [("1.1.1.1", "a.test", False), ("2.2.2.2", "a.test", False)], []) == [0.0, 0.0]
         assert await two.ask(ADDRESSES, WANTED, []) == [0.05]
-        first, second = WorkerReports(one), WorkerReports(two)
+        first, second = one, two
         assert not await reported(first, Counts(3, 100, 1, 7), quiet=True)
         assert not await reported(second, Counts(4, 100, 0, 5, "no room"), quiet=False)
         clock.now += 10.0
@@ -100,7 +100,7 @@ def test_workers_share_addresses_and_agree_on_the_end(folder: CrawlDir, caplog: 
         clock.now += 0.5
         assert await two.ask(ADDRESSES, WANTED, []) == [0.0]
         assert not any([await reported(second, Counts(5), quiet=True) for _ in range(4)])
-        first = WorkerReports(await link_of(folder, NAMES[0]))
+        first = await link_of(folder, NAMES[0])
         done = [await reported(worker, Counts(2), quiet=True) for worker in (first, second) * 2]
         assert done == [False, False, False, True]
         assert await reported(first, Counts(2), quiet=True)
@@ -158,7 +158,7 @@ def test_a_worker_that_left_early_leaves_the_crawl_undone(folder: CrawlDir, capl
     async def run() -> None:
         fleet = fleet_of(folder, Clock())
         await fleet.begin(workers_of(folder))
-        one, two = WorkerReports(await link_of(folder, NAMES[0])), WorkerReports(await link_of(folder, NAMES[1]))
+        one, two = await link_of(folder, NAMES[0]), await link_of(folder, NAMES[1])
         await reported(one, Counts(1, queued_urls=9), quiet=False)
         one.close()
         fleet.ended(NAMES[0])
@@ -180,7 +180,7 @@ def test_added_seeds_come_to_every_worker(folder: CrawlDir) -> None:
     async def run() -> None:
         fleet = fleet_of(folder, clock)
         await fleet.begin(workers_of(folder))
-        links = [WorkerReports(await link_of(folder, name)) for name in NAMES]
+        links = [await link_of(folder, name) for name in NAMES]
         spool_seeds(folder, ["http://a.test/"])
         assert not any([await reported(worker, Counts(), quiet=True) for _ in range(4) for worker in links])
         fleet.look()
