@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,19 +67,18 @@ class LocalWorker(SingleProcess):
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Listen from the first commit on; let the others know by which redirected seeds the scope has widened."""
+        widened: list[ScopeWidened] = []
         if not self._began:
             await self._mailbox.start()
             self._began = True
             if (before := widened_by(self.store)) is not None:  # what a crash may have kept from being sent
-                self._announce_scope([before])
-        moved, frontier.state.moved = frontier.state.moved, []
-        self._announce_scope(moved)
-        await self.exchange.read(frontier, clock)
-
-    def _announce_scope(self, widened: Iterable[ScopeWidened]) -> None:
+                widened.append(before)
+        widened += frontier.state.moved
+        frontier.state.moved = []
         for each in widened:
             for partition in self._place.of_others:
                 self._mailbox.hosts.send_to(partition, each)
+        await self.exchange.read(frontier, clock)
 
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """Send what is durable now, and report to the supervisor."""
@@ -87,17 +86,13 @@ class LocalWorker(SingleProcess):
         mailbox.synced()
         moved, exchange.moved = exchange.moved, False
         self._report(frontier, run, quiet=mailbox.quiet and not moved and idle())
-        self._share(run, idle=idle())
-        return True
-
-    def _share(self, run: Run, *, idle: bool) -> None:
-        """Say how much is spent, unless the answer to that before is still to come, as ``SupervisorLink.report``."""
         if self._sums is not None:
             self._sums.durable()
-            if self._sharing is None:
-                self._sharing = asyncio.get_running_loop().create_task(self._exchange(self._sums, run, idle=idle))
+            if self._sharing is None:  # else the answer to how much is spent is still to come
+                self._sharing = asyncio.get_running_loop().create_task(self._share(self._sums, run, idle=idle()))
+        return True
 
-    async def _exchange(self, sums: FleetQuotas, run: Run, *, idle: bool) -> None:
+    async def _share(self, sums: FleetQuotas, run: Run, *, idle: bool) -> None:
         try:
             if not run.has_joined:
                 running_seconds = await self._link.ask(RUNNING)

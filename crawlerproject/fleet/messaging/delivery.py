@@ -106,7 +106,7 @@ class Unread(NamedTuple):
 class Connection:
     """What has come over one connection, and what is to be acknowledged on it."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], object]) -> None:
         """``wake``: there is something to acknowledge."""
         self.came: dict[Box, int] = {}
         self._acks: dict[Box, int] = {}
@@ -151,7 +151,7 @@ class Incoming:
 
     # --- connections ----------------------------------------------------------------------------
 
-    def begin(self, wake: Callable[[], None]) -> Connection:
+    def begin(self, wake: Callable[[], object]) -> Connection:
         """A sender has connected; until ``end``."""
         connection = Connection(wake)
         self._connections.add(connection)

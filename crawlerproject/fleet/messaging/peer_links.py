@@ -8,6 +8,7 @@ import socket
 from collections import defaultdict
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
@@ -181,26 +182,19 @@ class PeerLinks:
         self._begin(self._listen(here))
 
     async def _listen(self, here: socket.socket) -> None:
-        def came(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self._begin(self._serve(reader, writer))
-
-        self._server = await asyncio.start_unix_server(came, sock=here)
+        self._server = await asyncio.start_unix_server(lambda *both: self._begin(self._serve(*both)), sock=here)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with _until_broken("another worker"), _aborting(writer):
             hello = frames.hello_of(await _frame(reader, Kind.HELLO))
             self._require(hello, hello.sender if hello.sender in self._receivers else "a worker of this crawl")
             writer.write(frames.hello_frame(Hello(self._worker, hello.sender)))
-            loop = asyncio.get_running_loop()
 
             def acknowledge() -> None:
                 if not writer.is_closing():
                     writer.write(frames.acks_frame(connection.take_acks()))
 
-            def soon() -> None:
-                loop.call_soon(acknowledge)
-
-            connection = self._incoming.begin(soon)
+            connection = self._incoming.begin(partial(asyncio.get_running_loop().call_soon, acknowledge))
             try:
                 while True:
                     body = await _frame(reader, Kind.POSTS)
