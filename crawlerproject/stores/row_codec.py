@@ -45,7 +45,6 @@ FINGERPRINT_BYTES = 8
 _BOX = Struct(">BI16s")
 _NUMBER = Struct(">Q")
 NUMBER_BYTES = _NUMBER.size
-OUTBOX_BYTES = 16
 # 0: the outbox of this frontier, which earlier versions kept from start to start.
 MESSAGE_ROW, READ_ROW = 1, 2
 

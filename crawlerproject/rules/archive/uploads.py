@@ -48,7 +48,6 @@ class Step(StrEnum):
     NOTHING = "nothing"
     SEND = "send"
     CONFIRM = "confirm"
-    REMOVE = "remove"
     FORGET = "forget"
 
 
@@ -84,11 +83,8 @@ class Seen(NamedTuple):
     digests: frozenset[str] = frozenset()
 
 
-def next_step(known: Upload | None, here: Here | None, *, removable: bool) -> Step:
-    """What to do with a file: ``known`` from earlier, ``here`` as it lies in the folder now, or None.
-
-    ``removable``: every file of its group is confirmed, and local ones need not stay.
-    """
+def next_step(known: Upload | None, here: Here | None) -> Step:
+    """What to do with a file: ``known`` from earlier, ``here`` as it lies in the folder now, or None."""
     if here is None:
         # Removed by hand: what is there may still be confirmed, and nothing can be sent.
         if known is None or known.stage in (Stage.CONFIRMED, Stage.REMOVED):
@@ -96,11 +92,7 @@ def next_step(known: Upload | None, here: Here | None, *, removable: bool) -> St
         return Step.CONFIRM if known.stage is Stage.UPLOADED else Step.FORGET
     if known is None or known.here != here or known.stage in (Stage.LOCAL, Stage.UPLOADING):
         return Step.SEND
-    if known.stage is Stage.UPLOADED:
-        return Step.CONFIRM
-    if known.stage is Stage.REMOVED or removable:
-        return Step.REMOVE
-    return Step.NOTHING
+    return Step.CONFIRM if known.stage is Stage.UPLOADED else Step.NOTHING
 
 
 def agrees(measured: Measured, seen: Seen | None) -> bool | None:

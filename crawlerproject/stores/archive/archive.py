@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha1
+from typing import NamedTuple
 
 from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.log_line import Attempt, line
@@ -30,8 +30,7 @@ from crawlerproject.stores.logs.robots_copies import save_robots
 from crawlerproject.wire import Wire
 
 
-@dataclass(slots=True, frozen=True)
-class Written:
+class Written(NamedTuple):
     """Where a capture went, and the payload's digest (sha1, 20 bytes)."""
 
     filename: str

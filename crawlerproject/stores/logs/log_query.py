@@ -65,10 +65,8 @@ def open_log(folder: Path | Sequence[Path], since: str = "", until: str = "") ->
         parts.append(f"SELECT * FROM read_parquet({_quoted(twins)}, union_by_name=true)")
     # Every column, also when no file of the days wanted is there, or only twins of an older version.
     parts.append("SELECT " + ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in LOG_COLUMNS.items()))
-    bounds = [f"time >= {_text(since)}"] if since else []
-    if until:
-        bounds.append(f"time < {_text(until)}")
-    bounds.append("time IS NOT NULL AND url IS NOT NULL")
+    bounds = ["time IS NOT NULL AND url IS NOT NULL"]
+    bounds += [f"time {sign} {_text(bound)}" for sign, bound in ((">=", since), ("<", until)) if bound]
     connection.execute(
         f"CREATE VIEW log AS SELECT * FROM ({' UNION ALL BY NAME '.join(parts)}) WHERE {' AND '.join(bounds)}"
     )

@@ -107,20 +107,32 @@ class RocksTexts:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
-        self._failed = False  # a write has, and RocksDB takes no other before it is opened again
         make_folder(self._folder)
         try:
-            self._rows = Rdict(self._folder, database_options())
+            self._open()
         except Exception as error:  # rocksdict raises no narrower class
             raise opening_error(self._folder, str(error)) from error
+
+    def _open(self) -> None:
+        self._rows = Rdict(self._folder, database_options())
         self._index = RocksFingerprints(lambda: self._rows)
+        self._failed = False  # a write has, and RocksDB takes no other before it is opened again
 
     def exchange(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
         """Add texts, then for each value what is within ``bits`` of it, nearest first."""
         try:
             if self._failed:
-                self._open_again()
-            self._add(added)
+                with suppress(Exception):  # closing repeats the error of the write
+                    self.close()
+                self._open()
+            batch = WriteBatch(raw_mode=True)
+            for text in added:
+                for key, value in rows_of_all_hosts(text.value, text.key + text.url.encode("utf-8", _ERRORS)):
+                    batch.put(key, value)
+            if added:
+                self._rows.write(batch)
+            for text in added:
+                self._index.stored(Fingerprint("", text.value, b""))
             return [
                 sorted(NearText(near.bits, *_unpacked(near.key)) for near in self._index.near("", value, bits))
                 for value in values
@@ -149,24 +161,6 @@ class RocksTexts:
         rows = self.__dict__.pop("_rows", None)
         if rows is not None:
             rows.close()
-
-    def _open_again(self) -> None:
-        with suppress(Exception):  # closing repeats the error of the write
-            self.close()
-        self._rows = Rdict(self._folder, database_options())
-        self._index = RocksFingerprints(lambda: self._rows)
-        self._failed = False
-
-    def _add(self, added: Sequence[Text]) -> None:
-        batch = WriteBatch(raw_mode=True)
-        for text in added:
-            page = text.key + text.url.encode("utf-8", _ERRORS)
-            for key, value in rows_of_all_hosts(text.value, page):
-                batch.put(key, value)
-        if added:
-            self._rows.write(batch)
-        for text in added:
-            self._index.stored(Fingerprint("", text.value, b""))
 
 
 def _unpacked(page: bytes) -> tuple[bytes, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -24,7 +24,7 @@ from crawlerproject.stores.rocks.fingerprints import RocksFingerprints
 from crawlerproject.stores.rocks.messages import RocksMessages
 from crawlerproject.stores.rocks.queues import RocksQueues
 from crawlerproject.stores.rocks.schema import DUE, FACTS, HOSTS, PAGES, PAYLOADS, PRINTS, ROBOTS, SEEN
-from crawlerproject.stores.rocks.tables import READ_TABLES, TRIES, Tables, open_to_read, open_to_write, require_room
+from crawlerproject.stores.rocks.tables import TRIES, Tables, open_to_read, open_to_write, require_room
 from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record, unpack_original, unpack_record
 
 # Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
@@ -100,10 +100,8 @@ class FrontierView(RocksReader):
     Raises OperatorError when there is none.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], tables: Iterable[str] = READ_TABLES, *, tries: int = TRIES
-    ) -> None:
-        super().__init__(open_to_read(os.fspath(folder), tables, tries))
+    def __init__(self, folder: str | os.PathLike[str], *, tries: int = TRIES) -> None:
+        super().__init__(open_to_read(folder, tries=tries))
 
     def __enter__(self) -> Self:
         return self

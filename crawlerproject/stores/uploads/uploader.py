@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
 import orjson
@@ -151,7 +150,7 @@ class Uploader:
         """Send a file until the other side has it."""
         waited = False
         for _ in range(2 * _TRIES):
-            step = next_step(self._journal.get(source.name), source.found, removable=False)
+            step = next_step(self._journal.get(source.name), source.found)
             if step is Step.SEND:
                 waited = True
                 self._send(source)
@@ -182,12 +181,6 @@ class Uploader:
             token = known.token
         begun = Upload(Stage.UPLOADING, source.found, what, token)
         self._journal.set(name, begun)
-        self._transfer(name, path, begun)
-        stage = Stage.UPLOADED if source.plain is not None or here(path) == source.found else Stage.LOCAL
-        self._journal.set(name, Upload(stage, source.found, what))
-        self.figures.sent_files += 1
-
-    def _transfer(self, name: str, path: Path, begun: Upload) -> None:
         began, sent = self._options.clock(), 0
 
         def note(count: int) -> None:
@@ -197,10 +190,13 @@ class Uploader:
             self._options.tick()
             self._options.sleep(bounded_pause(sent, self._options.clock() - began, self._options.bytes_per_second))
 
-        def remember(token: str) -> None:
-            self._journal.set(name, begun._replace(token=token))
+        def remember(begun_there: str) -> None:
+            self._journal.set(name, begun._replace(token=begun_there))
 
-        self._target.send(name, path, begun.measured, Transfer(begun.token, remember, note))
+        self._target.send(name, path, what, Transfer(token, remember, note))
+        stage = Stage.UPLOADED if source.plain is not None or here(path) == source.found else Stage.LOCAL
+        self._journal.set(name, Upload(stage, source.found, what))
+        self.figures.sent_files += 1
 
     def _confirm(self, name: str) -> None:
         known = self._journal.get(name)
@@ -251,7 +247,7 @@ class Uploader:
             here_still = (self._folder / name).exists() or (self._folder / name.removesuffix(".gz")).exists()
             if name in present or name == MANIFEST or here_still:
                 continue
-            step = next_step(known, None, removable=False)
+            step = next_step(known, None)
             if step is Step.CONFIRM and self._is_there(name, known.measured):
                 self._journal.set(name, known._replace(stage=Stage.CONFIRMED))
             elif step in (Step.CONFIRM, Step.FORGET):
@@ -285,7 +281,7 @@ class Uploader:
             source
             for group in found
             for source in group.sources
-            if next_step(self._journal.get(source.name), source.found, removable=False) in (Step.SEND, Step.CONFIRM)
+            if next_step(self._journal.get(source.name), source.found) in (Step.SEND, Step.CONFIRM)
         ]
         self.figures.waiting_files = len(waiting)
         self.figures.waiting_bytes = sum(source.found.size for source in waiting)
