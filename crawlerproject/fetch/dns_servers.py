@@ -66,7 +66,12 @@ class DnsServers:
 
     async def _ask(self, name: str, kind: str, may_send: MaySend) -> Any:
         """One server after the other, that which answered last first; once more where none of them has an answer."""
-        channels = self._channels or self._open()
+        if not self._channels:
+            servers = self._servers or tuple(aiodns.DNSResolver().nameservers)
+            for server in servers or (None,):
+                given = None if server is None else [server]
+                self._channels.append(aiodns.DNSResolver(given, timeout=self._try_seconds, tries=1))
+        channels = self._channels
         for rounds in count(1):
             failed: DNSError | None = None
             for at in (*range(self._first, len(channels)), *range(self._first)):
@@ -88,14 +93,6 @@ class DnsServers:
                 raise failed
             if failed is None:
                 await asyncio.sleep(_AGAIN_SECONDS * 2 ** (rounds - 1))
-
-    def _open(self) -> list[aiodns.DNSResolver]:
-        servers = self._servers or tuple(aiodns.DNSResolver().nameservers)
-        self._channels = [self._channel([server]) for server in servers] or [self._channel(None)]
-        return self._channels
-
-    def _channel(self, servers: Sequence[str] | None) -> aiodns.DNSResolver:
-        return aiodns.DNSResolver(servers, timeout=self._try_seconds, tries=1)
 
     async def close(self) -> None:
         """Give up all questions."""

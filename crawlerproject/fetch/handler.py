@@ -24,7 +24,7 @@ from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.http1 import RequestWriter, Target, parse_target
 from crawlerproject.fetch.pool import Endpoint, Limits, Pool
-from crawlerproject.fetch.resolver import UNNAMED, Resolver, Rules, address_rules, make_resolver, resolver_for
+from crawlerproject.fetch.resolver import UNNAMED, Resolver, address_rules, ip_of, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.clock import since_boot
@@ -33,11 +33,8 @@ from crawlerproject.runtime.services import services_of
 from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -90,9 +87,8 @@ class Proxies:
 
     def may_serve(self, name: str) -> bool:
         """Whether one of the environment's proxies is for this name or ``name:port``: it resolves the name itself."""
-        return any(self._environment.get(scheme) for scheme in ("http", "https")) and not proxy_bypass_environment(
-            name, self._environment
-        )
+        asked = self._environment.get("http") or self._environment.get("https")
+        return bool(asked) and not proxy_bypass_environment(name, self._environment)
 
 
 @lru_cache(maxsize=1024)
@@ -122,27 +118,16 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
 
     lazy = True
 
-    def __init__(self, crawler: Crawler, *, limits: Limits, pool: Pool, rules: Rules, user_agent: str = "") -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        """By the FETCH_* and CRAWLER_* settings."""
         super().__init__(crawler)
-        self._limits = limits
-        self._pool = pool
-        self._refuses = lru_cache(maxsize=65_536)(rules.refuses)
+        self._limits = Limits.from_settings(crawler.settings)
+        self._pool = pool_for(crawler)
+        self._refuses = lru_cache(maxsize=65_536)(address_rules(crawler).refuses)
         self._proxies = Proxies()
         self._budget = unread_answers_of(crawler)
         self._proxy_resolver: Resolver | None = None
-        self._writer = RequestWriter(user_agent)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the FETCH_* and CRAWLER_* settings."""
-        settings = crawler.settings
-        return cls(
-            crawler,
-            limits=Limits.from_settings(settings),
-            pool=pool_for(crawler),
-            rules=address_rules(crawler),
-            user_agent=identity(settings).user_agent,
-        )
+        self._writer = RequestWriter(identity(crawler.settings).user_agent)
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch one request."""
@@ -190,11 +175,13 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
 
     async def _through(self, proxy: Proxy, request: Request, target: Target) -> tuple[Endpoint, bytes, bytes]:
         """Endpoint, bytes to send, bytes to archive (the same without the proxy's password)."""
-        for ip in (exchange_of(request).address, _literal(target.host)):
+        for ip in (exchange_of(request).address, ip_of(target.host)):
             if ip and self._refuses(ip):  # the proxy would connect to it for us
                 raise FetchError(Reason.PRIVATE_ADDRESS, ip)
         if self._proxy_resolver is None:
-            self._proxy_resolver = make_resolver(self.crawler, None)  # the operator chose the proxy: any address
+            self._proxy_resolver = make_resolver(
+                self.crawler.settings, None
+            )  # the operator chose the proxy: any address
         try:
             ip = (await self._proxy_resolver.resolve(proxy.host)).addresses[0]
         except FetchError as error:
@@ -220,14 +207,15 @@ def unread_answers_of(crawler: Crawler) -> UnreadAnswers:
 
 def pool_for(crawler: Crawler) -> Pool:
     """The crawler's one pool: the handlers for http and https share it and its TLS context."""
-    return services_of(crawler).once(Pool, lambda: _made_pool(crawler.settings))
 
+    def made() -> Pool:
+        settings = crawler.settings
+        hosts = allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
+        if hosts:
+            logger.warning("TLS_ALLOW_HOSTS: certificates are not verified for %s", ", ".join(hosts))
+        return Pool(Limits.from_settings(settings), Certificates(settings.get("FETCH_CA_FILE") or "", hosts))
 
-def _made_pool(settings: BaseSettings) -> Pool:
-    hosts = allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
-    if hosts:
-        logger.warning("TLS_ALLOW_HOSTS: certificates are not verified for %s", ", ".join(hosts))
-    return Pool(Limits.from_settings(settings), Certificates(settings.get("FETCH_CA_FILE") or "", hosts))
+    return services_of(crawler).once(Pool, made)
 
 
 def response_of(url: str, wire: Wire, received: dict[bytes, list[bytes]], max_bytes: int) -> Response:
@@ -272,10 +260,3 @@ def _class_of(content_type: bytes) -> type[Response]:
 @lru_cache(maxsize=65_536)
 def _address(ip: str) -> IPv4Address | IPv6Address:
     return ip_address(ip)
-
-
-def _literal(host: str) -> str:
-    try:
-        return str(ip_address(host))
-    except ValueError:
-        return ""

@@ -161,7 +161,15 @@ class ResponseReader:
             crlf = block.find(b"\n\r\n", searched)
             bare = block.find(b"\n\n", searched, crlf if crlf >= 0 else len(block))
             end = bare + 2 if bare >= 0 else crlf + 3 if crlf >= 0 else -1
-            self._check_head(block, end)
+            if self._interim_answers > MAX_INTERIM_ANSWERS:
+                raise FetchError(Reason.HEADER_TOO_LARGE, f"more than {MAX_INTERIM_ANSWERS} interim answers")
+            most = self._max_head_bytes
+            if not b"HTTP/".startswith(block[:5].upper()):
+                self.head_bytes = block[:most]
+                raise FetchError(Reason.BAD_RESPONSE, f"not HTTP: {block[:40]!r}")
+            if self._dropped_bytes + (end if end >= 0 else len(block)) > most:
+                self.head_bytes = block[:most]
+                raise FetchError(Reason.HEADER_TOO_LARGE, f"head over {most} bytes")
             if end < 0:
                 self._pending = self.head_bytes = block
                 return b""
@@ -182,16 +190,6 @@ class ResponseReader:
             self._interim_answers += 1
             block, searched = rest, 0
             self.head_bytes = b""
-
-    def _check_head(self, block: bytes, end: int) -> None:
-        if self._interim_answers > MAX_INTERIM_ANSWERS:
-            raise FetchError(Reason.HEADER_TOO_LARGE, f"more than {MAX_INTERIM_ANSWERS} interim answers")
-        if not b"HTTP/".startswith(block[:5].upper()):
-            self.head_bytes = block[: self._max_head_bytes]
-            raise FetchError(Reason.BAD_RESPONSE, f"not HTTP: {block[:40]!r}")
-        if self._dropped_bytes + (end if end >= 0 else len(block)) > self._max_head_bytes:
-            self.head_bytes = block[: self._max_head_bytes]
-            raise FetchError(Reason.HEADER_TOO_LARGE, f"head over {self._max_head_bytes} bytes")
 
     def _start_body(self) -> None:
         headers = self.headers

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
 from socket import AF_INET, inet_pton
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
@@ -93,20 +93,20 @@ def parse_hosts(text: str) -> dict[str, tuple[str, ...]]:
         words = line.partition("#")[0].split()
         if len(words) < 2:
             continue
-        address = _address(words[0])
+        address = ip_of(words[0])
         if not address:
             continue
         for name in words[1:]:
             addresses = found.setdefault(name.lower().rstrip("."), [])
             if address not in addresses:
                 addresses.append(address)
-    return {name: tuple(sorted(listed, key=_is_v6)) for name, listed in found.items()}
+    return {name: tuple(sorted(listed, key=lambda address: ":" in address)) for name, listed in found.items()}
 
 
-def _address(word: str) -> str:
-    """As it is usually written; "" when it is none."""
+def ip_of(word: str) -> str:
+    """An IP address as it is usually written; "" when it is none."""
     try:
-        if not _is_v6(word):
+        if ":" not in word:
             inet_pton(AF_INET, word)  # an eighth of what ip_address takes, and there may be a hundred thousand lines
             return word
         return str(ip_address(word))
@@ -114,26 +114,11 @@ def _address(word: str) -> str:
         return ""
 
 
-def _is_v6(address: str) -> bool:
-    return ":" in address
-
-
 class Resolved(NamedTuple):
     """Addresses a name may be fetched from, and until when (epoch seconds) that holds."""
 
     addresses: tuple[str, ...]
     expires_at: float
-
-
-class Rules(Protocol):
-    """What the resolver asks of rules/url/ip_addresses.py."""
-
-    def refuses(self, ip: str) -> bool:
-        """Whether no connection may be made to the address."""
-
-
-def _plain(name: str) -> str:
-    return name.lower().rstrip(".")
 
 
 class _Failure(NamedTuple):
@@ -152,7 +137,7 @@ class Resolver:
         self,
         hosts_file: str,
         servers: Sequence[str] = (),
-        rules: Rules | None = None,
+        rules: AddressRules | None = None,
         *,
         timeout_seconds: float,
         max_per_second: float,
@@ -176,7 +161,7 @@ class Resolver:
 
     def at_hand(self, name: str) -> Resolved | None:
         """As ``resolve``; None when that needs a question."""
-        answer = self._answer_at_once(_plain(name))
+        answer = self._answer_at_once(name.lower().rstrip("."))
         if isinstance(answer, _Failure):
             raise FetchError(answer.reason, answer.detail)
         return answer
@@ -191,7 +176,7 @@ class Resolver:
         Raises FetchError: DNS_NOT_FOUND, DNS_FAILED (also when nothing is known ``within_seconds``; the question goes
         on), or PRIVATE_ADDRESS when every address is refused.
         """
-        name = _plain(name)
+        name = name.lower().rstrip(".")
         answer = self._answer_at_once(name)
         if answer is None:
             task = self._asking.get(name)
@@ -205,11 +190,6 @@ class Resolver:
         if isinstance(answer, _Failure):
             raise FetchError(answer.reason, answer.detail)
         return answer
-
-    def cached(self, name: str) -> Resolved | None:
-        """What is known without a question to a server; None when unknown, failed or past its time."""
-        answer = self._answer_at_once(_plain(name))
-        return answer if isinstance(answer, Resolved) else None
 
     async def close(self) -> None:
         """Give up all questions."""
@@ -228,11 +208,8 @@ class Resolver:
         if known is not None and known.expires_at > now:
             return known
         if name[-1:].isdigit() or ":" in name:  # only then can it be an address
-            try:
-                literal = str(ip_address(name.strip("[]")))
-            except ValueError:
-                return None
-            return self._allowed(name, (literal,), now + MAX_TTL_SECONDS)
+            literal = ip_of(name.strip("[]"))
+            return self._allowed(name, (literal,), now + MAX_TTL_SECONDS) if literal else None
         return None
 
     def _allowed(self, name: str, addresses: tuple[str, ...], expires_at: float) -> Resolved | _Failure:
@@ -290,7 +267,7 @@ class Resolver:
 
 def resolver_for(crawler: Crawler) -> Resolver:
     """The crawler's one resolver; scheduler and download handler share its cache."""
-    return services_of(crawler).once(Resolver, lambda: make_resolver(crawler, address_rules(crawler)))
+    return services_of(crawler).once(Resolver, lambda: make_resolver(crawler.settings, address_rules(crawler)))
 
 
 def address_rules(crawler: Crawler) -> AddressRules:
@@ -301,9 +278,8 @@ def address_rules(crawler: Crawler) -> AddressRules:
         raise OperatorError(f"FETCH_ALLOW_NETWORKS must list networks like 10.0.0.0/8: {error}") from error
 
 
-def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
-    """A resolver with the crawler's FETCH_* settings."""
-    settings = crawler.settings
+def make_resolver(settings: BaseSettings, rules: AddressRules | None) -> Resolver:
+    """By the FETCH_* settings; ``rules`` None: any address."""
     return Resolver(
         settings.get("FETCH_HOSTS_FILE"),
         list_of(settings, "FETCH_DNS_SERVERS"),
@@ -316,38 +292,35 @@ def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
 def known_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
     """The address of each name that is one itself or stands in FETCH_HOSTS_FILE, without a question to the DNS."""
     hosts = HostsFile(settings.get("FETCH_HOSTS_FILE"))
-    return _spread({name: _literal(name) or hosts.addresses(_bare(name), 0.0) for name in names})
+    found: dict[str, Sequence[str]] = {}
+    for name in map(str, names):
+        address = ip_of(name.strip("[]"))
+        found[name] = (address,) if address else hosts.addresses(name.strip("[]"), 0.0)
+    return _spread(found)
 
 
 def resolved_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
     """As ``known_addresses``, and what the DNS says, at FETCH_DNS_MAX_PER_SECOND; names that have none are left out."""
-    return _spread(asyncio.run(_resolve(list(names), settings)))
-
-
-async def _resolve(names: Sequence[str], settings: BaseSettings) -> dict[str, Sequence[str]]:
-    resolver = Resolver(
-        settings.get("FETCH_HOSTS_FILE"),
-        list_of(settings, "FETCH_DNS_SERVERS"),
-        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", TIMEOUT_SECONDS),
-        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
-    )
     found: dict[str, Sequence[str]] = {}
 
-    async def ask(name: str) -> None:
-        try:
-            found[name] = (await resolver.resolve(_bare(name))).addresses
-        except FetchError:
-            found[name] = ()
+    async def resolve_all() -> None:
+        resolver = make_resolver(settings, None)
 
-    waiting = list(names)
-    try:
-        while waiting:
-            some = max(1, resolver.room())
-            await asyncio.gather(*map(ask, waiting[:some]))
-            del waiting[:some]
-    finally:
-        await resolver.close()
-    return found
+        async def resolve(name: str) -> None:
+            with contextlib.suppress(FetchError):
+                found[name] = (await resolver.resolve(name.strip("[]"))).addresses
+
+        waiting = list(names)
+        try:
+            while waiting:
+                some = max(1, resolver.room())
+                await asyncio.gather(*map(resolve, waiting[:some]))
+                del waiting[:some]
+        finally:
+            await resolver.close()
+
+    asyncio.run(resolve_all())
+    return _spread(found)
 
 
 def _spread(addresses: dict[str, Sequence[str]]) -> dict[str, str]:
@@ -359,16 +332,3 @@ def _spread(addresses: dict[str, Sequence[str]]) -> dict[str, str]:
             chosen[name] = min(several, key=names_at.__getitem__)
             names_at[chosen[name]] += 1
     return chosen
-
-
-def _bare(name: str) -> str:
-    return name.strip("[]")
-
-
-def _literal(name: str) -> Sequence[str]:
-    if not (name[-1:].isdigit() or ":" in name):
-        return ()
-    try:
-        return (str(ip_address(_bare(name))),)
-    except ValueError:
-        return ()

@@ -82,7 +82,11 @@ class Certificates:
         # The system's authorities take a fiftieth of a second to read: not before they are asked for.
         self._verified = make_context(ca_file) if ca_file else None
         self._allowed = frozenset(allowed)
-        self._unverified = _unverified_context() if allowed else None
+        self._unverified = None
+        if allowed:
+            self._unverified = make_context()
+            self._unverified.check_hostname = False
+            self._unverified.verify_mode = ssl.CERT_NONE
 
     def allows(self, host: str, port: int) -> bool:
         """Whether the operator takes any certificate from this host."""
@@ -107,14 +111,6 @@ def allowed_hosts(listed: Collection[str]) -> list[str]:
                 f"TLS_ALLOW_HOSTS must list single hosts like test.example or test.example:8443, not {host!r}."
             )
     return hosts
-
-
-def _unverified_context() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 def tls_error(error: Exception) -> FetchError:
