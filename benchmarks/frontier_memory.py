@@ -12,7 +12,7 @@ from pathlib import Path
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.table import HostBounds, HostTable, Start
+from crawlerproject.frontier.hosts.table import HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.other_workers import HostOwnership
@@ -38,7 +38,8 @@ def frontier_in(folder: Path) -> Frontier:
     names = NamesToResolve(store, HostOwnership())
     workbench = Workbench(payer_of=names.payer)
     politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
-    hosts = HostTable(store, workbench, names, Start(time.time()), HostBounds(politeness.start_delay_seconds))
+    pause = politeness.start_delay_seconds
+    hosts = HostTable(store, workbench, names, Start(time.time()), start_delay_seconds=pause)
     rng = random.Random(1)
     return Frontier(
         FrontierState(hosts, RobotsCache(store, "Bench", 86400.0)),

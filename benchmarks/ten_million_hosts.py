@@ -24,7 +24,7 @@ from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable, Start
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease
@@ -64,8 +64,8 @@ class Crawl:
         politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
         names = NamesToResolve(self.store, HostOwnership(unsure_until(self.store, now, clean_start=clean)))
         workbench = Workbench(domain_of=registered_domain, payer_of=names.payer)
-        bounds = HostBounds(politeness.start_delay_seconds, in_memory)
-        hosts = HostTable(self.store, workbench, names, Start(now, clean), bounds)
+        pause, start = politeness.start_delay_seconds, Start(now, clean)
+        hosts = HostTable(self.store, workbench, names, start, start_delay_seconds=pause, max_in_memory=in_memory)
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(self.store, "Bench", 86400.0)),

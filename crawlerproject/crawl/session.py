@@ -27,7 +27,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.suspensions import HostSuspensions
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable, Start
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels
@@ -252,13 +252,15 @@ def hosts_of(
         payer_of=names.payer,
         places=settings.getint("FRONTIER_MAX_IN_FLIGHT"),
     )
-    bounds = HostBounds(
-        delay_seconds(preset_of(settings), ()),
-        settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY", MAX_HOSTS_IN_MEMORY),
-        settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
-    )
     return HostTable(
-        store, workbench, names, Start(began.at, clean, _longest(settings)), bounds, suspensions=suspensions
+        store,
+        workbench,
+        names,
+        Start(began.at, clean, _longest(settings)),
+        start_delay_seconds=delay_seconds(preset_of(settings), ()),
+        max_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY", MAX_HOSTS_IN_MEMORY),
+        max_ports=settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
+        suspensions=suspensions,
     )
 
 

@@ -127,8 +127,9 @@ class RobotsResponses:
         scheme, _, name = origin.partition("://")
         host = self._hosts.of(name)
         self._redirected.pop(origin, None)
-        if reason == Reason.STRANGER_DOOR:
-            self._not_asked(name)
+        if reason == Reason.STRANGER_DOOR and (sent := dict(self._sent_by(name))):
+            sent.popitem()  # the last target was not asked, since its door is closed now: it may be another time
+            self._keep(name, sent)
         if outcome.usable:
             host.set_robots_until(scheme, outcome.good_until)
             # The pause that the owner asks for: http and https share a clock, so the longer of their two.
@@ -216,12 +217,6 @@ class RobotsResponses:
             return Reason.ROBOTS_REDIRECT
         self._keep(sender, sent)
         return None
-
-    def _not_asked(self, sender: str) -> None:
-        """The last target of this host was not asked, since its door is closed now: it may be another time."""
-        if sent := dict(self._sent_by(sender)):
-            sent.popitem()
-            self._keep(sender, sent)
 
     def _keep(self, sender: str, sent: dict[str, float]) -> None:
         self._sent[sender] = sent

@@ -153,7 +153,7 @@ class Subrequests:
 
     def _spent(self, embed: Subrequest, host: Host, now: float) -> bool:
         """Whether the domain of the page has had as much of the host as another site may."""
-        return embed.foreign and self._filters.embeds_spent(host.name, embed.page.host, now)
+        return embed.foreign and self._filters.external_spent(host.name, bounded_domain(embed.page.host), now)
 
     def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address

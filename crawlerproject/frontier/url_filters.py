@@ -15,7 +15,6 @@ from crawlerproject.rules.row_kinds import (
 )
 from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
-from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.refused_urls import (
@@ -102,7 +101,9 @@ class UrlFilters:
             return Reason.EXTENSION
         if elsewhere:
             return None
-        if kind.is_external and self._external_spent(host, found, now):
+        if kind.is_external and self.external_spent(
+            host, linking_domain(host, found.via, found.flags, found.note), now
+        ):
             return Reason.STRANGER
         traps, endless = self._traps, trap("/" + path, name)
         if traps is None:
@@ -142,8 +143,10 @@ class UrlFilters:
         traps = self._traps
         if traps is None:
             return None
-        if kind.is_external and caused_externally(row) and self._external_spent(row.host, row, now):
-            return Reason.STRANGER
+        if kind.is_external and caused_externally(row):
+            domain = linking_domain(row.host, row.via, row.flags, row.note)
+            if traps.refuses_external(row.host, domain, now):
+                return Reason.STRANGER
         if kind.template_traps:
             return Reason.TRAP if traps.refuses(row.host, row.url, now) else None
         return Reason.SITEMAP_BUDGET if kind.budget is Budget.LISTS and traps.refuses_list(row.host, now) else None
@@ -204,14 +207,9 @@ class UrlFilters:
             return Reason.URL_LENGTH
         return Reason.EXTENSION if useless(url_path(target.url), self.skip_extensions) else None
 
-    def _external_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
-        """Whether the domain that named the URL has spent its budget at this host."""
-        domain = linking_domain(host, named.via, named.flags, named.note)
+    def external_spent(self, host: str, domain: str, now: float) -> bool:
+        """Whether the domain that named a URL, or whose page in the browser asks for it, has spent its budget."""
         return self._traps is not None and self._traps.refuses_external(host, domain, now)
-
-    def embeds_spent(self, host: str, page_host: str, now: float) -> bool:
-        """Whether the pages of a host's domain may load nothing more from ``host`` in the browser: charged as links."""
-        return self._traps is not None and self._traps.refuses_external(host, bounded_domain(page_host), now)
 
     def port_refusal(self, ports: PortsOfNames, host: str, named_by: str = "") -> Reason | None:
         """TOO_MANY_PORTS for one port too many of a name; ``named_by`` is another domain, which else takes it up."""

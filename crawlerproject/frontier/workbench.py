@@ -56,7 +56,7 @@ class Workbench:
         # Addresses wait in a heap of their own: behind hosts that are long overdue they would neither be served nor
         # forgotten. What an earlier process asked of one is unknown: after a start every address rests once.
         self.ips = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from, domain_of)
-        self._domains = DomainTurns(domain_of)
+        self.domains = DomainTurns(domain_of)
         self.places: Places[Host] = Places(places)
         self._payer_of = payer_of or (lambda host: host.domain or domain_of(host.name))
         self.waited: deque[Host] | None = None  # hosts that began to wait, the last last; None: they are not recorded
@@ -89,10 +89,6 @@ class Workbench:
             if turn is not None:
                 return turn
         return None
-
-    def first_turn(self, host: Host, now: float) -> float:
-        """When a new host for which memory has no room is due."""
-        return self._domains.first_turn(host, now)
 
     def found(self, host: Host, address: str, address_until: float, now: float) -> Turn | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
@@ -148,7 +144,7 @@ class Workbench:
         self._leave_place(host)
         self._stand(host, self.ips.refused(host, now, until=until, gives_way=gives_way))
         if host.stage == Stage.IN_LINE:
-            self._domains.stands(host)
+            self.domains.stands(host)
 
     def _leave_place(self, host: Host) -> None:
         self.in_flight -= 1
@@ -166,7 +162,7 @@ class Workbench:
         if host.stage in (Stage.IN_LINE, Stage.LOOKED_UP):
             self._step_on(host)
         elif host.stage == Stage.BEHIND:
-            self._domains.forget(host)
+            self.domains.forget(host)
         elif host.stage == Stage.ASIDE:
             self.places.forget(host.payer, host)
         host.stage = Stage.IDLE
@@ -198,12 +194,12 @@ class Workbench:
             return self._look_up(host, now)
         turn = self._line_up(host, now)
         if host.stage == Stage.IN_LINE:
-            self._domains.stands(host)
+            self.domains.stands(host)
         return turn
 
     def _look_up(self, host: Host, now: float) -> Turn | None:
         """A look-up, unless enough hosts of the domain are at it or wait for their address."""
-        domains, again = self._domains, bool(host.domain)
+        domains, again = self.domains, bool(host.domain)
         if domains.admits(host):
             host.stage = Stage.LOOKED_UP
             return Turn(host, "")
@@ -217,7 +213,7 @@ class Workbench:
 
     def _step_on(self, host: Host) -> None:
         """A host is neither looked up nor in line any more: others of its domain may be looked up."""
-        for following in self._domains.leaves(host):
+        for following in self.domains.leaves(host):
             following.stage = Stage.WAITING
             if following.serial:
                 self.waiting.drop(following)
@@ -236,7 +232,7 @@ class Workbench:
     def _leave(self, host: Host) -> None:
         """Remove a host from its domain's line and its name's clock; the last one removes the clock."""
         if host.domain:
-            self._domains.comes_no_more(host)
+            self.domains.comes_no_more(host)
         clock, host.ports = host.ports, None
         if clock is None:
             return

@@ -13,7 +13,7 @@ from crawlerproject.frontier.admission import LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.domain_models import NamesToResolve
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable, Start
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -90,8 +90,9 @@ class Bench:
             domain_of=domain_of,
             payer_of=names.payer,
         )
-        bounds = HostBounds(self.politeness.start_delay_seconds, max_hosts_in_memory)
-        hosts = HostTable(store, workbench, names, Start(now, clean, longest), bounds)
+        pause, most = self.politeness.start_delay_seconds, max_hosts_in_memory
+        start = Start(now, clean, longest)
+        hosts = HostTable(store, workbench, names, start, start_delay_seconds=pause, max_in_memory=most)
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(store, "TestBed", 86400.0)),

@@ -159,7 +159,7 @@ class HostsOnDisk:
                 counts.add(host)
             else:
                 if host.next_free <= now:
-                    host.next_free = bench.first_turn(host, now)
+                    host.next_free = bench.domains.first_turn(host, now)
                 self.put(host, changes, counts, now)
 
     def lists(self, hosts: Iterable[Host]) -> list[Move]:

@@ -40,14 +40,6 @@ class Start(NamedTuple):
     longest: Longest | None = None  # how far ahead a stored moment may lie; None: what is stored is believed
 
 
-class HostBounds(NamedTuple):
-    """What holds for every host."""
-
-    start_delay_seconds: float  # the pause of one that has not been asked yet
-    max_in_memory: int = MAX_HOSTS_IN_MEMORY  # more with work wait on disk, if the store lists those that are due
-    max_ports: int = DEFAULT_MAX_PORTS  # of one name, the default port left out
-
-
 class ClockSkew:
     """Cuts what lies too far ahead, while the clock is behind the latest commit. ``now`` is epoch seconds."""
 
@@ -96,20 +88,25 @@ class HostTable:
         workbench: Workbench,
         names: NamesToResolve,
         start: Start,
-        bounds: HostBounds,
         *,
+        start_delay_seconds: float,
+        max_in_memory: int = MAX_HOSTS_IN_MEMORY,
+        max_ports: int = DEFAULT_MAX_PORTS,
         suspensions: HostSuspensions | None = None,
     ) -> None:
+        """``start_delay_seconds``: the pause of a host that has not been asked yet; ``max_ports`` of one name, the
+        default port left out. More hosts with work than ``max_in_memory`` wait on disk, if the store lists them.
+        """
         self.store, self.workbench = store, workbench
         self.ownership = names.ownership
         self.clock = ClockSkew(store, start)
         self.dirty: dict[str, Host] = {}  # their states go with the next commit
         self.copies: dict[str, Host] = {}  # of hosts that are not in memory, while rows for them are queued
-        self._start_delay_seconds = bounds.start_delay_seconds
-        self.ports = PortsOfNames(self, bounds.max_ports)
+        self._start_delay_seconds = start_delay_seconds
+        self.ports = PortsOfNames(self, max_ports)
         self.names = names
         self.suspensions = HostSuspensions() if suspensions is None else suspensions
-        self.on_disk = HostsOnDisk(self, store, bounds.max_in_memory) if isinstance(store, EmbeddedStore) else None
+        self.on_disk = HostsOnDisk(self, store, max_in_memory) if isinstance(store, EmbeddedStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.left_alone = LeftAlone()
         self.given_up = 0  # of this start, and not yet asked again
@@ -238,7 +235,11 @@ class HostTable:
         self.workbench.hosts[host.name] = host
         self.workbench.wait(host, host.next_free, work=False)
         if self.loaded_early is not None and host.rows:
-            self._load_early(host)
+            # The loading of what an earlier run left has not come to it yet.
+            self.loaded_early.add(host.name)
+            host.state = HostState.ASKED  # it was not, until this start
+            self.waits(host, host.waiting_urls)
+            self.workbench.add(host)
         elif host.rows and not host.state:
             # It was forgotten with rows that a later run shall have: they count until its turn says so again.
             self.waits(host, host.waiting_urls)
@@ -259,16 +260,6 @@ class HostTable:
         self.unlisted.extend(changes.due)
         on_disk.counts, on_disk.unstored = counts, True
         host.listed = True
-
-    def _load_early(self, host: Host) -> None:
-        """A host with work from an earlier run is in memory before the loading has come to it."""
-        assert self.loaded_early is not None
-        self.loaded_early.add(host.name)
-        host.state = HostState.ASKED  # it was not, until this start
-        if not host.rows and self.store.head(host.name, 1):
-            host.rows = 1  # counts of a torn run: the rows themselves are the truth
-        self.waits(host, host.waiting_urls)
-        self.workbench.add(host)
 
     def waits(self, host: Host, count: int) -> None:
         """So many URLs more (or fewer) of the host wait; those of a host that was given up do not count."""

@@ -31,9 +31,8 @@ class NearBits:
 class Duplicate:
     """What a page repeats."""
 
-    kind: (
-        str  # "exact": its payload; "near": its text, but for a few bits; "canonical": likewise, and it says so itself
-    )
+    # "exact": its payload; "near": its text, but for a few bits; "canonical": likewise, and it says so itself
+    kind: str
     url: str  # of the page that it repeats
     bits: int = 0  # in which the fingerprints differ
 

@@ -7,6 +7,7 @@ question to DNS servers, a row, a record) is charged to the registered domain wh
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 
 import orjson
 
@@ -24,6 +25,7 @@ NAMED_FACTOR = 100
 It is still bounded, since no operator wants what a wildcard record in it invents."""
 
 _PACKED = struct.Struct("<QQQ")
+"""Of both kinds of counts."""
 FIRST_NAMES = 10_000
 """Hosts without an address that a domain may have named (ours: as many as very long lists of links name)."""
 EARNED_NAMES = 10
@@ -36,20 +38,16 @@ _AT_ONCE = 100
 _DEAD_APART_SECONDS, _LIVE_APART_SECONDS = 0.125, 0.005
 _LAST_ONES = 10  # by which the pace is set
 
-_NAMED = struct.Struct("<QQQ")
 
-
+@dataclass(slots=True, eq=False)
 class DomainHosts:
     """What one registered domain has had."""
 
-    __slots__ = ("dead", "hosts", "named", "pages", "refused")
-
-    def __init__(self, hosts: int = 0, pages: int = 0, refused: int = 0) -> None:
-        self.hosts = hosts  # names ever taken up
-        self.pages = pages  # that showed a new text
-        self.refused = refused  # URLs on further hosts
-        self.dead = 0  # of the names, those that do not resolve or take no connection, and never did
-        self.named: dict[str, int] = {}  # of the names, those that another domain was the first to name, by domain
+    hosts: int = 0  # names ever taken up
+    pages: int = 0  # that showed a new text
+    refused: int = 0  # URLs on further hosts
+    dead: int = 0  # of the names, those that do not resolve or take no connection, and never did
+    named: dict[str, int] = field(default_factory=dict)  # of the names, by the other domain that named them first
 
     @property
     def taken(self) -> int:
@@ -87,18 +85,16 @@ class DomainHosts:
         return known
 
 
+@dataclass(slots=True, eq=False)
 class NamedHosts:
     """What one domain has named. ``now`` is epoch seconds."""
 
-    __slots__ = ("_apart_seconds", "_at", "_before", "refused", "resolved", "unresolved")
-
-    def __init__(self, unresolved: int = 0, resolved: int = 0, refused: int = 0) -> None:
-        self.unresolved = unresolved  # hosts that have no address, or were not looked up yet
-        self.resolved = resolved
-        self.refused = refused  # URLs on further hosts
-        self._apart_seconds = _DEAD_APART_SECONDS
-        self._before = 0.0  # how many stood before the next one ...
-        self._at = 0.0  # ... at this moment
+    unresolved: int = 0  # hosts that have no address, or were not looked up yet
+    resolved: int = 0
+    refused: int = 0  # URLs on further hosts
+    _apart_seconds: float = _DEAD_APART_SECONDS
+    _before: float = 0.0  # how many stood before the next one ...
+    _at: float = 0.0  # ... at this moment
 
     @property
     def most(self) -> int:
@@ -138,9 +134,9 @@ class NamedHosts:
 
     def pack(self) -> bytes:
         """For the store; the pace is found again at the next start."""
-        return _NAMED.pack(self.unresolved, self.resolved, self.refused)
+        return _PACKED.pack(self.unresolved, self.resolved, self.refused)
 
     @classmethod
     def unpack(cls, packed: bytes) -> NamedHosts:
         """What ``pack`` packed."""
-        return cls(*_NAMED.unpack(packed))
+        return cls(*_PACKED.unpack(packed))
