@@ -27,7 +27,7 @@ from crawlerproject.crawl.start.preflight import (
     check_supervised,
     has_begun,
     mode_and_budget,
-    seeds_and_scope,
+    seeds_with_options,
 )
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import (
@@ -229,7 +229,7 @@ class Command(ScrapyCrawl):
             elif seeds is None:
                 raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
             if seeds is not None:
-                seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
+                seeds_with_options(seeds, opts.spargs.get("scope", "any"))
             begun = has_begun(whole_crawl(self.settings))  # the check makes a frontier
             check(self.settings, folder)
             if file is not None and begun:

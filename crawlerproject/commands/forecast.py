@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from crawlerproject.config.values import ip_seconds_of, preset_of
-from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
+from crawlerproject.crawl.start.preflight import check_known, seeds_with_options
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.operator_command import InspectCommand, one_argument, option
@@ -123,7 +123,7 @@ class Command(InspectCommand):
             return
         known = [self.crawl_file.seeds] if self.crawl_file is not None and self.crawl_file.seeds else []
         text = one_argument(args or known, "a file of seeds, or URLs separated by commas", self.example)
-        addresses, _ = seeds_and_scope(text, "any")
+        addresses = seeds_with_options(text, "any").addresses
         never = never_crawl_of(self.settings).current(0.0)
         excluded = sum(never.excludes(host_name(seed.host)) for seed in addresses)
         hosts = Counter(seed.host for seed in addresses if not never.excludes(host_name(seed.host)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawlerproject.batch.plans import urls_of_index, urls_of_sitemap, write_plan
-from crawlerproject.crawl.start.preflight import seeds_and_scope
+from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import frontier_in
 from crawlerproject.operator_command import OperatorCommand, option
@@ -49,7 +49,7 @@ class Command(OperatorCommand):
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:
     for seeds in opts.seeds:
-        yield from seeds_and_scope(seeds, "any")[0]
+        yield from seeds_with_options(seeds, "any").addresses
     for folder in opts.known:
         with frontier_in(folder) as view:
             for _, record in view.pages():

@@ -8,6 +8,7 @@ below each heading of docs/settings.md (``scripts/settings_doc.py``). What a set
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS
@@ -38,7 +39,7 @@ class Setting(NamedTuple):
     """One row of the table."""
 
     kind: Kind
-    default: Any
+    default: Any = ""
     least: float = 0
     most: float = _MOST_WHOLE
     above_least: bool = False  # ``least`` itself is too little
@@ -50,37 +51,15 @@ class Setting(NamedTuple):
     earlier: tuple[str, ...] = ()  # names that it had, which go on working
 
 
-def _switch(default: bool, *, decisive: bool = False) -> Setting:
-    return Setting(Kind.SWITCH, default, decisive=decisive)
-
-
-def _whole(default: int | None, least: float = 0, most: float = _MOST_WHOLE, **more: Any) -> Setting:
-    return Setting(Kind.WHOLE, default, least, most, **more)
-
-
-def _number(default: float | None, least: float = 0, most: float = _MOST_WHOLE, **more: Any) -> Setting:
-    return Setting(Kind.NUMBER, default, least, most, **more)
-
-
-def _seconds(default: float | None, *, zero: bool = True, earlier: tuple[str, ...] = ()) -> Setting:
-    return Setting(Kind.NUMBER, default, most=LARGEST, above_least=not zero, earlier=earlier)
+_switch, _whole, _number, _text, _file, _list = (
+    partial(Setting, kind) for kind in (Kind.SWITCH, Kind.WHOLE, Kind.NUMBER, Kind.TEXT, Kind.FILE, Kind.LIST)
+)
+_seconds = partial(_number, most=LARGEST)
 
 
 def _word(*words: str, decisive: bool = False) -> Setting:
     """The first is the default."""
     return Setting(Kind.TEXT, words[0], words=words, decisive=decisive)
-
-
-def _text(default: str = "", *, decisive: bool = False, of_process: bool = False) -> Setting:
-    return Setting(Kind.TEXT, default, decisive=decisive, of_process=of_process)
-
-
-def _list(*default: str, decisive: bool = False) -> Setting:
-    return Setting(Kind.LIST, list(default), decisive=decisive)
-
-
-def _file(default: str = "", *, decisive: bool = False) -> Setting:
-    return Setting(Kind.FILE, default, decisive=decisive)
 
 
 _OF_PRESET = Setting(Kind.PRESET, None, most=LARGEST)
@@ -109,7 +88,7 @@ SETTINGS: dict[str, Setting] = {
     "NEVERCRAWL_FILE": _file("NeverCrawl.txt", decisive=True),
     "NEVERCRAWL_USER_FILE": _file("~/.config/polite-crawler/NeverCrawl.txt", decisive=True),
     "TRAP_ALLOW_FILE": _file(decisive=True),
-    "SKIP_EXTENSIONS": _list(*sorted(SKIP_EXTENSIONS), decisive=True),
+    "SKIP_EXTENSIONS": _list(sorted(SKIP_EXTENSIONS), decisive=True),
     "ROBOTS_TTL_SECONDS": _seconds(86400),
     "SCOPE_MAX_DEPTH": _whole(20, decisive=True),
     "SCOPE_MAX_URLS_PER_HOST": _whole(100_000, decisive=True),
@@ -122,15 +101,15 @@ SETTINGS: dict[str, Setting] = {
     "DOCUMENT_LINKS": _switch(False, decisive=True),
     # Fetching.
     "FETCH_MAX_BYTES": _whole(5 * 1024 * 1024, 1, decisive=True),
-    "FETCH_TIMEOUT_SECONDS": _seconds(30, zero=False),
-    "FETCH_ALLOW_NETWORKS": _list(decisive=True),
-    "FETCH_CONNECT_TIMEOUT_SECONDS": _seconds(10, zero=False),
-    "FETCH_FIRST_BYTE_TIMEOUT_SECONDS": _seconds(20, zero=False),
+    "FETCH_TIMEOUT_SECONDS": _seconds(30, above_least=True),
+    "FETCH_ALLOW_NETWORKS": _list([], decisive=True),
+    "FETCH_CONNECT_TIMEOUT_SECONDS": _seconds(10, above_least=True),
+    "FETCH_FIRST_BYTE_TIMEOUT_SECONDS": _seconds(20, above_least=True),
     "FETCH_HOSTS_FILE": _file("/etc/hosts"),
-    "FETCH_DNS_SERVERS": _list(),
+    "FETCH_DNS_SERVERS": _list([]),
     "FETCH_DNS_MAX_PER_SECOND": _number(500, above_least=True),
     "FETCH_CA_FILE": _text(),  # read as PEM at the start
-    "TLS_ALLOW_HOSTS": _list(decisive=True),
+    "TLS_ALLOW_HOSTS": _list([], decisive=True),
     "NATIVE_READER": _word("auto", "never"),
     # Pages that need a browser.
     "RENDER": _word("auto", "never", "always", decisive=True),
@@ -139,7 +118,7 @@ SETTINGS: dict[str, Setting] = {
     "RENDER_MAX_IN_FLIGHT": _whole(2),
     "RENDER_TIMEOUT_SECONDS": _seconds(30),
     "RENDER_SCREENSHOT": _switch(False),
-    "RENDER_PROXIES": _list(),
+    "RENDER_PROXIES": _list([]),
     # Coming back.
     "RECRAWL_RECENT_DAYS": _number(2, 0, _LONGEST_DAYS),
     "SITEMAPS": _switch(True, decisive=True),
@@ -151,14 +130,14 @@ SETTINGS: dict[str, Setting] = {
     "WARC_MAX_BYTES": _whole(1_000_000_000, 1, _WARC_MAX_BYTES),
     "WARC_PREFIX": _text("crawl"),
     "WARC_OPERATOR": _text(),
-    "COMMIT_SECONDS": _seconds(1.0, zero=False),
+    "COMMIT_SECONDS": _seconds(1.0, above_least=True),
     "STATE_URL": _text("rocksdb:", of_process=True),
     # Several workers on one crawl: STATE_URL is redis://…
     "FLEET_CRAWL": _text("web", of_process=True),
     "FLEET_WORKER": _text(of_process=True),
     "FLEET_RUN": _text(of_process=True),
     "FLEET_PARTITIONS": _whole(256, 1, _REDIS_SLOTS),
-    "FLEET_LEASE_SECONDS": _seconds(60, zero=False),
+    "FLEET_LEASE_SECONDS": _seconds(60, above_least=True),
     "FRONTIER_MAX_IN_FLIGHT": _whole(1000, 1),
     "FRONTIER_MAX_REST_SECONDS": _seconds(3600, earlier=("FRONTIER_PATIENCE_SECONDS",)),
     "DISK_MIN_FREE_BYTES": _whole(200_000_000),
@@ -186,17 +165,17 @@ FORMER: dict[str, Setting] = {
     "FETCH_DNS_TIMEOUT_SECONDS": _seconds(None),
     "FETCH_MIN_BYTES_PER_SECOND": _number(None),
     "FETCH_SLOW_GRACE_SECONDS": _seconds(None),
-    "FLEET_MAX_DRIFT_SECONDS": _seconds(None, zero=False),
+    "FLEET_MAX_DRIFT_SECONDS": _seconds(None, above_least=True),
     "FRONTIER_MAX_HOSTS_IN_MEMORY": _whole(None, 1),
     "HOOK_SILENT_SECONDS": _seconds(None),
-    "HOOK_TIMEOUT_SECONDS": _seconds(None, zero=False),
+    "HOOK_TIMEOUT_SECONDS": _seconds(None, above_least=True),
     "NEAR_DUPLICATE_BITS": _whole(None, 0, 64),  # a fingerprint has no more
     "NEAR_DUPLICATE_MAX_PAGES": _whole(None),
     "NETWORK_MAX_WAIT_SECONDS": _seconds(None),
     "NEVERCRAWL_RELOAD_SECONDS": _seconds(None),
     "PACE_WINDOW": _OF_PRESET,
     "READ_MAX_MEMORY_BYTES": _whole(None, 1),
-    "READ_TIMEOUT_SECONDS": _seconds(None, zero=False),
+    "READ_TIMEOUT_SECONDS": _seconds(None, above_least=True),
     "RECRAWL_FULL_FETCH_SHARE": _number(None, 0, 1, earlier=("RECRAWL_CHECK_SHARE",)),
     "RENDER_MAX_MEMORY_BYTES": _whole(None),
     "RENDER_MAX_PER_HOST": _whole(None),

@@ -15,7 +15,6 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.handler import response_of
 from crawlerproject.fetch.http1 import read_headers
-from crawlerproject.reports.warc_check import walk_file
 from crawlerproject.rules.archive.http_heads import EDITED_PREFIX, header_pairs
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
@@ -24,7 +23,7 @@ from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.archive.archived_captures import date_of, status_of
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture, nearest
-from crawlerproject.stores.archive.warc_reader import member_at, notes_after
+from crawlerproject.stores.archive.warc_reader import member_at, members, notes_after
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.wire import Wire
@@ -162,8 +161,9 @@ class ArchivedPage:
         self.url: str = attempt["url"]
         self.facts: PageFacts | None = None
         self.body = b""
-        member = _response(warc_folder, attempt)
-        if member is None or attempt["status"] != 200:
+        path = _file(warc_folder, attempt)
+        member = None if path is None else next(members(path, attempt["offset"]), None)
+        if not isinstance(member, Member) or attempt["status"] != 200:  # its file is not there, or not good
             return
         headers = [(name.lower(), value) for name, value in header_pairs(member.head)]
         coding = ",".join(value for name, value in headers if name == "content-encoding")
@@ -194,13 +194,6 @@ def archived_notes(warc_folder: Path, attempt: dict[str, Any]) -> dict[str, str]
     """What the metadata record of the capture or render that a log line names says; none when it is not there."""
     path = _file(warc_folder, attempt)
     return {} if path is None else notes_after(path, attempt["offset"] + attempt["length"])
-
-
-def _response(folder: Path, attempt: dict[str, Any]) -> Member | None:
-    """The response record that the log line points to; None when its file is not there or not good."""
-    path = _file(folder, attempt)
-    member = None if path is None else next(walk_file(path, attempt["offset"]), None)
-    return member if isinstance(member, Member) else None
 
 
 def _file(folder: Path, attempt: dict[str, Any]) -> Path | None:

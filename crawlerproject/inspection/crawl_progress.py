@@ -45,44 +45,37 @@ def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds:
 
     The rate is that of the ``elapsed_seconds`` since ``previous``.
     """
-    rate = f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s"
+    done = progress.pages - (previous.pages if previous else 0)
+    rate = f"{done / elapsed_seconds if elapsed_seconds > 0 else 0.0:.1f} pages/s"
     if progress.ceiling_per_second is not None:
         rate += f" (politeness allows {progress.ceiling_per_second:.1f} now)"
-    eta = NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)
+    eta, free = (
+        NOTHING_LEFT if seconds is None else human_seconds(seconds)
+        for seconds in (progress.eta_seconds, progress.next_free_seconds)
+    )
     lines = [
         f"{progress.pages:,} pages · {rate} · {human_bytes(progress.bytes)}",
         _hosts(progress),
-        f"next free in {_next_free(progress)} · {counted(progress.errors, 'error')}"
-        f" · {progress.queued_urls:,} queued · ETA {eta}",
+        f"next free in {free} · {counted(progress.errors, 'error')} · {progress.queued_urls:,} queued · ETA {eta}",
     ]
     if progress.paused:
         lines.insert(0, f"PAUSED: {progress.paused}")
     return [*lines, *progress.standing]
 
 
-def _rate(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> float:
-    """Pages a second over the interval; 0 when no time has passed."""
-    if elapsed_seconds <= 0:
-        return 0.0
-    return (progress.pages - (previous.pages if previous else 0)) / elapsed_seconds
-
-
 def _hosts(progress: Progress) -> str:
     """Hosts by what they do now; those that could be asked but for a free lease are named apart."""
-    ready = f", {progress.hosts_ready:,} ready" if progress.hosts_ready else ""
-    in_line = f", {progress.hosts_in_line:,} in line" if progress.hosts_in_line else ""
-    looked_up = f", {progress.hosts_looked_up:,} looked up" if progress.hosts_looked_up else ""
-    resting = f", {progress.hosts_resting:,} resting" if progress.hosts_resting else ""
-    on_disk = f", {progress.hosts_on_disk:,} on disk" if progress.hosts_on_disk else ""
-    waiting = f"{progress.hosts_waiting:,} waiting{resting}{on_disk}"
-    return f"hosts {progress.hosts_in_flight:,} active{ready}{looked_up}{in_line}, {waiting}"
-
-
-def _next_free(progress: Progress) -> str:
-    """When the next waiting host may be asked."""
-    if progress.next_free_seconds is None:
-        return NOTHING_LEFT
-    return human_seconds(progress.next_free_seconds)
+    counts = {
+        "active": progress.hosts_in_flight,
+        "ready": progress.hosts_ready,
+        "looked up": progress.hosts_looked_up,
+        "in line": progress.hosts_in_line,
+        "waiting": progress.hosts_waiting,
+        "resting": progress.hosts_resting,
+        "on disk": progress.hosts_on_disk,
+    }
+    shown = (f"{count:,} {word}" for word, count in counts.items() if count or word in ("active", "waiting"))
+    return f"hosts {', '.join(shown)}"
 
 
 class WorkerLook(NamedTuple):

@@ -104,16 +104,14 @@ def wayback(program: str, index: ReplayIndex, folder: Path, port: int) -> Iterat
 
 def _wait(process: subprocess.Popen[bytes], program: str, port: int, log: Path) -> None:
     until = time.monotonic() + _START_SECONDS
-    while not _answers(port):
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex((ADDRESS, port)) == 0:
+                return
         if process.poll() is not None or time.monotonic() > until:
             words = log.read_bytes()[-_LAST_WORDS_BYTES:].decode("utf-8", "replace").strip().splitlines()
             raise OperatorError(f"pywb ({program}) did not start: {words[-1] if words else 'it said nothing'}")
         time.sleep(_LOOK_SECONDS)
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((ADDRESS, port)) == 0
 
 
 class _Journal:
@@ -147,14 +145,10 @@ class _Journal:
         return b"".join(sorted(set(self._lines.values())))
 
 
-def _all_here(path: Path) -> None:
-    """No file is at another place."""
-
-
 class ReplayIndex:
     """``indexes`` holds one CDXJ file a WARC file, ``paths`` a line a WARC file: its name, then where it may be."""
 
-    def __init__(self, folder: Path, distant: Callable[[Path], str | None] = _all_here) -> None:
+    def __init__(self, folder: Path, distant: Callable[[Path], str | None] = lambda path: None) -> None:
         """``distant``: the address of a WARC file at another place, None of one that is here."""
         self._distant = distant
         self.indexes = folder / "indexes"
@@ -170,9 +164,9 @@ class ReplayIndex:
         ``elsewhere`` are files that were removed from these folders.
         """
         # Journals first: one that is closed meanwhile is then found among the closed ones.
-        journals = {_stem(path, JOURNAL_SUFFIX): path for path in _all(folders, JOURNAL_SUFFIX)}
+        journals = {path.name.removesuffix(JOURNAL_SUFFIX): path for path in _all(folders, JOURNAL_SUFFIX)}
         indexes = [path for path in elsewhere if path.name.endswith(CDXJ_SUFFIX)]
-        closed = {_stem(path, CDXJ_SUFFIX): path for path in (*indexes, *_all(folders, CDXJ_SUFFIX))}
+        closed = {path.name.removesuffix(CDXJ_SUFFIX): path for path in (*indexes, *_all(folders, CDXJ_SUFFIX))}
         warcs = [path for folder in folders for path in (*folder.closed_warcs(), *folder.open_warcs())]
         warcs += [path for path in elsewhere if path.name.endswith(ARCHIVE_SUFFIXES)]
         self._list_paths(warcs)
@@ -183,16 +177,15 @@ class ReplayIndex:
             if stem not in closed:
                 self._copy(stem, journal)
         for stem in [stem for stem in (*self._linked, *self._journals) if stem not in closed | journals]:
-            self._forget(stem)
-        self._mark()
-        stems = {stem_of(path.name) for path in warcs if path.name.endswith(ARCHIVE_SUFFIXES)}
-        return tuple(sorted(map(archive_of_stem, stems - closed.keys() - journals.keys())))
-
-    def _mark(self) -> None:
-        """Make changes seen: pywb lists a folder again when its time differs by whole seconds (2.10, aggregator.py)."""
+            self._place(stem).unlink(missing_ok=True)
+            self._linked.pop(stem, None)
+            self._journals.pop(stem, None)
         if self.indexes.stat().st_mtime != self._changes:
+            # Seen as a change: pywb lists a folder again when its time differs by whole seconds (2.10, aggregator.py).
             self._changes += 1
             os.utime(self.indexes, (self._changes, self._changes))
+        stems = {stem_of(path.name) for path in warcs if path.name.endswith(ARCHIVE_SUFFIXES)}
+        return tuple(sorted(map(archive_of_stem, stems - closed.keys() - journals.keys())))
 
     def _list_paths(self, warcs: Iterable[Path]) -> None:
         """Each file under both of its names, since it may be closed between two looks."""
@@ -223,18 +216,9 @@ class ReplayIndex:
             if journal.grown():
                 write_whole(self._place(stem), journal.lines(), _FILE_MODE)
 
-    def _forget(self, stem: str) -> None:
-        self._place(stem).unlink(missing_ok=True)
-        self._linked.pop(stem, None)
-        self._journals.pop(stem, None)
-
     def _place(self, stem: str) -> Path:
         return self.indexes / f"{stem}{CDXJ_SUFFIX}"
 
 
 def _all(folders: Sequence[CrawlDir], suffix: str) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.index.glob(f"*{suffix}"))]
-
-
-def _stem(path: Path, suffix: str) -> str:
-    return path.name.removesuffix(suffix)

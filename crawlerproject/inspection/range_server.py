@@ -24,19 +24,21 @@ _RANGE = re.compile(r"bytes=(\d{1,19})-(\d{1,19})?")
 _SPAN_BYTES = 8 << 20
 
 
-class RangeServer:
+class RangeServer(ThreadingHTTPServer):
     """The files, by name."""
 
-    def __init__(self, port: int) -> None:
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__((_ADDRESS, 0), _Handler)
         self._home = f"/{secrets.token_urlsafe(_TOKEN_BYTES)}"
-        self._origin = f"http://{_ADDRESS}:{port}"
         self._files: dict[str, DistantPath] = {}
         self._sizes: dict[str, int] = {}
 
     def address(self, path: DistantPath) -> str:
         """Where a file can be had from now on."""
         self._files[path.name] = path
-        return f"{self._origin}{self._home}/{path.name}"
+        return f"http://{_ADDRESS}:{self.server_port}{self._home}/{path.name}"
 
     def file(self, asked: str) -> DistantPath | None:
         """What stands under the path of an address."""
@@ -53,23 +55,15 @@ class RangeServer:
 @contextmanager
 def ranges_served() -> Iterator[RangeServer]:
     """A server, until the block ends."""
-    server = _Server()
+    server = RangeServer()
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield server.files
+        yield server
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__((_ADDRESS, 0), _Handler)
-        self.files = RangeServer(self.server_port)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -77,8 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """One range, or all of a file."""
-        assert isinstance(self.server, _Server)
-        files = self.server.files
+        files = self.server
+        assert isinstance(files, RangeServer)
         path = files.file(self.path)
         asked = _RANGE.fullmatch(self.headers.get("Range", "bytes=0-"))
         if path is None or asked is None:

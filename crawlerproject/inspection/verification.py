@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,9 @@ class Verification:
     def run(self) -> Findings:
         """Check everything."""
         # Before the frontier is opened: whatever was closed by now is committed there.
-        closed = {folder: [*folder.closed_warcs(), *_removed_warcs(folder)] for folder in self._folders}
+        closed = {folder: folder.closed_warcs() for folder in self._folders}
+        for folder, warcs in closed.items():  # and those that another place has confirmed, as they lie there
+            warcs += [path for path in removed_from(folder) if path.name.endswith(ARCHIVE_SUFFIXES)]
         try:
             view = frontier_in(self._crawl, at_once=any(folder.locked() for folder in self._folders))
         except OperatorError:
@@ -157,7 +160,12 @@ class Verification:
             elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
                 hops = _HOPS.search(member.block)
                 if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
-                    _add_key(keys if _comes_back(rows[-1]) else decided, rows[-1].url)
+                    url = rows[-1].url
+                    try:
+                        key = parse(url).key
+                    except UrlRefused:  # nothing that the frontier could know
+                        key = url.encode()[:24]
+                    (keys if _comes_back(rows[-1]) else decided)[key] = url
                 if len(keys) + len(decided) >= _AT_A_TIME:
                     self._ask(view, keys, decided)
 
@@ -188,7 +196,7 @@ class Verification:
 
     def _cdxj(self, warc: Path, rows: list[CdxjEntry]) -> None:
         stem = stem_of(warc.name)
-        index = _folder_of(warc).index / f"{stem}.cdxj"
+        index = CrawlDir(warc.parent.parent).index / f"{stem}.cdxj"
         if not index.exists():
             if index.with_name(f"{stem}{JOURNAL_SUFFIX}").exists():
                 self.found.notes.append(f"{warc.name} is not indexed yet; the crawl, or its next start, does it")
@@ -206,7 +214,7 @@ class Verification:
     def _parquet_parts(self, warc: Path, rows: list[CdxjEntry]) -> None:
         from crawlerproject.stores.index.parquet_tables import read_part  # Arrow: not before it is needed
 
-        folder = _folder_of(warc)
+        folder = CrawlDir(warc.parent.parent)
         if not (folder.index / f"{stem_of(warc.name)}.cdxj").exists():
             return  # it is written before that file: said already
         parquet = parquet_of(folder)
@@ -223,19 +231,11 @@ class Verification:
                 self.found.problems.append(f"{name} {what} {warc.name}; scrapy index makes it again")
 
     def _pages(self, view: LocalView) -> None:
-        batch: list[PageRecord] = []
-        missing: list[PageRecord] = []
-        for _, record in view.pages():
-            if record.status:
-                batch.append(record)
-            if len(batch) >= _AT_A_TIME:
-                self.found.pages += len(batch)
-                missing += self.captured.missing(batch)
-                batch = []
-        self.found.pages += len(batch)
-        missing += self.captured.missing(batch)
-        self.lost = missing
-        _say(self.found.problems, "pages of the frontier have no capture", [record.url for record in missing])
+        answered = (record for _, record in view.pages() if record.status)
+        while batch := list(islice(answered, _AT_A_TIME)):
+            self.found.pages += len(batch)
+            self.lost += self.captured.missing(batch)
+        _say(self.found.problems, "pages of the frontier have no capture", [record.url for record in self.lost])
         unknown = "archived pages are not known to the frontier (scrapy recover --frontier makes it again)"
         _say(self.found.problems, unknown, self._unknown)
 
@@ -251,15 +251,6 @@ class Verification:
             self.found.notes.append(f"{len(torn)} .torn files keep {sum(torn):,} bytes that were cut off")
 
 
-def _removed_warcs(folder: CrawlDir) -> list[Path]:
-    """Those that another place has confirmed, as they lie there."""
-    return [path for path in removed_from(folder) if path.name.endswith(ARCHIVE_SUFFIXES)]
-
-
-def _folder_of(warc: Path) -> CrawlDir:
-    return CrawlDir(warc.parent.parent)
-
-
 def not_ours(path: Path) -> str:
     """The note about a file of someone else's."""
     return f"{path.name} was written by another program: whether its captures are whole is not checked"
@@ -269,13 +260,6 @@ def _comes_back(row: CdxjEntry) -> bool:
     """Whether a page that was answered so may wait in its queue for another try."""
     broke_off = row.status == 200 and row.truncated == _BROKE_OFF
     return broke_off or row.status == _TOO_MANY_REQUESTS or row.status >= _SERVER_ERRORS
-
-
-def _add_key(keys: dict[bytes, str], url: str) -> None:
-    try:
-        keys[parse(url).key] = url
-    except UrlRefused:  # nothing that the frontier could know
-        keys[url.encode()[:24]] = url
 
 
 def _say(problems: list[str], what: str, urls: Iterable[str]) -> None:

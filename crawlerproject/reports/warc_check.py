@@ -10,8 +10,6 @@ from pathlib import Path
 from crawlerproject.rules.archive.warc_members import Flaw, Member, wrong_digest
 from crawlerproject.stores.archive.warc_reader import Progress, members, next_member
 
-walk_file = members
-
 
 @dataclass(slots=True)
 class FileReport:
@@ -50,38 +48,27 @@ def check_file(
     pairing = _Pairing(report)
     position: int | None = 0
     while position is not None and position < report.file_bytes:
-        position = _read_on(path, position, report, pairing, seen, progress)
+        start, position = position, None
+        for member in members(path, start, progress):
+            if member.offset >= report.file_bytes:
+                break
+            if isinstance(member, Flaw):
+                report.flaws.append(member)
+                pairing.end()
+                position = next_member(path, member.offset + 1)
+                break
+            report.good_bytes = member.end
+            report.records[member.kind] += 1
+            if member.end > report.file_bytes:
+                report.flaws.append(Flaw(member.offset, "the committed length is in the middle of this record"))
+            if name := wrong_digest(member):
+                report.flaws.append(Flaw(member.offset, f"{name} does not hold"))
+            if report.ours:
+                pairing.add(member)
+            if seen is not None:
+                seen(member)
     pairing.end()
     return report
-
-
-def _read_on(
-    path: Path,
-    start: int,
-    report: FileReport,
-    pairing: _Pairing,
-    seen: Callable[[Member], None] | None,
-    progress: Progress | None,
-) -> int | None:
-    """Read up to a flaw or the end; where to go on, None when there is nothing more."""
-    for member in members(path, start, progress):
-        if member.offset >= report.file_bytes:
-            return None
-        if isinstance(member, Flaw):
-            report.flaws.append(member)
-            pairing.end()
-            return next_member(path, member.offset + 1)
-        report.good_bytes = member.end
-        report.records[member.kind] += 1
-        if member.end > report.file_bytes:
-            report.flaws.append(Flaw(member.offset, "the committed length is in the middle of this record"))
-        if name := wrong_digest(member):
-            report.flaws.append(Flaw(member.offset, f"{name} does not hold"))
-        if report.ours:
-            pairing.add(member)
-        if seen is not None:
-            seen(member)
-    return None
 
 
 class _Pairing:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.reports.warc_check import check_file, walk_file
+from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.stores.archive.warc_reader import members
 from tests.warc_samples import info_member, make
 
 WHOLE = info_member() + make().members
@@ -18,9 +19,9 @@ def test_clean(tmp_path: Path) -> None:
     report = check_file(path)
     assert report.clean
     assert dict(report.records) == {"warcinfo": 1, "request": 1, "response": 1, "metadata": 1}
-    (member,) = list(walk_file(path))[-1:]
+    (member,) = list(members(path))[-1:]
     assert isinstance(member, Member)
-    assert list(walk_file(path, member.offset)) == [member]
+    assert list(members(path, member.offset)) == [member]
 
 
 def two_half_captures() -> bytes:

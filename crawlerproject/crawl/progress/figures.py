@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.crawl.progress.failure_reports import FailureReporter, free_at
@@ -114,7 +115,9 @@ class Figures:
 
     def now(self, frontier: Frontier, reporter: FailureReporter, run: Run, *, exact: bool = False) -> Progress:
         """Where the crawl stands. ``exact``: by a look at every host here and now, as without an event loop."""
-        hosts, loop = frontier.workbench.hosts, _running_loop()
+        hosts, loop = frontier.workbench.hosts, None
+        with suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
         if exact or self._last is None or loop is None or len(hosts) <= _HOSTS_A_SLICE:
             self._last = _seen(frontier, run, self._allowed)
         elif self._slices is None and self._clock() >= self._not_before:
@@ -190,13 +193,6 @@ def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Se
         standing=() if moves else reporter.standing(quiet, now, on_disk.hosts),
         paused=run.halted,
     )
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _waits(host: Host, now: float) -> str:

@@ -33,7 +33,6 @@ from crawlerproject.fleet.repartition.repartition import is_alone
 from crawlerproject.hooks.delivery import hook_in
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
-from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import read_plan
@@ -50,11 +49,6 @@ MODES = ("crawl", "recrawl")
 
 # The archive, logs, libraries, pipes to other processes, questions to DNS servers: some 60 seen (ours).
 _OTHERS = 200
-
-
-def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
-    """As ``seeds_with_options``, the URLs alone, and the scope."""
-    return seeds_with_options(seeds, scope).addresses, scope
 
 
 def seeds_with_options(seeds: str, scope: str) -> Seeds:
@@ -186,7 +180,9 @@ def check_settings(settings: BaseSettings) -> None:
     except ValueError as error:
         raise OperatorError(f"FETCH_ALLOW_NETWORKS: {error}; use CIDR, for example 127.0.0.0/8.") from error
     allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
-    if not who.reachable and not _only_own(settings):
+    # No public crawl: the operator's own names at own addresses.
+    own_names = settings["FETCH_HOSTS_FILE"] != SETTINGS["FETCH_HOSTS_FILE"].default
+    if not (who.reachable or (own_names and list_of(settings, "FETCH_ALLOW_NETWORKS"))):
         raise OperatorError(
             "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "
             "(-s CRAWLER_CONTACT=you@example.org)."
@@ -194,7 +190,11 @@ def check_settings(settings: BaseSettings) -> None:
     if shared(settings):
         _check_fleet(settings)
     elif local(settings):
-        _check_local(settings)
+        if not _NAME.fullmatch(str(settings["FLEET_WORKER"])):
+            raise OperatorError(
+                f"STATE_URL={LOCAL} is for workers that scrapy fleet starts, and FLEET_WORKER is "
+                f"{settings['FLEET_WORKER']!r}; run scrapy fleet -a seeds=… --workers N."
+            )
     elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
         raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
     find_chromium(settings["RENDER_BROWSER"])
@@ -230,21 +230,6 @@ def _check_fleet(settings: BaseSettings) -> None:
         if not _NAME.fullmatch(str(value)):
             raise OperatorError(f"{name} is {value!r}; use letters, digits, dots, dashes and underscores.")
     RedisLink(settings["STATE_URL"]).close()
-
-
-def _check_local(settings: BaseSettings) -> None:
-    """The name is one that ``scrapy fleet`` gives."""
-    if not _NAME.fullmatch(str(settings["FLEET_WORKER"])):
-        raise OperatorError(
-            f"STATE_URL={LOCAL} is for workers that scrapy fleet starts, and FLEET_WORKER is "
-            f"{settings['FLEET_WORKER']!r}; run scrapy fleet -a seeds=… --workers N."
-        )
-
-
-def _only_own(settings: BaseSettings) -> bool:
-    """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
-    own_names = settings["FETCH_HOSTS_FILE"] != SETTINGS["FETCH_HOSTS_FILE"].default
-    return own_names and bool(list_of(settings, "FETCH_ALLOW_NETWORKS"))
 
 
 def raise_limit(settings: BaseSettings) -> None:

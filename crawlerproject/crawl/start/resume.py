@@ -138,16 +138,12 @@ def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bo
 def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> None:
     """Log what a start does with its folder, lest two crawls be mixed unnoticed."""
     if not continued:
-        logger.info("A new crawl in %s: %s", folder, _count(len(seeds)))
+        logger.info("A new crawl in %s: %s", folder, counted(len(seeds), "seed"))
     elif seeds:
         joined = f", {new:,} of them new" if new else ", none of them new"
-        logger.info("Continues the crawl in %s: %s%s", folder, _count(len(seeds)), joined)
+        logger.info("Continues the crawl in %s: %s%s", folder, counted(len(seeds), "seed"), joined)
     else:
         logger.info("Continues the crawl in %s", folder)
-
-
-def _count(seeds: int) -> str:
-    return counted(seeds, "seed")
 
 
 def _remember(
@@ -159,29 +155,24 @@ def _remember(
     """
     given: Arguments = spider.arguments
     if file is None or not folder.crawl_file.exists():
-        file = file or CrawlFile()
-        settings_now = kept_settings(settings)
-        file = CrawlFile(spider.seeds_given, scope, settings_now, given.include or [], given.exclude or [])
+        file = CrawlFile(spider.seeds_given, scope, kept_settings(settings), given.include or [], given.exclude or [])
         file.bound(given.limits)
         write_crawl_file(folder, file)
-        return _arguments(file)
+        return Arguments(file.include, file.exclude, file.limits)
     bounds = file.bound(given.limits)
     for said in bounds:
         logger.info("From now on %s", said)
     _accept(file, spider, scope, settings, accepted)
     if accepted or bounds:
         write_crawl_file(folder, file)
-    return _arguments(file)
-
-
-def _arguments(file: CrawlFile) -> Arguments:
     return Arguments(file.include, file.exclude, file.limits)
 
 
 def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]) -> None:
     """Take the accepted changes into the crawl's file."""
     if accepted & {SEEDS, ALL} and spider.seeds_given:
-        file.seeds = _both(file.seeds, spider.seeds_given)
+        before, more = file.seeds, spider.seeds_given  # URLs are joined, of files the later is kept: all are queued
+        file.seeds = f"{before},{more}" if "://" in before and "://" in more else more
     if accepted & {SCOPE, ALL}:
         file.scope = scope
     for name in PATTERNS:
@@ -192,8 +183,3 @@ def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, ac
     file.settings |= {
         name: given.get(name, SETTINGS[name].default) for name in changed if name in given or name in file.settings
     }
-
-
-def _both(before: str, more: str) -> str:
-    """Seeds as one argument: URLs are joined, of files the later is kept (all of theirs are in the frontier)."""
-    return f"{before},{more}" if "://" in before and "://" in more else more

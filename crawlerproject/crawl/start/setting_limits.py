@@ -36,14 +36,18 @@ def check_values(settings: BaseSettings) -> None:
         elif setting.kind in (Kind.WHOLE, Kind.NUMBER):
             _check_number(name, value, setting)
         elif setting.kind is Kind.ADDRESS:
-            _check_address(name, str(value or setting.default))
+            _check_ip(
+                str(value or setting.default),
+                f"{name} is {value!r}; use an IP address of this machine, such as 127.0.0.1.",
+            )
         elif setting.kind is Kind.FILE:
             _check_file(settings, name)
         elif setting.words and value not in setting.words:
             raise OperatorError(f"{name} is {value!r}; use one of {', '.join(setting.words)}.")
     _check_host_paces(str(settings["HOST_PACE_FILE"] or ""))
     for server in list_of(settings, "FETCH_DNS_SERVERS"):
-        _check_dns_server(server)
+        address = server.partition(":")[0] if server.count(":") == 1 else server.strip("[]")
+        _check_ip(address, f"FETCH_DNS_SERVERS has {server!r}; give IP addresses, as 9.9.9.9.")
     if "/" in str(settings["WARC_PREFIX"]):
         raise OperatorError(f"WARC_PREFIX is {settings['WARC_PREFIX']!r}; it begins files' names and has no slash.")
     if settings["FETCH_CA_FILE"]:
@@ -92,18 +96,11 @@ def _check_number(name: str, value: Any, setting: Setting) -> None:
         raise OperatorError(f"{name} is {value}; it must be from {least:g} to {most:,.0f}.")
 
 
-def _check_address(name: str, value: str) -> None:
+def _check_ip(text: str, problem: str) -> None:
     try:
-        ip_address(value)
+        ip_address(text)
     except ValueError:
-        raise OperatorError(f"{name} is {value!r}; use an IP address of this machine, such as 127.0.0.1.") from None
-
-
-def _check_dns_server(server: str) -> None:
-    try:
-        ip_address(server.partition(":")[0] if server.count(":") == 1 else server.strip("[]"))
-    except ValueError:
-        raise OperatorError(f"FETCH_DNS_SERVERS has {server!r}; give IP addresses, as 9.9.9.9.") from None
+        raise OperatorError(problem) from None
 
 
 def _check_file(settings: BaseSettings, name: str) -> None:

@@ -13,7 +13,7 @@ from crawlerproject.crawl.start.preflight import (
     check_settings,
     check_supervised,
     raise_limit,
-    seeds_and_scope,
+    seeds_with_options,
 )
 from crawlerproject.errors import OperatorError
 from crawlerproject.runtime.unix_sockets import listening
@@ -24,10 +24,10 @@ def test_a_list_that_is_longer_than_any_name_of_a_file() -> None:
     """Ten thousand URLs, as crawl.toml may have them: the system's complaint about such a name is no answer."""
     seeds = ",".join(f"http://host{number}.example/" for number in range(10_000))
 
-    assert len(seeds_and_scope(seeds, "any")[0]) == 10_000
+    assert len(seeds_with_options(seeds, "any").addresses) == 10_000
     assert absolute_seeds(seeds) == seeds
     with pytest.raises(OperatorError, match="does not exist"):
-        seeds_and_scope("x" * 5_000, "any")
+        seeds_with_options("x" * 5_000, "any")
 
 
 def test_a_local_fleets_worker_is_not_started_by_hand(tmp_path: Path) -> None:
