@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
@@ -47,17 +48,15 @@ class Command(InspectCommand):
             rows = [row for row in every if opts.state in (None, row.state)]
         # Words from a to z, numbers from the largest: what one looks for comes first.
         rows.sort(key=lambda row: row.host)
-        rows.sort(key=lambda row: _key(row, column), reverse=column not in _TEXTS)
+        values = attrgetter(column)
+        rows.sort(
+            key=lambda row: (False, 0) if values(row) is None else (True, values(row)), reverse=column not in _TEXTS
+        )
         shown = rows[: opts.limit] if opts.limit > 0 else rows
         if opts.json:
             say_json([row.as_dict() for row in shown])
         else:
             _print(shown, len(rows))
-
-
-def _key(row: HostRow, column: str) -> tuple[bool, object]:
-    value = getattr(row, column)
-    return (value is not None, value if value is not None else 0)
 
 
 def _print(rows: list[HostRow], of: int) -> None:
@@ -70,7 +69,10 @@ def _print(rows: list[HostRow], of: int) -> None:
     if not terminal.is_terminal:  # a file, a pipe: as wide as its columns
         terminal = console(width=sum(widths.values()))
     shown, host_width = columns_that_fit(widths, terminal.width)
-    cells["host"] = [_end_of(host, host_width - _PADDING) for host in cells["host"]]
+    room = host_width - _PADDING  # the end of a name says whose it is
+    cells["host"] = [
+        host if len(host) <= room else ELLIPSIS + host[len(host) - room + len(ELLIPSIS) :] for host in cells["host"]
+    ]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in shown:
         table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
@@ -95,11 +97,6 @@ def columns_that_fit(widths: Mapping[str, int], room: int) -> tuple[list[str], i
         shown.remove(name)
     others = sum(widths[column] for column in shown[1:])
     return shown, max(_PADDING + _SHORTEST, min(widths["host"], room - others))
-
-
-def _end_of(host: str, room: int) -> str:
-    """The end of a name says whose it is."""
-    return host if len(host) <= room else ELLIPSIS + host[len(host) - room + len(ELLIPSIS) :]
 
 
 def _seconds(value: float | None) -> str:

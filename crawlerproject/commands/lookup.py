@@ -36,11 +36,8 @@ class Command(OperatorCommand):
             say(f"There is no capture of {url}.", error=True)
             self.exitcode = 1
         for capture in found:
-            say(printable_json(_cdxj(capture)) if opts.cdxj else _columns(capture))
-
-
-def _cdxj(capture: IndexedCapture) -> str:
-    return cdxj.line(capture.row, capture.filename).decode().rstrip("\n")
+            line = cdxj.line(capture.row, capture.filename).decode().rstrip("\n")
+            say(printable_json(line) if opts.cdxj else _columns(capture))
 
 
 def _columns(capture: IndexedCapture) -> str:

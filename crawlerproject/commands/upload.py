@@ -14,7 +14,6 @@ from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
     from crawlerproject.stores.crawl_dir import CrawlDir
-    from crawlerproject.stores.uploads.upload_process import UploadProcess
 
 _LEFT = 1
 
@@ -73,12 +72,8 @@ class Command(OperatorCommand):
                     break
                 say(f"{process.error}; again in {wait:.0f} s", error=True)
                 time.sleep(wait)
-            self._say(process, url)
-
-    def _say(self, process: UploadProcess, url: str) -> None:
         figures = process.uploader.figures
-        for problem in process.uploader.problems:
-            say(problem, error=True)
+        say(*process.uploader.problems, error=True)
         left = f", {figures.waiting_files:,} left" if process.failures else ""
         removed = f", {figures.removed_files:,} removed here" if figures.removed_files else ""
         say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}")

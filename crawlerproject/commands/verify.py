@@ -59,10 +59,7 @@ class Command(OperatorCommand):
         say(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
 
     def _say(self, problems: list[str], notes: list[str]) -> None:
-        for note in notes:
-            say(note, error=True)
-        for problem in problems[:_SHOWN]:
-            say(problem, error=True)
+        say(*notes, *problems[:_SHOWN], error=True)
         if len(problems) > _SHOWN:
             say(f"… and {len(problems) - _SHOWN:,} more", error=True)
         self.exitcode = 1 if problems else 0

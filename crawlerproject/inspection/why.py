@@ -32,31 +32,14 @@ from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, host_na
 from crawlerproject.stores.protocols import FrontierReader, HostFact, PageRecord, QueuedPage
 
 # Decided without asking the server for the page.
-_REFUSALS = frozenset(
-    {Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD}
-    | {
-        Reason.HOST_PARKED,
-        Reason.FOREIGN_ENTRY,
-        Reason.RENDER_PACE,
-        Reason.POISON,
-        Reason.HUB_UNPROVEN,
-        Reason.MIDDLEWARE,
-        Reason.EXTENSION,
-        Reason.SCOPE,
-        Reason.DEPTH,
-        Reason.URL_LENGTH,
-        Reason.BUDGET,
-        Reason.PAUSED,
-        Reason.HOST_LIMIT,
-        Reason.CRAWL_LIMIT,
-    }
-    | {Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET}
-    | {Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT}
-    | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
-    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES}
-)
-
-
+_REFUSALS = frozenset({
+    Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD,
+    Reason.HOST_PARKED, Reason.FOREIGN_ENTRY, Reason.RENDER_PACE, Reason.POISON, Reason.HUB_UNPROVEN,
+    Reason.MIDDLEWARE, Reason.EXTENSION, Reason.SCOPE, Reason.DEPTH, Reason.URL_LENGTH, Reason.BUDGET, Reason.PAUSED,
+    Reason.HOST_LIMIT, Reason.CRAWL_LIMIT, Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET,
+    Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME,
+    Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES,
+})  # fmt: skip
 _HELD_STATES = {Reason.PAUSED: HostState.PAUSED, Reason.HOST_LIMIT: HostState.LIMITED}
 
 
@@ -110,7 +93,7 @@ class Why:
             address = parse(text)
         except UrlRefused as refused:
             return UrlState(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
-        excluded = self._excluded(address)
+        excluded = self._excluded(host_name(address.host))
         host = address.host
         records = (self._store.page(key, host) for key in _keys(address))
         record = next((record for record in records if record is not None), None)
@@ -144,7 +127,7 @@ class Why:
         packed = self._store.host(name)
         waiting = next(self._store.queue(name), None)
         facts: dict[str, Any] = {"host": name, "state": "never-seen" if packed is None else ""}
-        line = self._excluded_name(host_name(name))
+        line = self._excluded(host_name(name))
         if line:
             facts["excluded"] = line
         if packed is None:
@@ -221,13 +204,12 @@ class Why:
         if refusal is not None:
             facts["rule"] = refusal
             return UrlState(row.url, State.REFUSED, Reason.ROBOTS, facts)
+        state, reason = State.RETRY if row.tries else State.WAITING, ""
         if host.rest_until > self._now:
-            facts["rule"] = "the host rests: it asked to be left alone or failed"
-            return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
-        if host.door.until > self._now and caused_externally(row):
-            facts["rule"] = _RULES[Reason.STRANGER_DOOR]
-            return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.STRANGER_DOOR, facts)
-        return UrlState(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
+            reason, facts["rule"] = Reason.RATE_LIMITED, "the host rests: it asked to be left alone or failed"
+        elif host.door.until > self._now and caused_externally(row):
+            reason, facts["rule"] = Reason.STRANGER_DOOR, _RULES[Reason.STRANGER_DOOR]
+        return UrlState(row.url, state, reason, facts)
 
     def _held(self, host: Host) -> tuple[Reason, str] | None:
         """Why the operator keeps the host from being asked, or the whole crawl."""
@@ -258,13 +240,14 @@ class Why:
         if refusal is None:
             host = self._host(address.host)
             ports = self._ports(address.host)
+            known = sum(port.known for port in ports or ())
             if ports is None:
                 refusal = Reason.TOO_MANY_PORTS
-            elif not sum(port.known for port in ports) and self._domain(address.host) is not None:
+            elif not known and self._domain(address.host) is not None:
                 refusal = Reason.TOO_MANY_HOSTS
-            elif not sum(port.known for port in ports) and self._names(address, depth, via) is not None:
+            elif not known and self._names(address, depth, via) is not None:
                 refusal = Reason.TOO_MANY_NAMES
-            elif sum(port.known for port in ports) >= self._filters.max_urls_per_host:
+            elif known >= self._filters.max_urls_per_host:
                 refusal = Reason.BUDGET
             elif (robots := self._robots_refusal(address, host)) is not None:
                 return UrlState(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
@@ -283,7 +266,7 @@ class Why:
     def _rule(self, reason: Reason, address: Address, depth: int = 0, via: Via | None = None) -> str:
         filters = self._filters
         if reason is Reason.NEVERCRAWL:
-            return self._excluded(address) or "the host was on the NeverCrawl list then; it is not now"
+            return self._excluded(host_name(address.host)) or "the host was on the NeverCrawl list then; it is not now"
         if reason is Reason.ROBOTS:
             found = self._robots_refusal(address, self._host(address.host))
             return found or "robots.txt forbade it then; the copy of now does not"
@@ -291,25 +274,18 @@ class Why:
             ending = address.url.partition("?")[0].rpartition(".")[2]
             return f".{ending} is one of SKIP_EXTENSIONS"
         if reason is Reason.DEPTH:
-            return _bound(
-                f"{depth} links from a seed; SCOPE_MAX_DEPTH={filters.scope.max_depth}",
-                "SCOPE_MAX_DEPTH", filters.scope.max_depth, depth,
-            )  # fmt: skip
+            text = f"{depth} links from a seed; SCOPE_MAX_DEPTH={filters.scope.max_depth}"
+            return _bound(text, "SCOPE_MAX_DEPTH", filters.scope.max_depth, depth)
         if reason is Reason.URL_LENGTH:
-            return _bound(
-                f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={filters.scope.max_url_length:,}",
-                "SCOPE_MAX_URL_LENGTH", filters.scope.max_url_length, len(address.url),
-            )  # fmt: skip
+            text = f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={filters.scope.max_url_length:,}"
+            return _bound(text, "SCOPE_MAX_URL_LENGTH", filters.scope.max_url_length, len(address.url))
         if reason is Reason.BUDGET:
-            return _bound(
-                f"the host has SCOPE_MAX_URLS_PER_HOST={filters.max_urls_per_host:,} URLs already",
-                "SCOPE_MAX_URLS_PER_HOST", filters.max_urls_per_host, self._host(address.host).known,
-            )  # fmt: skip
+            text = f"the host has SCOPE_MAX_URLS_PER_HOST={filters.max_urls_per_host:,} URLs already"
+            known = self._host(address.host).known
+            return _bound(text, "SCOPE_MAX_URLS_PER_HOST", filters.max_urls_per_host, known)
         if reason is Reason.TOO_MANY_PORTS:
-            return _bound(
-                f"{host_name(address.host)} has {filters.max_ports_per_host:,} other ports already",
-                "SCOPE_MAX_PORTS_PER_HOST", filters.max_ports_per_host,
-            )  # fmt: skip
+            text = f"{host_name(address.host)} has {filters.max_ports_per_host:,} other ports already"
+            return _bound(text, "SCOPE_MAX_PORTS_PER_HOST", filters.max_ports_per_host)
         if reason is Reason.TOO_MANY_HOSTS:
             return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.TOO_MANY_NAMES:
@@ -318,10 +294,7 @@ class Why:
             return filters.scope.why(address) or "outside the scope then; it would be inside now"
         return _RULES.get(reason, "")
 
-    def _excluded(self, address: Address) -> str:
-        return self._excluded_name(host_name(address.host))
-
-    def _excluded_name(self, name: str) -> str:
+    def _excluded(self, name: str) -> str:
         listed = self._filters.never_crawl
         listing = listed.listing(name, self._now)
         if listing is None:
@@ -336,8 +309,7 @@ class Why:
             return None
         record = RobotsRecord.unpack(packed)
         line = refusing_line(record.body, self._token, address.url)
-        if not line and host.left_alone:  # by the robots.txt of the other of http and https
-            line = LEFT_ALONE
+        line = line or (LEFT_ALONE if host.left_alone else "")  # by the robots.txt of the other of http and https
         if not line:
             return None
         at = record.fetched_at
@@ -363,11 +335,10 @@ class Why:
         record = RobotsRecord.unpack(packed)
         rules = parse_robots(record.body, self._token)
         said = f"status {record.status}, {len(record.body):,} bytes, of {moment(record.fetched_at)}"
-        wishes = []
         if rules.crawl_delay_seconds:
-            wishes.append(f"Crawl-delay: {rules.crawl_delay_seconds:g}")
+            said += f"; Crawl-delay: {rules.crawl_delay_seconds:g}"
         if rules.request_rate_seconds:
-            wishes.append(f"Request-rate: one in {rules.request_rate_seconds:g} s")
+            said += f"; Request-rate: one in {rules.request_rate_seconds:g} s"
         values = {
             "reached": True,
             "status": record.status,
@@ -376,7 +347,7 @@ class Why:
             "crawl_delay_seconds": rules.crawl_delay_seconds or None,
             "request_rate_seconds": rules.request_rate_seconds or None,
         }
-        return Said("; ".join([said, *wishes]), **{f"robots_{scheme}": values})
+        return Said(said, **{f"robots_{scheme}": values})
 
     # --- ports and domains ----------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.audit import Audit, Pause, asked_of
-from crawlerproject.rules.printable import PLAINER, printable_line
+from crawlerproject.rules.printable import PLAINER, counted, printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.logs.request_log import log_rows
@@ -36,7 +36,7 @@ class Files:
     folder: Path
 
     def __str__(self) -> str:
-        return f"{self.count:,} {'file' if self.count == 1 else 'files'}, {self.bytes:,} bytes, in {self.folder}/"
+        return f"{counted(self.count, 'file')}, {self.bytes:,} bytes, in {self.folder}/"
 
 
 @dataclass(slots=True)
@@ -66,12 +66,10 @@ class Summary:
 
     def lines(self) -> list[str]:
         """The ten lines."""
-        return [f"{label:<10} {text}" for label, text in self._rows()]
-
-    def _rows(self) -> list[tuple[str, str]]:
         robots = f" and {self.robots:,} robots.txt" if self.robots else ""
         requisites = f", {self.requisites:,} that pages need" if self.requisites else ""
-        return [
+        unreadable = f" ({self.unreadable_lines:,} lines unreadable)" if self.unreadable_lines else ""
+        rows = [
             ("Pages", f"{self.pages:,}{robots}{requisites}"),
             ("Hosts", f"{self.hosts:,}"),
             ("Statuses", _counts(self.statuses)),
@@ -81,8 +79,9 @@ class Summary:
             ("Pauses", self._pause_text()),
             ("WARC", str(self.warc)),
             ("Index", str(self.index)),
-            ("Log", f"{self.log}{self._unreadable_text()}"),
+            ("Log", f"{self.log}{unreadable}"),
         ]
+        return [f"{label:<10} {text}" for label, text in rows]
 
     def _time_text(self) -> str:
         if self.began is None or self.duration_seconds <= 0:
@@ -97,9 +96,6 @@ class Summary:
         verdict = f"{self.short_pauses:,} shorter than promised" if self.short_pauses else "none shorter than promised"
         closest = f"{pause.kept_seconds:.3f} s kept, {pause.promised_seconds:.3f} s promised ({pause.name})"
         return f"{verdict}; the closest: {closest}"
-
-    def _unreadable_text(self) -> str:
-        return f" ({self.unreadable_lines:,} lines unreadable)" if self.unreadable_lines else ""
 
 
 def summarise(crawl_dir: CrawlDir) -> Summary:
