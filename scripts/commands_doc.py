@@ -1,6 +1,6 @@
 """Write docs/commands.md: every command of this project, run for real against the synthetic web, with what it printed.
 
-``python scripts/commands_doc.py`` takes about three minutes. Nothing in that page is typed by hand but what stands here.
+``python scripts/commands_doc.py`` takes three minutes. Nothing in that page is typed by hand but what stands here.
 """
 
 from __future__ import annotations
