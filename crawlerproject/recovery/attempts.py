@@ -103,7 +103,7 @@ def attempts(folders: Iterable[CrawlDir], progress: Progress) -> Iterator[Attemp
 
 
 def _of_folder(folder: CrawlDir, warcs: dict[int, Path], progress: Progress) -> Iterator[Attempt]:
-    """Captures older than the log come first. Log lines may refer to captures that are gone."""
+    """Captures older than the log come first. Log lines may refer to captures that are lost."""
     numbers = {path.name: number for number, path in warcs.items()}
     archived = (capture for number, path in warcs.items() for capture in captures_in(path, progress, number))
     captures, lines = _Captures(capture for capture in archived if capture.whole), _Lines(read_log(folder.log))
@@ -153,7 +153,7 @@ class _Lines:
             self._fill()
             yield line
 
-    def tell(self, capture: ArchivedCapture) -> bool:
+    def expects(self, capture: ArchivedCapture) -> bool:
         """Whether a line ahead refers to this capture."""
         return capture.key in self._expected
 
@@ -175,14 +175,14 @@ class _Captures:
         """Captures before a place that neither ``line`` nor a line ahead refers to."""
         key = _key(line) if line is not None else None
         while (capture := self._next) is not None and capture.place < place:
-            if capture.key == key or lines.tell(capture):
+            if capture.key == key or lines.expects(capture):
                 return
             yield Attempt(None, self._taken(capture))
 
     def take(self, place: Place, line: Line) -> ArchivedCapture | None:
         """That of a line, wherever it stands: what was cut out of its file before it has moved it.
 
-        None when there is none, or that of another attempt: after a crash places come again.
+        None when there is no capture, or it is another attempt's: after a crash places are reused.
         """
         capture = self._next
         if capture is None or not (capture.key == _key(line) or (capture.place, capture.url) == (place, line["url"])):

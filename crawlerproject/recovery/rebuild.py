@@ -75,7 +75,7 @@ def damage_of(folder: CrawlDir, progress: Progress) -> str:
     except FrontierDamaged as error:
         return _without_hint(error)
     except (struct.error, ValueError, IndexError) as error:
-        return _without_hint(damaged(frontier, f"a row is none: {error}"))
+        return _without_hint(damaged(frontier, f"a row is malformed: {error}"))
     return ""
 
 

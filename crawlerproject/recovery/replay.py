@@ -266,7 +266,7 @@ class Replay:
         return self.store.row(url, flags)
 
     def _expect(self, attempt: Attempt) -> None:
-        """Queue a page whose capture is gone, unless it waits or was fetched later."""
+        """Queue a page whose capture is lost, unless it is queued or was fetched later."""
         if attempt.rendered or attempt.hops.rstrip("R") == _ROBOTS:
             return
         try:

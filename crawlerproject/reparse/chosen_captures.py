@@ -135,7 +135,7 @@ class RenderLines:
         return [RenderLine(*row) for row in found]
 
     def close(self) -> None:
-        """The file is gone."""
+        """Delete the temporary file."""
         self._lines.close()
 
 

@@ -99,7 +99,7 @@ class CrawlDir(PosixPath):
     lock_file = _Part("lock")  # flock, as long as a process lives that may change the folder; its content means nothing
     upload = _Part("upload")  # of an archive that goes to another place:
     upload_journal = _Part("upload", "journal.jsonl")  # how far each file has come
-    upload_state = _Part("upload", "state.json")  # what the process that sends said last
+    upload_state = _Part("upload", "state.json")  # the last report of the process that uploads
     upload_lock = _Part("upload", "lock")
     upload_staged = _Part("upload", "staged")  # files that are made to be sent
     processed = _Part("processed")  # by scrapy process
@@ -263,9 +263,9 @@ def refuse_newer(crawl: CrawlDir) -> None:
 
 
 def stamp_formats(crawl: CrawlDir, version: str) -> str:
-    """Say that this version writes here; which one did before: "" when it is the same, or the folder is new.
+    """Record that this version writes here; returns the one before, "" when it is the same or the folder is new.
 
-    Before 1.5.0 none said so. StorageError.
+    Versions before 1.5.0 recorded nothing. StorageError.
     """
     before = read_facts(crawl.formats)
     now = {"version": version, **FORMATS}
@@ -273,8 +273,8 @@ def stamp_formats(crawl: CrawlDir, version: str) -> str:
         return ""
     is_old = crawl.has_archive() or crawl.run.exists()
     replace_file(crawl.formats, orjson.dumps(now))
-    said = str(before.get("version", "1.4.0 or earlier" if is_old else ""))
-    return "" if said == version else said
+    earlier = str(before.get("version", "1.4.0 or earlier" if is_old else ""))
+    return "" if earlier == version else earlier
 
 
 def refuse_half_restored(crawl: CrawlDir) -> None:

@@ -157,7 +157,7 @@ class Poison(ReadingMark):
 
 
 def read_poison(path: Path) -> dict[bytes, Suspect]:
-    """What is held against pages, by key; nothing where there is no file, or one that is none of ours."""
+    """What is held against pages, by key; nothing when the file is missing or is not ours."""
     try:
         pages = orjson.loads(path.read_bytes())["pages"]
         return {bytes.fromhex(page["key"]): Suspect(page["url"], page["ends"], page["last_at"]) for page in pages}

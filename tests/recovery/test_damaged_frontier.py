@@ -97,7 +97,7 @@ def test_a_row_that_is_none(tmp_path: Path) -> None:
     store.apply(Changes(hosts=[("a.test", b"\x04none")]))
     store.close()
 
-    assert "is damaged (a row is none" in damage_of(CrawlDir(tmp_path), nothing)
+    assert "is damaged (a row is malformed" in damage_of(CrawlDir(tmp_path), nothing)
 
 
 @pytest.mark.parametrize("what", sorted(DAMAGES.keys() - {"bad block", "missing CURRENT"}))

@@ -39,7 +39,7 @@ class Captures:
     def of_url(self, url: str) -> list[IndexedCapture]:
         """All captures whose key is that of ``url`` (scheme, www. and the order of the query do not matter), by time.
 
-        Raises OperatorError when ``url`` is none.
+        Raises OperatorError when ``url`` is not a URL.
         """
         try:
             whole = parse(url if "://" in url else f"http://{url}").url
@@ -108,7 +108,7 @@ class Captures:
 def nearest(captures: list[IndexedCapture], timestamp: str) -> IndexedCapture:
     """The last capture within ``timestamp``, digits from the year on, as many as are known; or the nearest to it.
 
-    Raises OperatorError when it is no time.
+    Raises OperatorError when it is not a time.
     """
     digits = re.sub(r"\D", "", timestamp)
     if not 4 <= len(digits) <= 20:

@@ -20,7 +20,7 @@ from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, 
 
 
 class LostCapture(NamedTuple):
-    """A capture that was committed and is gone."""
+    """A committed capture that the disk lost."""
 
     url: str
     digest: bytes  # sha1 of its payload, b"" when that is not known
@@ -76,8 +76,8 @@ class LostPages:
     def fetch_again(self, lost: Sequence[LostCapture], facts: Iterable[tuple[str, bytes]] = ()) -> int:
         """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.
 
-        A page that has another capture by now, that waits in its queue or is no page of the frontier (a robots.txt:
-        asked for again when it is stale) is left as it is. No later capture may stand on the payload of a lost one.
+        A page that has another capture by now, that is queued or is no page of the frontier (a robots.txt, which is
+        requested again when it is stale) is left as it is. No later capture may stand on the payload of a lost one.
         """
         payloads: list[tuple[bytes, Original | None]] = []
         pages: dict[bytes, str] = {}

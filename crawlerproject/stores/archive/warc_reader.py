@@ -75,7 +75,7 @@ def chunks_of(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
 
 
 class _Counted:
-    """A file, of which is said how much is read."""
+    """A file that reports how many bytes are read."""
 
     def __init__(self, file: BinaryIO, progress: Progress | None) -> None:
         self.tell = file.tell
@@ -158,7 +158,7 @@ def notes_after(path: Path, end: int) -> dict[str, str]:
 
 
 class PlainResponse(NamedTuple):
-    """The place of a response record, and what the page said without a browser."""
+    """The place of a response record, with the words and links that the page had without a browser."""
 
     filename: str
     offset: int

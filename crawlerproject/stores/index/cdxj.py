@@ -135,7 +135,7 @@ class CdxjFiles:
         return messages
 
     def catch_up(self, warc_folder: Path) -> list[str]:
-        """At start: index closed WARCs that have no index, drop journals whose WARC is gone; as sentences."""
+        """At start: index closed WARCs without an index, drop journals without a WARC; what was done, as sentences."""
         messages = []
         for warc in closed_archives(warc_folder):
             if not self.path(warc.name).exists():
@@ -215,7 +215,7 @@ def finish_apart(warc: Path, folder: Path, parquet: tuple[Path, str] | None) -> 
 
 
 def without_places(filename: str, captures: int) -> str:
-    """What is to be said of captures that no index can name; "" of none."""
+    """A sentence on the captures that no index can name; "" when there are none."""
     what = f"{filename}: {captures:,} captures share gzip members, and no index can name them"
     return f"{what}; warcio recompress {filename} NEW.warc.gz gives each its own" if captures else ""
 

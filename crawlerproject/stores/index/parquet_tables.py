@@ -52,7 +52,7 @@ def written(table: pa.Table) -> bytes:
 
 
 def read_part(path: Path) -> pa.Table:
-    """A part without the columns that its folders stand for. Raises StorageError when it is none."""
+    """A part without the columns that its folders stand for. Raises StorageError when it is not Parquet."""
     try:
         with path.open("rb") as file:  # which may be at another place
             # In this thread: one of Arrow's may still hold the file when Python ends, which then ends in abort().

@@ -138,7 +138,7 @@ def log_rows(folder: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any] | None]:
-    """Each line of one file as its fields; None for a line that is none, such as one that a crash tore.
+    """Each line of one file as its fields; None for a line that is not an object, such as one that a crash tore.
 
     Raises OSError when the file cannot be read, ValueError when its compression is damaged.
     """

@@ -74,11 +74,11 @@ def read_pauses(folder: Path) -> Pauses:
     """The pauses of the crawl in ``folder``; none before the first one."""
     try:
         kept = orjson.loads((CrawlDir(folder).control / _PAUSED_FILE).read_bytes())
-        return Pauses(str(kept["crawl"]), {str(name): str(said) for name, said in kept["hosts"].items()})
+        return Pauses(str(kept["crawl"]), {str(name): str(why) for name, why in kept["hosts"].items()})
     except FileNotFoundError:
         return Pauses()
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # edited by hand: ours are always complete
-        return Pauses("paused.json cannot be read; scrapy resume writes it anew")
+        return Pauses("paused.json cannot be read; scrapy resume writes it again")
 
 
 def change_pauses(folder: Path, change: Callable[[Pauses], object]) -> int:

@@ -97,7 +97,7 @@ class RocksReader(RocksQueues):
 class FrontierView(RocksReader):
     """The frontier as of the last commit before it was opened, which is about a second ago; open another to look again.
 
-    Raises OperatorError when there is none.
+    Raises OperatorError when there is no frontier.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, tries: int = TRIES) -> None:

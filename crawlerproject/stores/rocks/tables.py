@@ -140,7 +140,7 @@ class Tables:
         Raises StorageError, with everything let go: what was made durable is found by the next opening.
         """
         tables = list(self.__dict__.get("columns", {}).values())  # the database itself last
-        self.__dict__.clear()  # the lock on the folder falls when the last handle is gone, not at close() alone
+        self.__dict__.clear()  # the lock on the folder falls with the last handle, not at close() alone
         errors = []
         for table in tables:
             try:

@@ -88,7 +88,7 @@ class UploadProcess:
             "next_try": self._next_try,
             "problems": self.uploader.problems[:10],
         }
-        with suppress(StorageError):  # a full disk is the crawl's own business, and it says so
+        with suppress(StorageError):  # the crawl itself reports a full disk
             write_facts(self._folder.upload_state, facts)
 
     def _tick(self) -> None:
@@ -151,7 +151,7 @@ def _listen(ended: threading.Event) -> None:
     while letter := os.read(0, 1):
         if letter == ENDED:
             ended.set()
-    # The crawl died, or waits no longer: whatever is on its way is gone on with later.
+    # The crawl died, or waits no longer: the next process continues what is in transit.
     os._exit(LEFT)
 
 

@@ -40,7 +40,7 @@ class Source(NamedTuple):
     path: Path
     found: Here
     plain: Path | None = None
-    passing: bool = False  # made to be sent, and gone when it is confirmed
+    passing: bool = False  # made for the upload, and deleted when that is confirmed
 
     def ready(self, folder: CrawlDir) -> Path:
         """The file to send, which may have to be made. Raises OSError."""

@@ -81,7 +81,7 @@ class UploadTarget(ABC):
 
     @abstractmethod
     def look(self, name: str) -> Seen | None:
-        """What the place says of a file; None when there is none."""
+        """Size and digests that the place reports for a file; None when it has no such file."""
 
     @abstractmethod
     def send(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
