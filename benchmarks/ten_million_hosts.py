@@ -27,10 +27,10 @@ from crawlerproject.frontier.hosts.domain_models import NamesToResolve
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
@@ -123,7 +123,8 @@ class Crawl:
             leases += 1
             record = PageRecord(lease.row.url, Reason.FETCHED, 200, self.now)
             body = _ROBOTS if lease.row.kind.is_robots else b""
-            self.frontier.finish(lease, FetchOutcome(Reason.FETCHED, 200, 0.1), record, body, self.now)
+            visit = Visit(lease.row, Reason.FETCHED, 200, ttfb_seconds=0.1, body=body)
+            self.frontier.finish(lease, visit, record, self.now)
             self.now += 1 / _LEASES_A_BEAT
         self.held("commit", lambda: self.frontier.state.apply(self.frontier.state.take_changes(), []))
         self.now += 1 - leases / _LEASES_A_BEAT

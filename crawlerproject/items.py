@@ -1,20 +1,18 @@
-"""How leases end: each in one outcome, whatever became of its request.
+"""How leases end: each in one ``LeaseResult``, whatever became of its request.
 
-A ``LeaseResult`` takes a lease and its outcome through the pipelines of pages (``pipelines/``): it is compared with
-other pages, its links are queued, it is archived and logged. Feeds, and pipelines that are not for pages, never see it.
+It goes through the pipelines of pages (``pipelines/``): it is compared with other pages, its links are queued, it is
+archived and logged. Feeds, and pipelines that are not for pages, never see it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
 
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.wire import Wire
@@ -23,80 +21,6 @@ Note = tuple[str, str]
 """One line of a capture's metadata record."""
 Changed = Sequence[tuple[Address, float]]
 """Known pages that have changed, and when (epoch seconds)."""
-
-
-class AnswerHeaders(NamedTuple):
-    """The headers of a response that are used after it was read, as received."""
-
-    mime: str = ""  # Content-Type without parameters, in lower case
-    retry_after: str = ""
-    etag: str = ""
-    last_modified: str = ""
-    freshness: Mapping[str, str] = {}  # headers that limit how long it stays fresh, names in lower case
-
-
-class PageText(NamedTuple):
-    """The text of an HTML page, for comparison with other pages."""
-
-    marks: tuple[int, ...] = ()  # rules/traps/text_marks.py
-    canonical: Address | None = None  # rel=canonical
-    fingerprint: int | None = None  # SimHash of the text; None if that is too short for one
-
-
-class FetchedPage(NamedTuple):
-    """A response, whatever its status."""
-
-    reason: Reason
-    wire: Wire
-    body: bytes = b""  # content-decoded; of a robots.txt the part that is obeyed
-    headers: AnswerHeaders = AnswerHeaders()
-    location: str = ""  # of a redirect, absolute
-    target: DiscoveredUrl | None = None  # of a redirect that is followed
-    error: str = ""  # one line for humans
-    usable: bool = True  # False: a robots.txt that counts as unreachable
-    notes: Sequence[Note] = ()
-    found: Sequence[DiscoveredUrl] = ()  # links, or the entries of a list
-    changed: Changed = ()  # by the word of a sitemap or feed
-    text: PageText | None = None  # of an HTML page, unless it goes to the browser
-    is_feed: bool = False
-    shell: tuple[int, int] | None = None  # words and links of a page that goes to the browser
-    requisites: Sequence[DiscoveredUrl] = ()  # what it needs to be seen
-
-    @property
-    def status(self) -> int | None:
-        """HTTP status; None if there was none."""
-        return self.wire.status or None
-
-    @property
-    def payload(self) -> bytes:
-        """The body that the payload digest covers, if other captures may refer to it; else nothing."""
-        return self.wire.body if self.wire.status == 200 and not self.wire.truncated else b""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedFetch:
-    """No usable response."""
-
-    reason: Reason
-    error: str = ""
-    wire: Wire | None = None  # None: nothing was connected
-
-    # What a response would have.
-    body: ClassVar[bytes] = b""
-    payload: ClassVar[bytes] = b""
-    headers: ClassVar[AnswerHeaders] = AnswerHeaders()
-    location: ClassVar[str] = ""
-    target: ClassVar[DiscoveredUrl | None] = None
-    usable: ClassVar[bool] = True
-    text: ClassVar[PageText | None] = None
-    is_feed: ClassVar[bool] = False
-    shell: ClassVar[tuple[int, int] | None] = None
-    requisites: ClassVar[Sequence[DiscoveredUrl]] = ()
-
-    @property
-    def status(self) -> int | None:
-        """HTTP status, if the response came so far."""
-        return self.wire.status or None if self.wire else None
 
 
 @dataclass(slots=True)
@@ -152,86 +76,55 @@ class RenderFailed(FetchError):
         self.again = again
 
 
-class RenderedPage(NamedTuple):
-    """A page as its scripts leave it."""
-
-    reason: Reason
-    rendered: Rendered
-    error: str = ""
-    notes: Sequence[Note] = ()
-    found: Sequence[DiscoveredUrl] = ()
-    text: PageText | None = None
-    gained: tuple[int, int] | None = None  # words and links; None: it could not be read
-    requisites: Sequence[DiscoveredUrl] = ()  # of the page as its scripts left it
-
-
-class FailedRender(NamedTuple):
-    """The browser could not render a page, or was not asked to."""
-
-    reason: Reason
-    error: str = ""
-    rendered: Rendered | None = None
-    again: bool = False  # through the browser's fault: the page is rendered another time
-
-    @property
-    def requisites(self) -> Sequence[DiscoveredUrl]:
-        """None."""
-        return ()
-
-
-Fetch = FetchedPage | FailedFetch
-Render = RenderedPage | FailedRender
-Outcome = Fetch | Render
-
-
-def failed(lease: Lease, reason: Reason, error: str = "") -> FailedFetch | FailedRender:
-    """The outcome of a lease for which nothing was fetched or rendered."""
-    return FailedRender(reason, error) if lease.row.kind.is_render else FailedFetch(reason, error)
-
-
-class Compared(NamedTuple):
-    """The result of comparing a page with the pages before it."""
-
-    digest: bytes = b""  # of the payload, if it was needed
-    fingerprint: int | None = None  # SimHash of the text
-    duplicate: Duplicate | None = None
-
-
-NOT_COMPARED = Compared()
-
-
 @dataclass(slots=True)
-class LeaseResult:
-    """A lease on its way to its end."""
+class LeaseResult(Visit):
+    """A lease on its way to its end, with all that was received and read.
 
-    lease: Lease
-    outcome: Outcome
-    found: Sequence[DiscoveredUrl]  # the outcome's, as they will be queued
-    notes: list[Note]
-    compared: Compared = NOT_COMPARED
-    new_links: int = 0  # of ``found``, once they are queued
+    A response has ``answered``; without it the request failed, at whatever point. ``is_render``: a browser was asked.
+    """
 
-    @classmethod
-    def of(cls, lease: Lease, outcome: Outcome) -> LeaseResult:
-        """The lease ends with this outcome."""
-        if isinstance(outcome, FetchedPage | RenderedPage):
-            return cls(lease, outcome, outcome.found, list(outcome.notes))
-        return cls(lease, outcome, (), [])
+    lease: Lease = field(kw_only=True)
+    wire: Wire | None = None  # None: nothing was connected
+    answered: bool = False  # a response came, whatever its status
+    mime: str = ""  # Content-Type without parameters, in lower case
+    retry_after: str = ""  # as received
+    target: DiscoveredUrl | None = None  # of a redirect that is followed
+    notes: list[Note] = field(default_factory=list)
+    changed: Changed = ()  # by the word of a sitemap or feed
+    requisites: Sequence[DiscoveredUrl] = ()  # what it needs to be seen: no links, the crawl alone chooses among them
+    is_text: bool = False  # HTML, unless it goes to the browser: compared with other pages
+    canonical: Address | None = None  # rel=canonical
+    rendered: Rendered | None = None  # what the browser made of it
+    again: bool = False  # failed through the browser's fault: the page is rendered another time
 
     @property
     def url(self) -> str:
         """Of the page, as it was asked for."""
-        return self.lease.row.url
+        return self.row.url
 
     @property
-    def requisites(self) -> Sequence[DiscoveredUrl]:
-        """What the page needs to be seen: not among its links, so that the crawl alone chooses among them."""
-        return self.outcome.requisites
+    def is_render(self) -> bool:
+        """Whether it is of a page in the browser, or of one that did not get there."""
+        return self.wire is None and self.row.kind.is_render
 
     @property
-    def changed(self) -> Changed:
-        """Known pages that have changed, by the word of this one."""
-        return self.outcome.changed if isinstance(self.outcome, FetchedPage) else ()
+    def payload(self) -> bytes:
+        """The body that the payload digest covers, if other captures may refer to it; else nothing."""
+        wire = self.wire
+        return wire.body if wire is not None and self.answered and wire.status == 200 and not wire.truncated else b""
+
+    @property
+    def outcome(self) -> LeaseResult:
+        """For spiders of version 1.7 and before, where it was a record of its own."""
+        return self
+
+    @classmethod
+    def failed(cls, lease: Lease, reason: Reason, error: str = "", wire: Wire | None = None) -> LeaseResult:
+        """There is no usable response."""
+        result = cls(lease.row, reason, error=error, lease=lease, wire=wire)
+        if wire is not None:
+            result.status, result.ttfb_seconds = wire.status or None, wire.ttfb_seconds
+        return result
 
 
 Ending = LeaseResult

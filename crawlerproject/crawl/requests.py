@@ -18,9 +18,10 @@ from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY
 from crawlerproject.guard.guard import Refused
-from crawlerproject.items import FailedFetch, FailedRender, LeaseResult, Outcome, RenderFailed, failed
+from crawlerproject.items import LeaseResult, RenderFailed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
-from crawlerproject.parse.response_page import REDIRECTS, header, page_of
+from crawlerproject.parse.response_page import REDIRECTS, header
+from crawlerproject.reading.outcomes import result_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Base
 
@@ -106,19 +107,21 @@ class LeaseRequests:
         return request
 
 
-def outcome_of_error(lease: Lease, error: BaseException) -> FailedFetch | FailedRender:
-    """The outcome; its reason is ``INTERNAL_ERROR`` for an error of our own."""
+def result_of_error(lease: Lease, error: BaseException) -> LeaseResult:
+    """The result; its reason is ``INTERNAL_ERROR`` for an error of our own."""
     if isinstance(error, RenderFailed):
-        return FailedRender(error.reason, error.detail or str(error), error.rendered, error.again)
-    if isinstance(error, FetchError) and lease.row.kind.is_render and error.reason is Reason.OUR_LIMIT:
-        return FailedRender(error.reason, str(error), again=True)
+        result = LeaseResult.failed(lease, error.reason, error.detail or str(error))
+        result.rendered, result.again = error.rendered, error.again
+        return result
     if isinstance(error, FetchError) and not lease.row.kind.is_render:
-        return FailedFetch(error.reason, error.detail or str(error), error.wire)
+        return LeaseResult.failed(lease, error.reason, error.detail or str(error), error.wire)
     if isinstance(error, FetchError | Refused):
-        return failed(lease, error.reason, str(error))
+        result = LeaseResult.failed(lease, error.reason, str(error))
+        result.again = error.reason is Reason.OUR_LIMIT
+        return result
     # Any other IgnoreRequest is the word of a middleware of the project.
     reason = Reason.MIDDLEWARE if isinstance(error, IgnoreRequest) else Reason.INTERNAL_ERROR
-    return failed(lease, reason, str(error))
+    return LeaseResult.failed(lease, reason, str(error))
 
 
 class SubrequestAnswers:
@@ -135,15 +138,15 @@ class SubrequestAnswers:
         assert exchange is not None
         lease, wire = exchange.lease, exchange.wire
         if wire is None:
-            outcome: Outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
-            _tell(lease, RuntimeError(outcome.error))
+            result = LeaseResult.failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
+            _tell(lease, RuntimeError(result.error))
         else:
-            outcome = page_of(response, wire)
+            result = result_of(lease, response, wire)
             if response.status in REDIRECTS:
                 target = Base(lease.row.url).join(header(response.headers, b"Location"))
-                outcome = outcome._replace(location=target.url if target is not None else "")
+                result.location = target.url if target is not None else ""
             _tell(lease, response)
-        await self._spider.complete(LeaseResult.of(lease, outcome))
+        await self._spider.complete(result)
 
     async def on_error(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
@@ -154,11 +157,11 @@ class SubrequestAnswers:
         if isinstance(error, LeaseOver):
             self._ends.requeue(lease)
             return
-        outcome = outcome_of_error(lease, error)
-        if outcome.reason is Reason.INTERNAL_ERROR:
+        result = result_of_error(lease, error)
+        if result.reason is Reason.INTERNAL_ERROR:
             logger.error("unexpected failure of %s: %r", lease.row.url, error)
             self._spider.count_error()
-        await self._spider.complete(LeaseResult.of(lease, outcome))
+        await self._spider.complete(result)
 
 
 def _tell(lease: Lease, outcome: Any) -> None:

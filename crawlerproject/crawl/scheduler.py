@@ -27,7 +27,7 @@ from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.items import LeaseResult, failed
+from crawlerproject.items import LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.outage import MAX_WAIT_SECONDS
@@ -161,10 +161,10 @@ class FrontierScheduler:
         """End the leases whose request a middleware of the project replaced."""
         spider: Any = self._crawler.spider
         for lease in self.in_flight.unanswered(self._engine.requests() | set(self._others)):
-            outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware put another request in its place")
+            why = "a downloader middleware put another request in its place"
             if lease.embed is not None:
-                lease.embed.answered(RuntimeError(outcome.error))
-            await spider.complete(LeaseResult.of(lease, outcome))
+                lease.embed.answered(RuntimeError(why))
+            await spider.complete(LeaseResult.failed(lease, Reason.MIDDLEWARE, why))
 
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""

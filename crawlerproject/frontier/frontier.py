@@ -21,7 +21,7 @@ from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisit_queue import again
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.other_workers import (
     Changed,
@@ -33,7 +33,7 @@ from crawlerproject.frontier.other_workers import (
     RobotsWanted,
     ScopeWidened,
 )
-from crawlerproject.frontier.politeness import Consequence, FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import Consequence, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
@@ -163,10 +163,10 @@ class Frontier:
 
     # --- the end of a lease -----------------------------------------------------------------------
 
-    def finish(self, lease: Lease, outcome: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
+    def finish(self, lease: Lease, outcome: Visit, record: PageRecord, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
-        ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
+        The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
         state, host, row = self.state, self._ended(lease), lease.row
@@ -176,8 +176,7 @@ class Frontier:
             spare = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
             if not spare and outcome.reason in PORT_FAILURES:
                 spare = state.other_scheme_waits(host, row.note.partition(":")[0])
-            serves = state.robots.serves(row.note, now)
-            outcome = replace(outcome, robots=True, other_scheme_good=spare, copy_serves=serves)
+            outcome.other_scheme_good, outcome.copy_serves = spare, state.robots.serves(row.note, now)
         # Whether the address took no connection but the host has another one, which is the next turn's.
         next_address = outcome.status is None and outcome.reason in ADDRESS_FAILURES and host.spare_addresses > 0
         if next_address:
@@ -188,7 +187,7 @@ class Frontier:
         if kind.sent_once and outcome.reason not in UNSENT_FAILURES:
             consequence = replace(consequence, again=False)
         if kind.is_robots and not next_address:
-            self._robots_responses.answered(lease, outcome, body, now)
+            self._robots_responses.answered(lease, outcome, now)
         if lease.stored and consequence.again and (next_address or not kind.is_robots):
             state.queue_again(row, host, now, tries=row.tries + 1)
         elif lease.stored and outcome.respelled:
@@ -239,7 +238,7 @@ class Frontier:
                 host.name, host.failures, reason, moment(host.rest_until), extra=known,
             )  # fmt: skip
 
-    def _keep_place(self, host: Host, outcome: FetchOutcome) -> None:
+    def _keep_place(self, host: Host, outcome: Visit) -> None:
         """A host that is not there at all gives back its place among its domain's hosts and its name's ports.
 
         It takes it again when it answers.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.reasons import Reason
+from crawlerproject.frontier.lease import REST_STATUSES, Visit
 from crawlerproject.rules.politeness.backoff import (
     FAILURES,
     THEIR_FAILURES,
@@ -30,8 +30,6 @@ from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay
 from crawlerproject.rules.printable import moment
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 
-# Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
-_REST_STATUSES = (429, 503)
 # A page whose host keeps asking to wait is tried so often before its answer counts (ours).
 _REST_TRIES = 5
 # Other server errors are often passing: a page gets this many tries (Nutch and Heritrix retry too).
@@ -47,59 +45,6 @@ _MOST_REMEMBERED = 10_000
 # A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
 # such an error an hour; we ask sooner).
 _OTHER_SCHEME_SECONDS = 600.0
-
-
-@dataclass(slots=True, frozen=True)
-class FetchOutcome:
-    """What a lease came to, as far as its host's treatment is concerned."""
-
-    reason: Reason
-    status: int | None = None
-    ttfb_seconds: float | None = None
-    retry_after_seconds: float | None = None
-    location: str = ""
-    tries: int = 0  # failed before this one
-    # http and https share a host's clock but not its troubles: a port that is closed to one of them says nothing
-    # of the other, whose robots.txt was answered.
-    other_scheme_good: bool = False
-    robots: bool = False  # it was for a robots.txt
-    copy_serves: bool = False  # of which there is a good copy that may stand in for it
-    stranger: bool = False  # only other domains led to it: its trouble closes the door for such requests, not the host
-    apart: bool = False  # of a requisite: a document, which may still be named as a page
-    cut: bool = False  # there is a page of which not all came, or nothing
-    respelled: str = ""  # a redirect to another URL of the same page, which goes back under it
-    render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: plain_responses.py
-
-    @property
-    def ok(self) -> bool:
-        """Whether the host answered well, whatever the page's own fate."""
-        return self.status is not None and self.status != 429 and not 500 <= self.status < 600 and not self.walled
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
-        if self.status is None:
-            return self.robots or self.reason in THEIR_FAILURES
-        return not self.copy_serves and self.status != 429 and not self.retry_after_seconds
-
-    @property
-    def asks(self) -> bool:
-        """Whether the answer asks to wait, which holds for every port of the name; what fails is a port's alone.
-
-        A 503 that does not say when to come back may come from one dead service of many: a link to its port must not
-        close the others.
-        """
-        return self.status == 429 or self.walled or (self.status == 503 and bool(self.retry_after_seconds))
-
-    @property
-    def trouble(self) -> bool:
-        """Whether the host asked us to wait or failed."""
-        return self.status is None or self.status in _REST_STATUSES or self.walled
-
-    @property
-    def walled(self) -> bool:
-        """Whether an anti-bot wall answered: the host does not want us, and rests longer each time."""
-        return self.reason is Reason.CHALLENGE
 
 
 @dataclass(slots=True, frozen=True)
@@ -156,7 +101,7 @@ class HostPoliteness:
         """The promised pause, lengthened by chance."""
         return self._stretch * (delay + jitter_seconds(delay, rng))
 
-    def after(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
+    def after(self, host: Host, outcome: Visit, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         self._now = now
         if outcome.stranger:
@@ -169,7 +114,8 @@ class HostPoliteness:
         if ok:
             if self._walled:
                 self._walled.pop(host.name, None)
-            if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
+            # A robots.txt that has moved is answered for elsewhere, or never.
+            if not (outcome.row.kind.is_robots and outcome.location):
                 host.failures, host.breaker_opened = 0, 0
             if host.escalation:
                 rest = Rest(host.escalation, host.rest_until, host.last_trouble)
@@ -177,17 +123,17 @@ class HostPoliteness:
             return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
         if outcome.other_scheme_good:
             return Consequence(again=False, give_up=False)
-        rests = outcome.status in _REST_STATUSES
+        rests = outcome.status in REST_STATUSES
         if outcome.walled and not rests and self._before_pages_alone(host):
             return Consequence(again=False, give_up=False)
         parked = outcome.counts and self._failed(host, now, rng)
-        give_up = parked and host.breaker_opened > 1 and (outcome.status is None or outcome.robots)
+        give_up = parked and host.breaker_opened > 1 and (outcome.status is None or outcome.row.kind.is_robots)
         if outcome.status is None:
             failure = FAILURES[outcome.reason]
             if failure.host_wide:
                 wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
                 host.rest_until = max(host.rest_until, now + self._stretch * wait)
-            return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < failure.max_tries)
+            return self._consequence(host, now, parked, give_up, again=outcome.row.tries + 1 < failure.max_tries)
         if rests or outcome.walled:
             self._rest(host, outcome.retry_after_seconds, now, rng)
             if outcome.asks:
@@ -195,7 +141,7 @@ class HostPoliteness:
         if outcome.walled:  # asking again is what walls are against
             return Consequence(again=False, give_up=parked, parked=parked)
         tries = _REST_TRIES if rests else _SERVER_ERROR_TRIES
-        return self._consequence(host, now, parked, give_up, again=outcome.tries + 1 < tries)
+        return self._consequence(host, now, parked, give_up, again=outcome.row.tries + 1 < tries)
 
     def _before_pages_alone(self, host: Host) -> bool:
         """Whether a wall stands before pages of an open host: it has shown others, and few walls came in a row."""
@@ -208,7 +154,7 @@ class HostPoliteness:
         self._walled[host.name] = walls
         return True
 
-    def _after_external(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
+    def _after_external(self, host: Host, outcome: Visit, now: float, rng: random.Random) -> Consequence:
         """What only other sites led to leaves the host's own pace, escalation and breaker as they are.
 
         Its trouble closes the door for more of it; the host itself rests once, where it asked for that or was not there
@@ -227,7 +173,7 @@ class HostPoliteness:
             if failure.host_wide and outcome.reason in THEIR_FAILURES:
                 wait = self._stretch * min(failure.base_wait_seconds, self.rests.max_seconds)
         else:
-            rests = status in _REST_STATUSES  # a wall alone may be before what other sites know of it
+            rests = status in REST_STATUSES  # a wall alone may be before what other sites know of it
             tries = 1 if outcome.walled else _REST_TRIES if rests else _SERVER_ERROR_TRIES
             asked = min(outcome.retry_after_seconds or 0.0, self.rests.retry_after_max_seconds)
             wait = self._stretch * (asked or min(self.rests.start_seconds, self.rests.max_seconds))
@@ -249,12 +195,12 @@ class HostPoliteness:
                     other.rest_until = max(other.rest_until, host.asked_until)
                     other.door = max(other.door, host.door, key=attrgetter("until"))
             if dead:
-                return Consequence(again=outcome.tries + 1 < tries, give_up=False, door_until=host.door.until)
-        return Consequence(again=outcome.tries + 1 < tries, give_up=False)
+                return Consequence(again=outcome.row.tries + 1 < tries, give_up=False, door_until=host.door.until)
+        return Consequence(again=outcome.row.tries + 1 < tries, give_up=False)
 
-    def _broke_off(self, host: Host, outcome: FetchOutcome) -> bool:
+    def _broke_off(self, host: Host, outcome: Visit) -> bool:
         """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
-        if outcome.tries + 1 < _CUT_TRIES:
+        if outcome.row.tries + 1 < _CUT_TRIES:
             return host.name not in self._cutters
         if len(self._cutters) >= _MOST_REMEMBERED:
             self._cutters.clear()

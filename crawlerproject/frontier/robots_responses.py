@@ -10,9 +10,9 @@ import orjson
 from crawlerproject.frontier.discovered import of_other_domain, robots_for_other_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.other_workers import RobotsGiven, RobotsWanted
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
@@ -61,7 +61,7 @@ class RobotsResponses:
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
         self._sweep_at = _SWEPT_AT
 
-    def answered(self, lease: Lease, outcome: FetchOutcome, body: bytes, now: float) -> None:
+    def answered(self, lease: Lease, outcome: Visit, now: float) -> None:
         """Take in an answer, or the failure to get one."""
         origin, status = lease.row.note, outcome.status
         target = _target(outcome.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
@@ -74,10 +74,10 @@ class RobotsResponses:
             status, asked = None, None  # a failure of the origin's, though this host has answered well
         name = origin.partition("://")[2]
         if name == lease.host.name or self._state.ownership.mine(name):
-            answer = RobotsGiven(origin, status, body, outcome.reason)
+            answer = RobotsGiven(origin, status, outcome.body, outcome.reason)
             self.take_in(answer, now, asked=asked, other_good=outcome.other_scheme_good)
         else:
-            self._state.ownership.send(name, RobotsGiven(origin, status, body, outcome.reason))
+            self._state.ownership.send(name, RobotsGiven(origin, status, outcome.body, outcome.reason))
 
     def wanted(self, message: RobotsWanted, now: float) -> None:
         """A host of another worker has its robots.txt at a host of ours."""

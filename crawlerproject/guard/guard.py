@@ -26,7 +26,8 @@ from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import OF_PROXIED_SECONDS, Resolved, resolver_for
 from crawlerproject.frontier.assembly import never_crawl_of, politeness_of
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
@@ -35,6 +36,7 @@ from crawlerproject.rules.url.refused_urls import bad_port
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import stamp, steady
 from crawlerproject.runtime.services import services_of
+from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -297,13 +299,15 @@ class PaceGuard:
             # It learns the response time, and the rest that the host asks for.
             header = response.headers.get("Retry-After") if response is not None else None
             rests = self.politeness.rests
-            outcome = FetchOutcome(
+            visit = Visit(
+                QueuedPage(host.name, b"", request.url, 0, 0, 0, "", ""),
                 Reason.FETCHED,
                 response.status if response is not None else _NO_ANSWER_STATUS,
-                wire.ttfb_seconds if wire else request.meta.get("download_latency"),
-                retry_after_seconds(header.decode("latin-1") if header else None, now, rests.retry_after_max_seconds),
+                ttfb_seconds=wire.ttfb_seconds if wire else request.meta.get("download_latency"),
             )
-            self.politeness.after(host, outcome, now, self.rng)
+            asked = header.decode("latin-1") if header else None
+            visit.retry_after_seconds = retry_after_seconds(asked, now, rests.retry_after_max_seconds)
+            self.politeness.after(host, visit, now, self.rng)
             # What was learned is kept while it matters: the rest, and the time after which it is forgiven.
             clock.forget_at = max(clock.forget_at, max(host.rest_until, now) + rests.forgive_seconds)
             clock.address = ip or clock.address

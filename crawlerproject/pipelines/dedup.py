@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
@@ -10,7 +11,6 @@ from scrapy.exceptions import NotConfigured
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-from crawlerproject.items import Compared, FailedRender, FetchedPage
 from crawlerproject.rules.archive.warc_records import payload_digest
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.stores.protocols import Fingerprint
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.items import LeaseResult, PageText
-    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.items import LeaseResult
     from crawlerproject.runtime.services import Stats
-    from crawlerproject.stores.protocols import QueuedPage
 
 _LINKS_AT_A_TIME = 5_000  # five milliseconds
 
@@ -52,31 +50,28 @@ class DedupPipeline:
         In a fleet a page that repeats none of this worker's waits for an answer about those of the others, and a
         duplicate with very many links takes several turns of the event loop.
         """
-        outcome = page.outcome
-        if isinstance(outcome, FailedRender) or outcome.text is None:
+        if not page.is_text:
             return page
         duplicates = self._services[DuplicateIndex]
-        payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
-        page.compared = _compared(duplicates, page.lease.row, payload, outcome.text)
-        if duplicates.others is not None or page.compared.duplicate is not None:
-            return self._process_later(duplicates, page, outcome.text.canonical)
+        _compare(duplicates, page)
+        if duplicates.others is not None or page.duplicate is not None:
+            return self._process_later(duplicates, page)
         self._note(page)
         return page
 
-    async def _process_later(
-        self, duplicates: DuplicateIndex, page: LeaseResult, canonical: Address | None
-    ) -> LeaseResult:
-        if duplicates.others is not None:
-            await _compare_elsewhere(duplicates, page, canonical)
+    async def _process_later(self, duplicates: DuplicateIndex, page: LeaseResult) -> LeaseResult:
+        if duplicates.others is not None and page.fingerprint is not None and page.duplicate is None:
+            made = Fingerprint(page.row.host, page.fingerprint, page.row.page_key)
+            page.duplicate = await duplicates.near_elsewhere(made, page.canonical)
         self._note(page)
-        if page.compared.duplicate is not None:
+        if page.duplicate is not None:
             await _queue_behind(page)
         return page
 
     def _note(self, page: LeaseResult) -> None:
-        notes, (_, fingerprint, found) = page.notes, page.compared
-        if fingerprint is not None:
-            notes.append(("simhash", f"{fingerprint:016x}"))
+        notes, found = page.notes, page.duplicate
+        if page.fingerprint is not None:
+            notes.append(("simhash", f"{page.fingerprint:016x}"))
         if found is None:
             return
         notes.append(("duplicate", found.kind))
@@ -86,27 +81,17 @@ class DedupPipeline:
         self._stats.inc_value(f"duplicates/{found.kind}")
 
 
-def _compared(duplicates: DuplicateIndex, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
+def _compare(duplicates: DuplicateIndex, page: LeaseResult) -> None:
     """Another's payload, or nearly another's text: of the page that it names as canonical, if of that one's."""
-    digest = payload_digest(payload) if payload else b""
-    if digest and (exact := duplicates.exact(digest, row.url)) is not None:
-        return Compared(digest, text.fingerprint, exact)
-    if text.fingerprint is None:
-        return Compared(digest)
-    made = Fingerprint(row.host, text.fingerprint, row.page_key)
-    try:
-        named = duplicates.named(made, text.canonical) if text.canonical is not None else None
-        return Compared(digest, text.fingerprint, named or duplicates.near(made))
-    except StorageError:  # a page that is not compared is archived like any other
-        return Compared(digest, text.fingerprint)
-
-
-async def _compare_elsewhere(duplicates: DuplicateIndex, page: LeaseResult, canonical: Address | None) -> None:
-    row, (_, fingerprint, found) = page.lease.row, page.compared
-    if fingerprint is not None and found is None:
-        made = Fingerprint(row.host, fingerprint, row.page_key)
-        found = await duplicates.near_elsewhere(made, canonical)
-        page.compared = page.compared._replace(duplicate=found)
+    row, payload = page.row, page.payload
+    page.digest = payload_digest(payload) if payload else b""
+    page.duplicate = duplicates.exact(page.digest, row.url) if page.digest else None
+    if page.duplicate is not None or page.fingerprint is None:
+        return
+    made = Fingerprint(row.host, page.fingerprint, row.page_key)
+    with suppress(StorageError):  # a page that is not compared is archived like any other
+        named = duplicates.named(made, page.canonical) if page.canonical is not None else None
+        page.duplicate = named or duplicates.near(made)
 
 
 async def _queue_behind(page: LeaseResult) -> None:

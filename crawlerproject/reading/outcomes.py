@@ -1,38 +1,71 @@
-"""From a response and its ``ReadPage`` to the outcome of the lease. The spider and a recovery share this."""
+"""From a response and what was read in it to the result of its lease. The spider and a recovery share this."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crawlerproject.items import FetchedPage, PageText, Rendered, RenderedPage
-from crawlerproject.parse.links import navigated, sitemaps_of_robots
-from crawlerproject.parse.response_page import (
-    REDIRECTS,
-    ai_use,
-    header,
-    page_notes,
-    page_of,
-    redirected_page,
-    robots_page,
-)
+from crawlerproject.items import LeaseResult
+from crawlerproject.parse.links import MAX_REDIRECTS, navigated, redirected, redirected_enough, sitemaps_of_robots
+from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.robots.policy import parse_robots
-from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.rules.page.meta_robots import HEADERS, stated_by_site
+from crawlerproject.rules.robots.policy import parse_robots, usable_body
+from crawlerproject.rules.url.urls import Base
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from crawlerproject.items import Note
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.items import Note, Rendered
     from crawlerproject.reading.jobs import ReadPage
+    from crawlerproject.rules.page.page import PageFacts
     from crawlerproject.wire import Wire
 
 Signals = Callable[[str], tuple[str, ...]]
 """What the robots.txt of a URL's origin states about the use of its content."""
 
+# What rules/revisits/refetch.py reads of an answer's freshness.
+_FRESHNESS_NAMES = [(name, name.title().encode()) for name in ("cache-control", "expires", "date", "age")]
+_AI_USE_NAMES = [(name, name.title().encode()) for name in HEADERS]
+_REASONS = {429: Reason.RATE_LIMITED, 503: Reason.RATE_LIMITED, 304: Reason.NOT_MODIFIED}
+_REASONS.update(dict.fromkeys(REDIRECTS, Reason.REDIRECT))
+
+
+def reason_of(status: int) -> Reason:
+    """What a status says, whatever is read in the body later."""
+    return _REASONS.get(status) or (Reason.FETCHED if status < 400 else Reason.HTTP_ERROR)
+
+
+def result_of(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
+    """What the status and the headers of a response say; its body is not read."""
+    headers = response.headers
+    result = LeaseResult(lease.row, reason_of(response.status), wire.status or None, lease=lease, wire=wire)
+    result.answered, result.body, result.error, result.ttfb_seconds = True, response.body, wire.flaw, wire.ttfb_seconds
+    result.mime = header(headers, b"Content-Type").partition(";")[0].strip().lower()
+    result.retry_after = header(headers, b"Retry-After")
+    result.etag, result.last_modified = header(headers, b"Etag"), header(headers, b"Last-Modified")
+    result.freshness = {name: value for name, known_as in _FRESHNESS_NAMES if (value := header(headers, known_as))}
+    if wire.flaw:
+        result.notes.append(("cut", wire.flaw))
+    if wire.unverified:
+        result.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
+    return result
+
+
+def result_of_hub(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
+    """A hub's answer to a request for a subscription; it verifies and pushes later, by requests of its own."""
+    taken = 200 <= response.status < 300
+    reason = Reason.SUBSCRIBED if taken else reason_of(response.status)
+    result = LeaseResult(lease.row, reason, wire.status or None, lease=lease, wire=wire, answered=True)
+    result.retry_after, result.ttfb_seconds = header(response.headers, b"Retry-After"), wire.ttfb_seconds
+    if not taken:
+        result.error = response.body[:200].decode("latin-1").strip()
+    return result
+
 
 class Outcomes:
-    """Makes the outcomes of leases that got a response."""
+    """Makes the results of leases that got a response."""
 
     def __init__(self, token: str, *, sitemaps: bool, signals: Signals) -> None:
         """``sitemaps``: those that robots.txt files name are fetched."""
@@ -40,80 +73,111 @@ class Outcomes:
         self._sitemaps = sitemaps
         self._signals = signals
 
-    def fetched(
-        self, row: QueuedPage, response: Response, wire: Wire, read: ReadPage, *, to_render: bool
-    ) -> FetchedPage:
-        """The outcome of a fetch; ``to_render``: the page goes to the browser."""
-        page = page_of(response, wire)
+    def fetched(self, lease: Lease, response: Response, wire: Wire, read: ReadPage, *, to_render: bool) -> LeaseResult:
+        """The result of a fetch; ``to_render``: the page goes to the browser."""
+        result, kind = result_of(lease, response, wire), lease.row.kind
         if response.status in REDIRECTS:
-            page = redirected_page(page, row, header(response.headers, b"Location"))
-        elif row.kind.is_robots:
-            page = self._with_sitemaps(robots_page(page, response.flags), row)
+            _follow(result, header(response.headers, b"Location"))
+        elif kind.is_robots:
+            self._obey(result, response)
         elif read.unread:
-            page = page._replace(error=read.unread, notes=[*page.notes, ("unread", read.unread)])
+            result.error = read.unread
+            result.notes.append(("unread", read.unread))
         elif response.status == 200:
-            page = self._with_content(page, row, response, read, to_render=to_render)
-        if read.wall_marks or read.challenge:
-            page = page._replace(notes=[*page.notes, *_wall_notes(read)])
-        return page._replace(reason=Reason.CHALLENGE) if read.challenge else page
+            result.found, result.changed = read.found, read.changed
+            result.error = read.flaw or result.error
+            if not kind.is_list:
+                self._take_content(result, response, read, to_render=to_render)
+        _note_walls(result, read)
+        return result
 
-    def _with_sitemaps(self, page: FetchedPage, row: QueuedPage) -> FetchedPage:
-        if not (self._sitemaps and page.wire.status == 200 and page.usable):
-            return page
-        listed = sitemaps_of_robots(row, parse_robots(page.body, self._token))
-        return page._replace(found=listed.found, error=listed.flaw or page.error)
+    def _obey(self, result: LeaseResult, response: Response) -> None:
+        """A robots.txt: the part of its body that is obeyed, and its sitemaps; unusable if it was cut."""
+        if not 200 <= response.status < 300:
+            return
+        body, wire = usable_body(result.body, response.flags), result.wire
+        if body is None:
+            result.status = None
+            result.reason = Reason.DISCONNECTED if wire is not None and wire.truncated else Reason.BAD_RESPONSE
+            result.error = f"robots.txt cannot be used ({', '.join(response.flags)}): as if it could not be reached"
+            return
+        result.body = body
+        if self._sitemaps and response.status == 200:
+            listed = sitemaps_of_robots(result.row, parse_robots(body, self._token))
+            result.found, result.error = listed.found, listed.flaw or result.error
 
-    def _with_content(
-        self, page: FetchedPage, row: QueuedPage, response: Response, read: ReadPage, *, to_render: bool
-    ) -> FetchedPage:
-        error = read.flaw or page.error
-        if row.kind.is_list:
-            return page._replace(found=read.found, changed=read.changed, error=error)
-        notes, shell = [*page.notes], None
-        if read.facts is not None:
-            notes += page_notes(read.facts)
+    def _take_content(self, result: LeaseResult, response: Response, read: ReadPage, *, to_render: bool) -> None:
+        notes, facts, headers = result.notes, read.facts, response.headers
+        if facts is not None:
+            _note_page(notes, facts)
             if read.triage.signals and not read.challenge:
                 notes.append(("triage", str(read.triage)))
-            if to_render:
-                shell = read.facts.words, read.links
-        notes += ai_use(self._signals(row.url), response.headers)
-        text = text_of(read) if shell is None else None
-        requisites = read.requisites if shell is None else ()  # else of the page as the browser shows it
-        return FetchedPage(
-            page.reason,
-            page.wire,
-            page.body,
-            page.headers,
-            error=error,
-            notes=notes,
-            found=read.found,
-            changed=read.changed,
-            text=text,
-            is_feed=read.feed is not None,
-            shell=shell,
-            requisites=requisites,
-        )
+        stated = [(name, text) for name, known_as in _AI_USE_NAMES if (text := header(headers, known_as))]
+        notes += stated_by_site(self._signals(result.row.url), stated)
+        result.is_feed = read.feed is not None
+        if facts is not None and to_render:  # what the browser shows is compared, and needs its own files
+            result.shell = facts.words, read.links
+            return
+        result.requisites = read.requisites
+        _compare(result, read)
 
 
-def rendered_page(row: QueuedPage, rendered: Rendered, read: ReadPage) -> RenderedPage:
-    """The outcome of a render: the links of the page as its scripts left it, and where they wanted to go."""
-    if read.facts is None:
-        return RenderedPage(Reason.RENDERED, rendered, read.unread, [("unread", read.unread)])
-    notes: list[Note] = [*page_notes(read.facts), *_wall_notes(read)]
-    found = read.found if read.facts.nofollow else [*read.found, *navigated(row, rendered.navigations)]
-    reason = Reason.CHALLENGE if read.challenge else Reason.RENDERED
-    gained = read.facts.words, read.links
-    return RenderedPage(reason, rendered, read.flaw, notes, found, text_of(read), gained, read.requisites)
+def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage) -> LeaseResult:
+    """The result of a render: the links of the page as its scripts left it, and where they wanted to go."""
+    result, facts = LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=rendered), read.facts
+    if facts is None:
+        result.error = read.unread
+        result.notes.append(("unread", read.unread))
+        return result
+    result.error, result.requisites = read.flaw, read.requisites
+    result.found = read.found if facts.nofollow else [*read.found, *navigated(lease.row, rendered.navigations)]
+    result.gained = facts.words, read.links
+    _compare(result, read)
+    _note_page(result.notes, facts)
+    _note_walls(result, read)
+    return result
 
 
-def _wall_notes(read: ReadPage) -> list[Note]:
-    """What a page has of anti-bot walls, and whose wall it is, as lines of the metadata record."""
-    marks = [("wall-marks", read.wall_marks)] if read.wall_marks else []
-    return [*marks, ("challenge", read.challenge)] if read.challenge else marks
+def _follow(result: LeaseResult, location: str) -> None:
+    """A redirect, with its target unless it is one too many. That of a robots.txt is followed by the frontier."""
+    row = result.row
+    target = Base(row.url).join(location) if location else None
+    if target is None:
+        return
+    result.location = target.url
+    if row.kind.is_robots:
+        return
+    if redirected_enough(row):
+        result.error = f"more than {MAX_REDIRECTS} redirects in a row"
+    else:
+        result.target = redirected(row, target)
 
 
-def text_of(read: ReadPage) -> PageText | None:
-    """The text by which an HTML page is compared; None for anything else."""
-    if read.facts is None:
-        return None
-    return PageText(read.text_marks, read.facts.canonical, read.facts.fingerprint)
+def _compare(result: LeaseResult, read: ReadPage) -> None:
+    """The text of an HTML page is compared with other pages'."""
+    if read.facts is not None:
+        result.is_text, result.marks = True, read.text_marks
+        result.canonical, result.fingerprint = read.facts.canonical, read.facts.fingerprint
+
+
+def _note_page(notes: list[Note], facts: PageFacts) -> None:
+    """What an HTML page says of itself, as lines of the metadata record."""
+    notes.append(("charset-detected", facts.encoding))
+    if facts.canonical is not None:
+        notes.append(("canonical", facts.canonical.url))
+    if facts.unparsed:
+        notes.append(("unparsed", "parser-bomb"))
+    if facts.noindex:
+        notes.append(("robots-meta", "noindex"))
+    if facts.nofollow:
+        notes.append(("robots-meta", "nofollow"))
+    notes.extend(facts.ai_use)
+
+
+def _note_walls(result: LeaseResult, read: ReadPage) -> None:
+    """What a page has of anti-bot walls, and whose wall it is."""
+    if read.wall_marks:
+        result.notes.append(("wall-marks", read.wall_marks))
+    if read.challenge:
+        result.notes.append(("challenge", read.challenge))
+        result.reason = Reason.CHALLENGE

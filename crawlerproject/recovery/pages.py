@@ -11,10 +11,9 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
-from crawlerproject.items import Compared, FailedFetch, FetchedPage, LeaseResult, Outcome, Rendered, RenderedPage
-from crawlerproject.parse.response_page import page_of
+from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reading.jobs import ReadPage
-from crawlerproject.reading.outcomes import Outcomes, rendered_page
+from crawlerproject.reading.outcomes import Outcomes, rendered_result, result_of
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import Attempt
@@ -50,24 +49,20 @@ class Answers:
         """The end of an attempt. Raises Unreadable."""
         capture = attempt.capture
         if capture is None:
-            return LeaseResult.of(lease, _failed(lease, attempt))
+            return _failed(lease, attempt)
         if capture.rendered:
             rendered = Rendered(lease.row.url, html=capture.member.block)
             response = rendered_response(lease.row.url, capture.member)
-            outcome: Outcome = rendered_page(lease.row, rendered, await self._read(lease, response))
-            digest = b""
+            result = rendered_result(lease, rendered, await self._read(lease, response))
         else:
-            outcome = await self._answered(lease, attempt, capture, renders)
-            digest = sha1_of(capture.member.field("warc-payload-digest"))
-        if isinstance(outcome, FetchedPage | RenderedPage) and _walled(attempt, capture):
-            outcome = outcome._replace(reason=Reason.CHALLENGE)
-        result = LeaseResult.of(lease, outcome)
-        text = outcome.text if isinstance(outcome, FetchedPage | RenderedPage) else None
+            result = await self._answered(lease, attempt, capture, renders)
+            result.digest = sha1_of(capture.member.field("warc-payload-digest"))
+        if _walled(attempt, capture):
+            result.reason = Reason.CHALLENGE
         kind = attempt.logged("duplicate") or attempt.noted("duplicate")
         repeats = attempt.logged("duplicate_of") or attempt.noted("duplicate-of")
-        duplicate = Duplicate(str(kind), str(repeats)) if kind and repeats else None
-        result.compared = Compared(digest, None if text is None else text.fingerprint, duplicate)
-        if duplicate is not None:
+        if kind and repeats:
+            result.duplicate = Duplicate(str(kind), str(repeats))
             result.found = [found.behind() for found in result.found]
         return result
 
@@ -86,7 +81,7 @@ class Answers:
 
     async def _answered(
         self, lease: Lease, attempt: Attempt, capture: ArchivedCapture, renders: Renders
-    ) -> FetchedPage:
+    ) -> LeaseResult:
         member, row = capture.member, lease.row
         not_modified = member.field("warc-profile") == NOT_MODIFIED
         original = self._original(member) if member.kind == "revisit" and not not_modified else None
@@ -100,12 +95,16 @@ class Answers:
             raise Unreadable("without a status")
         response = archived_response(row.url, wire, self._max_bytes, original)
         if not lease.row.kind.is_robots and (failed := attempt.logged("reason")) in _FAILURES:
-            return page_of(response, wire)._replace(reason=Reason(failed))  # the log tells why it was not read
+            result = result_of(lease, response, wire)
+            result.reason = Reason(failed)  # the log tells why it was not read
+            return result
         read = ReadPage() if attempt.noted("unread") else await self._read(lease, response)
         shell = read.facts is not None and not _walled(attempt, capture)
         to_render = shell and renders.wanted(row.url, row.host, read.triage.verdict)
-        page = self._outcomes.fetched(row, response, wire, read, to_render=to_render)
-        return page._replace(found=[page.target]) if page.target is not None else page
+        result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
+        if result.target is not None:
+            result.found = [result.target]
+        return result
 
     async def _read(self, lease: Lease, response: Response) -> ReadPage:
         coming = self._reader.read(lease, response)
@@ -127,7 +126,7 @@ class Answers:
         return found
 
 
-def _failed(lease: Lease, attempt: Attempt) -> FailedFetch:
+def _failed(lease: Lease, attempt: Attempt) -> LeaseResult:
     """There was no response."""
     try:
         reason = Reason(attempt.logged("reason"))
@@ -136,7 +135,7 @@ def _failed(lease: Lease, attempt: Attempt) -> FailedFetch:
     if lease.row.kind.is_render:
         raise Unreadable("not rendered")  # another time, maybe
     wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.logged("ttfb_seconds"))
-    return FailedFetch(reason, str(attempt.logged("error") or ""), wire)
+    return LeaseResult.failed(lease, reason, str(attempt.logged("error") or ""), wire)
 
 
 def _walled(attempt: Attempt, capture: ArchivedCapture) -> bool:

@@ -33,7 +33,6 @@ from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.recovery.placed_store import PlacedStore
-from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
 from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,
@@ -76,7 +75,7 @@ class _Archived:
             remember(result, written, original, self._duplicates, self._frontier)
         return written
 
-    def log(self, attempt: LogAttempt, now: float) -> None:
+    def log(self, now: float, line: dict[str, object]) -> None:
         """It is in the log."""
 
 

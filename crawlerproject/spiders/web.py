@@ -20,20 +20,20 @@ from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.intake import Intake, WebSub
-from crawlerproject.crawl.requests import outcome_of_error
+from crawlerproject.crawl.requests import result_of_error
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.renders import Renders
-from crawlerproject.items import FetchedPage, LeaseResult, Outcome, RenderedPage, failed
+from crawlerproject.items import LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
 from crawlerproject.middlewares.triage import goes_to_browser
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
-from crawlerproject.parse.response_page import header, page_of, page_of_hub
+from crawlerproject.parse.response_page import header
 from crawlerproject.reading.jobs import ReadPage
-from crawlerproject.reading.outcomes import Outcomes, rendered_page
+from crawlerproject.reading.outcomes import Outcomes, rendered_result, result_of, result_of_hub
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address, Base
@@ -169,10 +169,10 @@ class WebSpider(Spider):
             try:
                 read = await read
             except FetchError as error:  # no process could be had for it
-                await self.complete(LeaseResult.of(exchange.lease, outcome_of_error(exchange.lease, error)))
+                await self.complete(result_of_error(exchange.lease, error))
                 return []
         with exchange.mark():
-            result = LeaseResult.of(exchange.lease, self._outcome(exchange, response, read))
+            result = self._result(exchange, response, read)
             items = self._extracted(result, response)
             self._choose(result)
         if not isinstance(items, list):
@@ -182,56 +182,56 @@ class WebSpider(Spider):
             self.errors_in_a_row = 0
         return items
 
-    def _outcome(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> Outcome:
+    def _result(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> LeaseResult:
         lease, wire, rendered = exchange.lease, exchange.wire, exchange.rendered
         if wire is None and rendered is None:
-            return failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
+            return LeaseResult.failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
         if read.fault:
             self.count_error()
         if rendered is not None:
-            return rendered_page(lease.row, rendered, read)
+            return rendered_result(lease, rendered, read)
         assert wire is not None
         if lease.row.kind.is_hub:
             return self._of_hub(response, lease, wire)
         try:
             to_render = goes_to_browser(lease, read, self.services[Renders])
-            page = self._outcomes.fetched(lease.row, response, wire, read, to_render=to_render)
-            self._pass_on(page, lease, response, read)
+            result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
+            self._pass_on(result, response, read)
         except Exception as error:
-            return page_of(response, wire)._replace(error=self._own_error(lease, error))
-        return page
+            result = result_of(lease, response, wire)
+            result.error = self._own_error(lease, error)
+        return result
 
-    def _pass_on(self, page: FetchedPage, lease: Lease, response: Response, read: ReadPage) -> None:
+    def _pass_on(self, result: LeaseResult, response: Response, read: ReadPage) -> None:
         """Queue a redirect's target, ask a feed's hub to push, and count entries that a sitemap may not list."""
-        if page.target is not None:
-            self.services[Intake].add([page.target])
+        if result.target is not None:
+            self.services[Intake].add([result.target])
         if read.foreign:
             self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
         if read.feed is not None:
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            if self.services[WebSub].feed_met(lease, links, read.feed):
+            if self.services[WebSub].feed_met(result.lease, links, read.feed):
                 self.crawler.stats.inc_value("websub/asked")
 
-    def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> FetchedPage:
+    def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> LeaseResult:
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
-        page = page_of_hub(response, wire)
+        result = result_of_hub(lease, response, wire)
         if response.status in (307, 308):
             target = Base(lease.row.url).join(header(response.headers, b"Location"))
             if target is not None and not redirected_enough(lease.row):
                 self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
-                return page._replace(location=target.url, error="")
-        return page
+                result.location, result.error = target.url, ""
+        return result
 
     def _extracted(self, result: LeaseResult, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
-        lease, outcome = result.lease, result.outcome
-        if not isinstance(outcome, FetchedPage) or response.status != 200 or not lease.row.kind.is_extracted:
+        if not result.answered or response.status != 200 or not result.row.kind.is_extracted:
             return []
         try:
             given = self.extract(response)
             return given if is_late(given) else list(arg_to_iter(given))
         except Exception as error:
-            result.outcome = outcome._replace(error=self._own_error(lease, error))
+            result.error = self._own_error(result.lease, error)
             return []
 
     async def _late(self, result: LeaseResult, given: Any) -> list[Any]:
@@ -239,8 +239,7 @@ class WebSpider(Spider):
         try:
             return await items_of(given)
         except Exception as error:
-            assert isinstance(result.outcome, FetchedPage)
-            result.outcome = result.outcome._replace(error=self._own_error(result.lease, error))
+            result.error = self._own_error(result.lease, error)
             return []
 
     def _choose(self, result: LeaseResult) -> None:
@@ -249,8 +248,8 @@ class WebSpider(Spider):
             self.choose_links(result)
         except Exception as error:
             result.found, said = (), self._own_error(result.lease, error)
-            if isinstance(result.outcome, FetchedPage | RenderedPage):
-                result.outcome = result.outcome._replace(error=said)
+            if result.answered or result.reason is Reason.RENDERED:
+                result.error = said
 
     def extract(self, response: Response) -> Any:
         """For derived spiders: the items of a response with status 200, which is archived in any case.
@@ -274,12 +273,12 @@ class WebSpider(Spider):
         if isinstance(error, LeaseOver):
             self.services[LongPages].requeue(lease)
             return
-        outcome = outcome_of_error(lease, error)
-        if outcome.reason is Reason.INTERNAL_ERROR:
+        result = result_of_error(lease, error)
+        if result.reason is Reason.INTERNAL_ERROR:
             known = {"url": lease.row.url, "host": lease.row.host}
             logger.error("unexpected failure of %s", lease.row.url, exc_info=failure_to_exc_info(failure), extra=known)
             self.count_error()
-        await self.complete(LeaseResult.of(lease, outcome))
+        await self.complete(result)
 
     def complete(self, result: LeaseResult) -> Awaitable[Any]:
         """Have the item pipelines compare and archive a page, queue its links and end its lease."""

@@ -15,7 +15,7 @@ from scrapy.cmdline import execute
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, tidy
 
@@ -54,11 +54,8 @@ def write_log(folder: Path, *pauses: float) -> None:
     start = _MIDNIGHT - 12
     for number, pause in enumerate((0.0, *pauses)):
         start += pause
-        attempt = Attempt(
-            start, start + 0.25, f"http://a.test/{number}", Reason.FETCHED, "GET", 200, "a.test", "192.0.2.1",
-            delay_seconds=5.0,
-        )  # fmt: skip
-        log.write(start + 0.25, line(attempt))
+        known = {"status": 200, "host": "a.test", "ip": "192.0.2.1", "delay_seconds": 5.0}
+        log.write(start + 0.25, line(start, start + 0.25, f"http://a.test/{number}", Reason.FETCHED, **known))
         start += 0.25
     log.close()
 

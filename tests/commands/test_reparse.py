@@ -16,7 +16,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.reparse.item_parts import held, planned
-from crawlerproject.rules.archive.log_line import Attempt
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from tests.commands.running import archive_of
 from tests.commands.running import scrapy as in_this_process
@@ -137,7 +137,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     times = STARTED_AT + DAY_SECONDS + 1, STARTED_AT + DAY_SECONDS + 2
     shown = second.write_render(Render("http://c.test/rendered", plain.record_id, titled("by a script"), *times, []))
     place: dict[str, Any] = {"warc": shown.filename, "offset": shown.offset, "length": shown.length}
-    second.attempt(Attempt(*times, "http://c.test/rendered", Reason.RENDERED, rendered=True, **place), times[1])
+    second.log.write(times[1], line(*times, "http://c.test/rendered", Reason.RENDERED, rendered=True, **place))
     second.flush()  # and still open
     return home
 

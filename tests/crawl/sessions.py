@@ -21,7 +21,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.items import FetchedPage, LeaseResult, PageText
+from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.url.urls import parse
@@ -166,9 +166,11 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
         received_bytes=len(head) + len(body),
     )
     reason = more.pop("reason", Reason.FETCHED if status == 200 else Reason.HTTP_ERROR)
-    text, canonical = more.pop("text", None), more.pop("canonical", None)
-    read = None if text is None else PageText((), canonical, text_fingerprint(text))
-    return LeaseResult.of(lease, FetchedPage(reason, wire, body, text=read, **more))
+    if (text := more.pop("text", None)) is not None:
+        more.update(is_text=True, fingerprint=text_fingerprint(text))
+    made = LeaseResult(lease.row, reason, status, lease=lease, wire=wire, answered=True, body=body, **more)
+    made.ttfb_seconds = wire.ttfb_seconds
+    return made
 
 
 class Answers:

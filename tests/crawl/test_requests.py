@@ -18,7 +18,7 @@ from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.guard import Refused, guard_of
-from crawlerproject.items import FetchedPage, LeaseResult
+from crawlerproject.items import LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SUBREQUEST, ROW_KINDS
@@ -168,12 +168,6 @@ class Asked:
         asyncio.run(self.answers.on_error(failure))
 
 
-def fetched(result: LeaseResult) -> FetchedPage:
-    """A response, whatever its status."""
-    assert isinstance(result.outcome, FetchedPage)
-    return result.outcome
-
-
 @pytest.fixture
 def asked() -> Asked:
     """One that is under way."""
@@ -186,7 +180,7 @@ def test_the_answer_goes_to_the_page_and_to_the_archive(asked: Asked) -> None:
     response = asked.answer(200)
 
     assert asked.told == [response]
-    assert [fetched(result).body for result in asked.pipeline.completed] == [b"alert(1)"]
+    assert [result.body for result in asked.pipeline.completed] == [b"alert(1)"]
 
 
 def test_a_redirect_names_its_target(asked: Asked) -> None:
@@ -194,14 +188,14 @@ def test_a_redirect_names_its_target(asked: Asked) -> None:
     asked.exchange.wire = Wire(status=302)
     asked.answer(302, {"Location": "/other.js"})
 
-    assert fetched(asked.pipeline.completed[0]).location == "http://a.test/other.js"
+    assert asked.pipeline.completed[0].location == "http://a.test/other.js"
 
 
 def test_an_answer_that_a_middleware_made(asked: Asked) -> None:
     """Nothing was fetched: the page gets an error, and nothing is archived as the server's."""
     asked.answer(200)
 
-    assert asked.pipeline.completed[0].outcome.reason is Reason.MIDDLEWARE
+    assert asked.pipeline.completed[0].reason is Reason.MIDDLEWARE
     assert isinstance(asked.told[0], RuntimeError)
 
 
@@ -219,7 +213,7 @@ def test_why_there_is_none(asked: Asked, error: Exception, reason: Reason) -> No
     asked.fail(error)
 
     assert asked.told == [error]
-    assert [result.outcome.reason for result in asked.pipeline.completed] == [reason]
+    assert [result.reason for result in asked.pipeline.completed] == [reason]
     assert asked.pipeline.errors == (reason is Reason.INTERNAL_ERROR)
 
 

@@ -17,10 +17,10 @@ from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, 
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
@@ -29,14 +29,14 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import PRESETS
-from crawlerproject.rules.row_kinds import FLAG_SEED
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import Listing
-from crawlerproject.stores.protocols import Changes, EmbeddedStore, PageRecord
+from crawlerproject.stores.protocols import Changes, EmbeddedStore, PageRecord, QueuedPage
 from tests.stores.memory_store import MemoryStore
 
 
@@ -132,9 +132,9 @@ class Bench:
         reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
         more.setdefault("stranger", lease.embed.external if lease.embed else caused_externally(lease.row))
         ttfb_seconds = more.pop("ttfb_seconds", 0.1) if status else None
-        ending = FetchOutcome(reason, status, ttfb_seconds, tries=lease.row.tries, **more)
+        visit = Visit(lease.row, reason, status, ttfb_seconds=ttfb_seconds, body=body, **more)
         record = PageRecord(lease.row.url, reason, status or 0, self.now)
-        self.frontier.finish(lease, ending, record, body, self.now)
+        self.frontier.finish(lease, visit, record, self.now)
 
     def commit(self) -> None:
         """One commit."""
@@ -148,6 +148,13 @@ class Bench:
         self.answer(lease, body=body)
         self.commit()
         self.now = lease.host.next_free
+
+
+def visit_of(reason: Reason, status: int | None = None, ttfb_seconds: float | None = None, **more: Any) -> Visit:
+    """What became of a request for a page of ``a.test``, or with ``robots`` for its robots.txt."""
+    flags = FLAG_ROBOTS if more.pop("robots", False) else 0
+    row = QueuedPage("a.test", b"", "http://a.test/", 0, 0, 0, "", "", flags=flags)
+    return Visit(row, reason, status, ttfb_seconds=ttfb_seconds, **more)
 
 
 def next_of(bench: Bench) -> Lease:

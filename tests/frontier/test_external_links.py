@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.other_workers import Links, pack_message, unpack_message
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts
@@ -36,7 +35,7 @@ from crawlerproject.rules.traps.external_budgets import FIRST_NAMED, external_ke
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
-from tests.frontier.conftest import Bench, next_of
+from tests.frontier.conftest import Bench, next_of, visit_of
 from tests.stores.memory_store import MemoryStore
 
 SITE = "http://a.org"
@@ -166,7 +165,7 @@ def visit(path: str, reason: Reason, status: int | None, flags: int = FLAG_EXTER
     """A visit to a page that a stranger named."""
     address = parse(SITE + path)
     row = QueuedPage(address.host, external_key(address.key), address.url, 0, 1, 1, "L", EVIL, 0, flags)
-    return Visit(row, reason, status)._replace(**more)
+    return Visit(row, reason, status, **more)
 
 
 def test_errors_teach_nothing_about_the_host() -> None:
@@ -198,7 +197,7 @@ def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> Non
         shown = visit(f"/article/{number}?x=1", Reason.FETCHED, 200, marks=(number,))
         model.learn(shown, 0.0)
         variant = Duplicate("exact", f"{SITE}/article/{number}?x=1")
-        model.learn(visit(f"/article/{number}", Reason.FETCHED, 200, 0, marks=(number,), repeats=variant), 0.0)
+        model.learn(visit(f"/article/{number}", Reason.FETCHED, 200, 0, marks=(number,), duplicate=variant), 0.0)
     assert not model.refuses("a.org", SITE + "/article/7", 0.0)
     assert not model.refuses_external("a.org", "evil.org", 0.0)
 
@@ -232,7 +231,7 @@ def test_no_trouble_of_strangers_is_the_hosts(played: list[tuple[dict[str, Any],
     for more, passed, robots in played:
         now += passed
         before, until = host.rest_until, host.door.until
-        outcome = FetchOutcome(**{"reason": Reason.FETCHED, "robots": robots, "stranger": True, **more})
+        outcome = visit_of(**{"reason": Reason.FETCHED, "robots": robots, "stranger": True, **more})
         consequence = politeness.after(host, outcome, now, rng)
         rested += host.rest_until > before
         known = (host.failures, host.breaker_opened, host.escalation, host.last_trouble, host.samples)
@@ -244,7 +243,7 @@ def test_no_trouble_of_strangers_is_the_hosts(played: list[tuple[dict[str, Any],
         assert host.rest_until == before or host.rest_until >= now + asked
     assert rested <= 1
     assert host.door.rested == bool(rested)
-    politeness.after(host, FetchOutcome(Reason.HTTP_ERROR, 404), now, rng)
+    politeness.after(host, visit_of(Reason.HTTP_ERROR, 404), now, rng)
     assert not host.door.rested
     assert Host.unpack("a.org", host.pack()).door == host.door
 
@@ -254,15 +253,15 @@ def test_the_door_closes_for_twice_as_long_each_time(bench: Bench) -> None:
     host, politeness, rng = troubled(), bench.politeness, random.Random(1)
     waits, now = [], 1_000.0
     for _ in range(3):
-        politeness.after(host, FetchOutcome(Reason.RATE_LIMITED, 429, stranger=True), now, rng)
+        politeness.after(host, visit_of(Reason.RATE_LIMITED, 429, stranger=True), now, rng)
         waits.append(host.door.until - now)
         now = host.door.until
     assert [wait == pytest.approx(60 * 2**time, rel=0.11) for time, wait in enumerate(waits)] == [True] * 3
     now += 2_000
-    politeness.after(host, FetchOutcome(Reason.HTTP_ERROR, 500, stranger=True), now, rng)
+    politeness.after(host, visit_of(Reason.HTTP_ERROR, 500, stranger=True), now, rng)
     assert host.door.until - now == pytest.approx(60, rel=0.11)
     now = host.door.until + 1
-    politeness.after(host, FetchOutcome(Reason.FETCHED, 200, 3.0, stranger=True), now, rng)
+    politeness.after(host, visit_of(Reason.FETCHED, 200, 3.0, stranger=True), now, rng)
     assert (host.door.until - now, host.door.escalation) == (30.0, 1)
 
 
@@ -493,7 +492,7 @@ def test_sub_requests_are_charged_as_links_are(bench: Bench) -> None:
         model.learn_embed(visit(f"/{number}.json", Reason.RATE_LIMITED, 429), "www.evil.org")
         assert model.refuses_external("a.org", "evil.org", 0.0) == (number >= FIRST_PAGES - 1)
     for number in range(100):
-        file = visit(f"/{number}.js", Reason.FETCHED, 200)._replace(digest=number.to_bytes(4, "big"))
+        file = visit(f"/{number}.js", Reason.FETCHED, 200, digest=number.to_bytes(4, "big"))
         model.learn_embed(file, "app.good.org")
     assert not model.refuses_external("a.org", "good.org", 0.0)
     assert not model.refuses("a.org", SITE + "/7.json", 0.0)

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.parse.links import entries_of_feed, entries_of_sitemap, sitemaps_of_robots
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed
@@ -75,7 +74,7 @@ class Web:
 
 def visit(row: QueuedPage, found: list[DiscoveredUrl], marks: tuple[int, ...] = (), *, is_feed: bool = False) -> Visit:
     """A visit to a page of the host that was read."""
-    return Visit(row, Reason.FETCHED, 200, b"\0" * 20, marks=marks, is_feed=is_feed, named=bool(found))
+    return Visit(row, Reason.FETCHED, 200, b"\0" * 20, marks=marks, is_feed=is_feed, found=found)
 
 
 def test_an_honest_index_of_a_thousand_is_read_whole() -> None:

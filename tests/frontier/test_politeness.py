@@ -8,14 +8,15 @@ import pytest
 
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.clock import MOST_STEERING
 from tests.crawl.sessions import settings_of
+from tests.frontier.conftest import visit_of
 
 NOW = 1_000_000.0
 SHARED = "redis://127.0.0.1:6379/0"
-WALL = FetchOutcome(Reason.CHALLENGE, 403, 0.1)
+WALL = visit_of(Reason.CHALLENGE, 403, 0.1)
 
 
 @pytest.mark.parametrize("state_url", ["rocksdb:", SHARED])
@@ -25,7 +26,7 @@ def test_pauses_and_rests_are_stretched_in_a_fleet_alone(state_url: str) -> None
     politeness = politeness_of(settings, max_failures=2)
     longer = 1 + MOST_STEERING if state_url == SHARED else 1.0
     host, rng = Host("a.test", 2.0), random.Random(1)
-    politeness.after(host, FetchOutcome(Reason.FETCHED, 429, 0.1, 100.0), NOW, rng)
+    politeness.after(host, visit_of(Reason.FETCHED, 429, 0.1, retry_after_seconds=100.0), NOW, rng)
 
     assert pause_stretch(settings) == longer
     assert politeness.jittered(0.0, rng) == 0.0
@@ -34,10 +35,10 @@ def test_pauses_and_rests_are_stretched_in_a_fleet_alone(state_url: str) -> None
         2.0, random.Random(3)
     )
     until = host.rest_until
-    politeness.after(host, FetchOutcome(Reason.FETCHED, 200, 0.1), NOW + 1, rng)
+    politeness.after(host, visit_of(Reason.FETCHED, 200, 0.1), NOW + 1, rng)
     assert host.rest_until == until
     for _ in range(2):
-        politeness.after(host, FetchOutcome(Reason.DISCONNECTED, None, None), NOW + 200, rng)
+        politeness.after(host, visit_of(Reason.DISCONNECTED), NOW + 200, rng)
     rests = politeness.rests
     assert host.rest_until >= NOW + 200 + longer * rests.start_seconds
 
@@ -72,7 +73,7 @@ def test_ours_a_good_answer_ends_a_row_of_walls() -> None:
         for _ in range(20):
             host.pages += 1
             politeness.after(host, WALL, NOW, rng)
-        politeness.after(host, FetchOutcome(Reason.FETCHED, 200, 0.1), NOW, rng)
+        politeness.after(host, visit_of(Reason.FETCHED, 200, 0.1), NOW, rng)
     assert (host.rest_until, host.failures) == (0.0, 0)
 
     walls_until_rest(politeness, host)
@@ -85,7 +86,7 @@ def test_a_wall_that_asks_to_wait_is_waited_for(status: int) -> None:
     """RFC 6585 section 4, RFC 9110 15.6.4: the status counts, however many pages the host has shown."""
     politeness, host = politeness_of(settings_of(), max_failures=5), Host("a.test", 2.0)
     host.pages = 500
-    politeness.after(host, FetchOutcome(Reason.CHALLENGE, status, 0.1), NOW, random.Random(1))
+    politeness.after(host, visit_of(Reason.CHALLENGE, status, 0.1), NOW, random.Random(1))
     assert host.rest_until > NOW
 
 
@@ -94,7 +95,7 @@ def test_a_dead_host_sees_six_requests_whoever_names_its_pages() -> None:
     politeness = politeness_of(settings_of(), max_failures=5)
     host, now, waits = Host("a.test", 5.0), NOW, []
     for _ in range(8):
-        consequence = politeness.after(host, FetchOutcome(Reason.DISCONNECTED, stranger=True), now, random.Random(1))
+        consequence = politeness.after(host, visit_of(Reason.DISCONNECTED, stranger=True), now, random.Random(1))
         waits.append(round((host.door.until - now) / 3600, 1))
         assert (consequence.door_until > 0) == (len(waits) > 5)
         now = host.door.until

@@ -10,11 +10,10 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, due
 from crawlerproject.frontier.learned.revisit_queue import again as again_of
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason

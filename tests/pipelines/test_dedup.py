@@ -57,9 +57,9 @@ def test_the_same_bytes(bench: Bench) -> None:
     first = ended(bench, body=b"<p>same", text=TEXT)
     second = ended(bench, body=b"<p>same", text=b"other")
 
-    assert first.compared.duplicate is None
-    assert second.compared.duplicate is not None
-    assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("exact", first.lease.row.url)
+    assert first.duplicate is None
+    assert second.duplicate is not None
+    assert (second.duplicate.kind, second.duplicate.url) == ("exact", first.lease.row.url)
     assert ("duplicate-of", first.lease.row.url) in second.notes
     assert bench.stats["duplicates/exact"] == 1
 
@@ -73,8 +73,8 @@ def test_a_canonical_that_was_never_fetched_says_nothing(bench: Bench) -> None:
         ended(bench, body=b"3", text=TEXT + b" one more", canonical=elsewhere),
     ]
 
-    assert [page.compared.duplicate for page in pages[:2]] == [None, None]
-    found = pages[2].compared.duplicate
+    assert [page.duplicate for page in pages[:2]] == [None, None]
+    found = pages[2].duplicate
     assert found is not None
     assert (found.kind, found.url) == ("near", pages[0].lease.row.url)
 
@@ -88,8 +88,8 @@ def test_a_canonical_counts_where_it_was_fetched_and_says_nearly_the_same(bench:
     other = ended(bench, body=b"3", text=TEXT[::-1], canonical=named)
     short = ended(bench, body=b"4", text=b"too short to be compared", canonical=named)
 
-    assert [page.compared.duplicate for page in (first, other, short)] == [None, None, None]
-    found = same.compared.duplicate
+    assert [page.duplicate for page in (first, other, short)] == [None, None, None]
+    found = same.duplicate
     assert found is not None
     assert (found.kind, found.url) == ("canonical", named.url)
     assert ("simhash-distance", str(found.bits)) in same.notes
@@ -101,9 +101,9 @@ def test_nearly_the_same_text(bench: Bench) -> None:
     first = ended(bench, body=b"1", text=TEXT)
     second = ended(bench, body=b"2", text=TEXT + b" one more")
 
-    assert second.compared.duplicate is not None
-    assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("near", first.lease.row.url)
-    assert ("simhash-distance", str(second.compared.duplicate.bits)) in second.notes
+    assert second.duplicate is not None
+    assert (second.duplicate.kind, second.duplicate.url) == ("near", first.lease.row.url)
+    assert ("simhash-distance", str(second.duplicate.bits)) in second.notes
 
 
 class Others:
@@ -139,9 +139,9 @@ def test_nearly_the_text_of_another_workers_page(bench: Bench) -> None:
     here = ended(bench, body=b"2", text=TEXT + b" one more")
     there = ended(bench, body=b"3", text=TEXT[::-1])
 
-    assert here.compared.duplicate is not None
-    assert here.compared.duplicate.url == first.lease.row.url
-    assert there.compared.duplicate == Duplicate("near", "http://b.test/", 2)
+    assert here.duplicate is not None
+    assert here.duplicate.url == first.lease.row.url
+    assert there.duplicate == Duplicate("near", "http://b.test/", 2)
     assert ("duplicate-of", "http://b.test/") in there.notes
     assert [made.key for made in others.asked] == [there.lease.row.page_key]
     assert others.added == []
@@ -161,8 +161,8 @@ def test_what_is_no_html_page_is_not_compared(bench: Bench) -> None:
     """Its bytes are archived once all the same."""
     page = compared(bench, page_of(bench.page_lease(), bench.now))
 
-    assert page.compared.duplicate is None
-    assert page.compared.digest == b""
+    assert page.duplicate is None
+    assert page.digest == b""
 
 
 def test_a_store_that_cannot_compare_stops_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,4 +172,4 @@ def test_a_store_that_cannot_compare_stops_nothing(bench: Bench, monkeypatch: py
         raise StorageError("away")
 
     monkeypatch.setattr(bench.store, "near", gone)
-    assert compared(bench, page_of(bench.page_lease(), bench.now, text=TEXT)).compared.duplicate is None
+    assert compared(bench, page_of(bench.page_lease(), bench.now, text=TEXT)).duplicate is None

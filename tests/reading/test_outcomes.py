@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 
-from crawlerproject.items import FetchedPage, Rendered
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.parse.links import linked
 from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
-from crawlerproject.reading.outcomes import Outcomes, rendered_page, text_of
+from crawlerproject.reading.outcomes import Outcomes, rendered_result, result_of, result_of_hub
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SITEMAP
@@ -24,10 +26,22 @@ PAGE = b"<title>t</title><p>some words<a href=/1>1</a><link rel=canonical href=/
 ROBOTS = b"User-agent: *\nDisallow: /no\nSitemap: /map.xml\n"
 
 
-def row_of(flags: int = 0) -> QueuedPage:
+def row_of(flags: int = 0, hops: str = "L") -> QueuedPage:
     """The queue's row."""
     address = parse(URL)
-    return QueuedPage(address.host, address.key, URL, 10, 1, 1, "L", "", flags=flags)
+    return QueuedPage(address.host, address.key, URL, 10, 1, 1, hops, "", flags=flags)
+
+
+def lease_of(flags: int = 0, hops: str = "L") -> Lease:
+    """The row, handed out."""
+    return Lease(row_of(flags, hops), Host("a.test", 1.0), "192.0.2.1", 0.0, 1.0)
+
+
+def answer(status: int = 200, body: bytes = b"", **headers: str) -> Response:
+    """A server's."""
+    return Response(
+        URL, status=status, body=body, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def read_of(body: bytes = PAGE) -> ReadPage:
@@ -38,11 +52,14 @@ def read_of(body: bytes = PAGE) -> ReadPage:
 
 def fetched(
     read: ReadPage, *, status: int = 200, flags: int = 0, to_render: bool = False, sitemaps: bool = True, **given: Any
-) -> FetchedPage:
-    """The outcome of a fetch."""
-    response = HtmlResponse(URL, status=status, body=given.get("body", PAGE), headers=given.get("headers"))
+) -> LeaseResult:
+    """The result of a fetch; ``marks``: Scrapy's flags of the response."""
+    more = {"headers": given.get("headers"), "flags": given.get("marks")}
+    response = HtmlResponse(URL, status=status, body=given.get("body", PAGE), **more)
     outcomes = Outcomes("TestBot", sitemaps=sitemaps, signals=lambda url: ("ai-train=no",))
-    return outcomes.fetched(row_of(flags), response, Wire(status=status), read, to_render=to_render)
+    wire = given.get("wire") or Wire(status=status)
+    lease = lease_of(flags, given.get("hops", "L"))
+    return outcomes.fetched(lease, response, wire, read, to_render=to_render)
 
 
 def test_a_page_with_its_text_and_links() -> None:
@@ -52,9 +69,9 @@ def test_a_page_with_its_text_and_links() -> None:
 
     assert (page.reason, page.shell, page.is_feed) == (Reason.FETCHED, None, False)
     assert page.found == read.found
-    assert page.text is not None
-    assert page.text.canonical is not None
-    assert (page.text.canonical.url, page.text.marks) == ("http://a.test/one", read.text_marks)
+    assert page.is_text
+    assert page.canonical is not None
+    assert (page.canonical.url, page.marks) == ("http://a.test/one", read.text_marks)
     assert page.notes[0][0] == "charset-detected"
     assert any("ai-train=no" in value for _, value in page.notes)
 
@@ -65,7 +82,7 @@ def test_a_page_for_the_browser_has_links_and_no_text() -> None:
     page = fetched(read, to_render=True)
 
     assert read.facts is not None
-    assert (page.shell, page.text) == ((read.facts.words, 2), None)
+    assert (page.shell, page.is_text) == ((read.facts.words, 2), False)
     assert page.found == read.found
 
 
@@ -74,7 +91,7 @@ def test_a_list_is_what_it_names() -> None:
     found = linked(row_of(), read_html(PAGE, url=URL, content_type=None, x_robots=[], token="x"))
     sitemap = fetched(ReadPage(found=found, flaw="cut"), flags=FLAG_SITEMAP)
 
-    assert (sitemap.found, sitemap.error, sitemap.notes, sitemap.text) == (found, "cut", [], None)
+    assert (sitemap.found, sitemap.error, sitemap.notes, sitemap.is_text) == (found, "cut", [], False)
 
 
 @pytest.mark.parametrize(("sitemaps", "named"), [(True, ["http://a.test/map.xml"]), (False, [])])
@@ -99,7 +116,7 @@ def test_a_parser_bomb_says_so() -> None:
     assert (page.reason, page.found) == (Reason.FETCHED, [])
     assert page.error.startswith("parser bomb: ")
     assert ("unparsed", "parser-bomb") in page.notes
-    assert rendered_page(row_of(), Rendered(URL), read).error == page.error
+    assert rendered_result(lease_of(), Rendered(URL), read).error == page.error
 
 
 @pytest.mark.parametrize(("status", "reason"), [(200, Reason.FETCHED), (404, Reason.HTTP_ERROR)])
@@ -111,7 +128,7 @@ def test_soft_marks_of_walls_are_noted(status: int, reason: Reason) -> None:
 
     assert (page.reason, page.notes[-1], page.error) == (reason, ("wall-marks", "datadome: x-datadome"), "")
     if status == 200:
-        assert ("wall-marks", "datadome: x-datadome") in rendered_page(row_of(), Rendered(URL), read).notes
+        assert ("wall-marks", "datadome: x-datadome") in rendered_result(lease_of(), Rendered(URL), read).notes
 
 
 def test_what_could_not_be_read_is_noted() -> None:
@@ -138,14 +155,14 @@ def test_a_redirect_is_no_page() -> None:
     page = fetched(ReadPage(), status=302, headers={"Location": "/there"})
 
     assert page.target is not None
-    assert (page.target.address.url, page.found, page.text) == ("http://a.test/there", (), None)
+    assert (page.target.address.url, page.found, page.is_text) == ("http://a.test/there", (), False)
 
 
 def test_a_render_has_the_links_of_its_scripts() -> None:
     """And where they went, unless the page asks for nofollow."""
     rendered = Rendered(URL, navigations=["/went"])
-    page = rendered_page(row_of(), rendered, read_of())
-    nofollow = rendered_page(row_of(), rendered, read_of(b"<meta name=robots content=nofollow><a href=/1>1</a>"))
+    page = rendered_result(lease_of(), rendered, read_of())
+    nofollow = rendered_result(lease_of(), rendered, read_of(b"<meta name=robots content=nofollow><a href=/1>1</a>"))
 
     assert [found.address.url for found in page.found] == [
         *(link.address.url for link in read_of().found),
@@ -157,12 +174,150 @@ def test_a_render_has_the_links_of_its_scripts() -> None:
 
 def test_a_render_that_could_not_be_read() -> None:
     """It gained nothing that is known."""
-    page = rendered_page(row_of(), Rendered(URL), ReadPage(unread="too slow"))
+    page = rendered_result(lease_of(), Rendered(URL), ReadPage(unread="too slow"))
 
-    assert (page.reason, page.gained, page.text, page.error) == (Reason.RENDERED, None, None, "too slow")
+    assert (page.reason, page.gained, page.is_text, page.error) == (Reason.RENDERED, None, False, "too slow")
 
 
 def test_only_html_has_a_text() -> None:
     """Lists and unread pages are not compared."""
-    assert text_of(ReadPage()) is None
-    assert text_of(read_of()) is not None
+    assert not fetched(ReadPage()).is_text
+    assert fetched(read_of()).is_text
+
+
+# --- by the status and the headers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (200, Reason.FETCHED),
+        (206, Reason.FETCHED),
+        (301, Reason.REDIRECT),
+        (308, Reason.REDIRECT),
+        (304, Reason.NOT_MODIFIED),
+        (300, Reason.FETCHED),
+        (404, Reason.HTTP_ERROR),
+        (500, Reason.HTTP_ERROR),
+        (429, Reason.RATE_LIMITED),
+        (503, Reason.RATE_LIMITED),
+    ],
+)
+def test_the_status_is_the_reason(status: int, reason: Reason) -> None:
+    """What went wrong while the body was read comes later."""
+    assert result_of(lease_of(), answer(status), Wire(status=status)).reason is reason
+
+
+def test_headers_that_are_needed_later() -> None:
+    """As received; the media type without parameters."""
+    page = result_of(
+        lease_of(),
+        answer(
+            Content_Type="Text/HTML; charset=utf-8",
+            Retry_After="120",
+            Etag='"x"',
+            Last_Modified="Mon, 05 Jan 2026 00:00:00 GMT",
+            Cache_Control="max-age=60",
+            Age="3",
+            Vary="Accept",
+        ),
+        Wire(status=200),
+    )
+
+    assert (page.mime, page.retry_after, page.etag) == ("text/html", "120", '"x"')
+    assert page.last_modified.startswith("Mon, 05 Jan")
+    assert page.freshness == {"cache-control": "max-age=60", "age": "3"}
+
+
+def test_a_flaw_of_the_wire_is_noted() -> None:
+    """Why it was cut, and that a certificate was not verified."""
+    wire = Wire(status=200, flaw="the chunk's size is no number", unverified=True)
+    page = result_of(lease_of(), answer(), wire)
+
+    assert page.error == "the chunk's size is no number"
+    assert page.notes == [
+        ("cut", "the chunk's size is no number"),
+        ("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"),
+    ]
+
+
+def test_the_payload_stands_for_others_only_when_whole() -> None:
+    """A 200 whose body came to its end, and was taken for an answer."""
+    whole = Wire(body=b"x", status=200)
+
+    assert result_of(lease_of(), answer(), whole).payload == b"x"
+    assert result_of(lease_of(), answer(), Wire(body=b"x", status=200, truncated="length")).payload == b""
+    assert result_of(lease_of(), answer(404), Wire(body=b"x", status=404)).payload == b""
+    assert LeaseResult.failed(lease_of(), Reason.BAD_RESPONSE, "", whole).payload == b""
+    assert result_of(lease_of(), answer(), Wire()).status is None
+
+
+@pytest.mark.parametrize(
+    ("status", "marks", "usable", "reason"),
+    [
+        (200, [], True, Reason.FETCHED),
+        (200, ["truncated-time"], False, Reason.BAD_RESPONSE),
+        (404, ["truncated-time"], True, Reason.HTTP_ERROR),
+    ],
+)
+def test_a_robots_txt_that_was_cut(status: int, marks: list[str], usable: bool, reason: Reason) -> None:
+    """It counts as unreachable, where it would have been obeyed."""
+    page = fetched(ReadPage(), status=status, flags=FLAG_ROBOTS, body=ROBOTS, marks=marks)
+
+    assert (page.status, page.reason) == (status if usable else None, reason)
+
+
+def test_a_robots_txt_that_broke_off() -> None:
+    """By the wire's own word it is a lost connection."""
+    wire = Wire(status=200, truncated="disconnect")
+    page = fetched(ReadPage(), flags=FLAG_ROBOTS, body=b"", marks=["truncated-disconnect"], wire=wire)
+
+    assert (page.status, page.reason) == (None, Reason.DISCONNECTED)
+    assert page.error == "robots.txt cannot be used (truncated-disconnect): as if it could not be reached"
+
+
+def test_a_robots_txt_too_long_is_obeyed_as_far_as_it_goes() -> None:
+    """But for half a line."""
+    body = b"User-agent: *\nDisallow: /a\nDisal"
+    page = fetched(ReadPage(), flags=FLAG_ROBOTS, body=body, marks=["truncated-length"])
+
+    assert page.body == b"User-agent: *\nDisallow: /a\n"
+
+
+@pytest.mark.parametrize("nowhere", ["", "mailto:x@a.test"])
+def test_a_redirect_that_leads_nowhere(nowhere: str) -> None:
+    """What is no URL of the web has no target."""
+    page = fetched(ReadPage(), status=302, headers={"Location": nowhere})
+
+    assert (page.target, page.location) == (None, "")
+
+
+def test_some_redirects_are_not_followed_as_links() -> None:
+    """One too many, and that of a robots.txt, which the frontier follows for its origin."""
+    there = {"Location": "/there"}
+    many = fetched(ReadPage(), status=302, headers=there, hops="R" * 10)
+    robots = fetched(ReadPage(), status=302, headers=there, flags=FLAG_ROBOTS)
+
+    assert (many.target, many.error) == (None, "more than 10 redirects in a row")
+    assert (robots.target, robots.location, robots.error) == (None, "http://a.test/there", "")
+
+
+def test_what_a_hub_answers() -> None:
+    """Its own words where it refuses."""
+    accepted = result_of_hub(lease_of(), answer(202), Wire(status=202))
+    refused = result_of_hub(lease_of(), answer(503, b"come back", Retry_After="60"), Wire(status=503))
+
+    assert (accepted.reason, accepted.error) == (Reason.SUBSCRIBED, "")
+    assert (refused.reason, refused.error, refused.retry_after) == (Reason.RATE_LIMITED, "come back", "60")
+
+
+def test_what_a_page_says_of_itself() -> None:
+    """As lines of the metadata record."""
+    body = b"<link rel=canonical href=/one><meta name=robots content='noindex,nofollow,noai'>"
+    page = fetched(read_of(body))
+
+    assert page.notes[0][0] == "charset-detected"
+    assert ("canonical", "http://a.test/one") in page.notes
+    assert ("robots-meta", "noindex") in page.notes
+    assert ("robots-meta", "nofollow") in page.notes
+    assert any(name.startswith("ai-use") for name, _ in page.notes)

@@ -9,7 +9,7 @@ import orjson
 
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import attempts
-from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.stores.archive.archive import Archive, Written
@@ -37,7 +37,7 @@ def logged(made: Archive, name: str, written: Written | None, ended: float = 0.0
     reason = Reason.CONNECT_TIMEOUT if written is None else Reason.FETCHED
     status = None if written is None else 200
     end = STARTED_AT + ended
-    made.attempt(Attempt(STARTED_AT, end, url(name), reason, status=status, depth=7, hop="LLM", **place), STARTED_AT)
+    made.log.write(STARTED_AT, line(STARTED_AT, end, url(name), reason, status=status, depth=7, hop="LLM", **place))
 
 
 def told(folder: Path) -> list[tuple[str, bool, bool]]:
@@ -124,7 +124,7 @@ def test_odd_lines_and_files(tmp_path: Path) -> None:
     logged(made, "one", captured(made, "one"))
     made.close()
     (log,) = (tmp_path / "log").glob("*.jsonl")
-    whole = orjson.dumps(line(Attempt(STARTED_AT, STARTED_AT, url("two"), Reason.DNS_NOT_FOUND)))
+    whole = orjson.dumps(line(STARTED_AT, STARTED_AT, url("two"), Reason.DNS_NOT_FOUND))
     log.write_bytes(log.read_bytes() + b'{"url": 5}\n{"torn": \n[]\n' + whole + b"\n" + whole[:40])
     (tmp_path / "warc" / "theirs.warc.gz").write_bytes(b"")
 

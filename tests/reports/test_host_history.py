@@ -10,31 +10,37 @@ import orjson
 import pytest
 
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
-from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.robots_copies import save_robots
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 
 
-def attempt(second: float, host: str = "a.test", took: float = 0.5, **changes: Any) -> Attempt:
+def attempt(second: float, host: str = "a.test", took: float = 0.5, **changes: Any) -> dict[str, Any]:
     """One that began at ``second``."""
     fields: dict[str, Any] = {
         "host": host,
         "ip": "192.0.2.1",
         "status": 200,
-        "received_bytes": 100,
+        "bytes": 100,
         "delay_seconds": 5.0,
     }
     at = START + second
-    return Attempt(at, at + took, f"http://{host}/{second}", "fetched")._replace(**(fields | changes))
+    known: dict[str, Any] = {
+        "started_at": at,
+        "ended_at": at + took,
+        "url": f"http://{host}/{second}",
+        "reason": "fetched",
+    }
+    return line(**known | fields | changes)
 
 
-def story(folder: Path, *attempts: Attempt, host: str = "a.test", subdomains: bool = False) -> HostStory:
+def story(folder: Path, *attempts: dict[str, Any], host: str = "a.test", subdomains: bool = False) -> HostStory:
     """Of a crawl with these."""
     crawl = CrawlDir(folder)
     crawl.log.mkdir(exist_ok=True)
-    lines = b"".join(orjson.dumps(line(each)) + b"\n" for each in attempts)
+    lines = b"".join(orjson.dumps(each) + b"\n" for each in attempts)
     (crawl.log / "requests-2026-03-02.jsonl").write_bytes(lines)
     return host_story([crawl], host, subdomains=subdomains)
 

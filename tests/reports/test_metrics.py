@@ -93,7 +93,14 @@ def test_what_a_crash_forgets_was_not_counted_for_the_whole_crawl() -> None:
 
 _WRITING = ("inc_value", "set_value", "max_value", "min_value")
 #: What a statistic's key may end in, as the code has it: each is a word of LABELS.
-_WORDS = {"reason", "outcome.reason", "Reason.FOREIGN_ENTRY", "verdict.value", "found.kind", "wire.truncated"}
+_WORDS = {
+    "reason",
+    "result.reason",
+    "Reason.FOREIGN_ENTRY",
+    "robots_verdict(result.status).value",
+    "found.kind",
+    "wire.truncated",
+}
 
 
 def keys_that_are_made() -> set[tuple[str, str]]:

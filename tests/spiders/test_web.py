@@ -16,12 +16,8 @@ from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import (
-    FailedFetch,
-    FailedRender,
-    FetchedPage,
     LeaseResult,
     Rendered,
-    RenderedPage,
     RenderFailed,
 )
 from crawlerproject.reading.jobs import ReadPage
@@ -52,11 +48,10 @@ def lease_with(line: Line, flags: int, url: str = f"{HOST}/odd") -> Lease:
     return Lease(row, lease.host, lease.address, line.now, 1.0, stored=False)
 
 
-def fetched(line: Line) -> FetchedPage:
-    """The outcome of the last lease, a response."""
-    outcome = line.last.outcome
-    assert isinstance(outcome, FetchedPage)
-    return outcome
+def fetched(line: Line) -> LeaseResult:
+    """The result of the last lease, a response."""
+    assert line.last.answered
+    return line.last
 
 
 # --- pages ------------------------------------------------------------------------------------------
@@ -68,10 +63,10 @@ def test_a_page_ends_with_its_links_queued(line: Line) -> None:
     assert line.respond(lease, html(lease, "<title>t</title><a href=/two>2</a><a href=/three>3</a>")) == []
 
     page = fetched(line)
-    assert (page.reason, page.status, page.headers.mime) == (Reason.FETCHED, 200, "text/html")
+    assert (page.reason, page.status, page.mime) == (Reason.FETCHED, 200, "text/html")
     assert lease.ended
     assert line.last.new_links == 2
-    assert page.text is not None
+    assert page.is_text
     assert ("charset-detected", "utf-8") in line.last.notes
     assert line.web.errors == 0
 
@@ -85,7 +80,7 @@ def test_other_statuses_are_answers_too(line: Line, status: int, reason: Reason)
     lease = line.page_lease()
     line.respond(lease, html(lease, "<a href=/two>2</a>", status))
 
-    assert (fetched(line).reason, line.last.found, fetched(line).text) == (reason, (), None)
+    assert (fetched(line).reason, line.last.found, fetched(line).is_text) == (reason, (), False)
     assert lease.ended
 
 
@@ -115,7 +110,7 @@ def test_a_page_for_the_browser_is_not_compared(line: Line, monkeypatch: pytest.
     line.respond(lease, html(lease, "<a href=/two>two words</a>"))
 
     assert fetched(line).shell == (2, 1)
-    assert fetched(line).text is None
+    assert fetched(line).is_text is False
     assert line.last.new_links == 1
 
 
@@ -134,7 +129,7 @@ def test_a_page_is_waited_for_that_another_process_reads(line: Line, monkeypatch
     assert ("unread", "too slow") in line.last.notes
     line.add(f"{HOST}/two")
     line.respond(lease := line.page_lease(), html(lease))
-    assert line.last.outcome.reason is Reason.OUR_LIMIT
+    assert line.last.reason is Reason.OUR_LIMIT
     assert lease.ended
 
 
@@ -185,7 +180,7 @@ def test_a_robots_txt_that_was_cut_is_none(line: Line) -> None:
     response.flags.append("truncated-time")
     line.respond(lease, response)
 
-    assert (fetched(line).usable, fetched(line).reason) == (False, Reason.BAD_RESPONSE)
+    assert (fetched(line).status, fetched(line).reason) == (None, Reason.BAD_RESPONSE)
     assert "as if it could not be reached" in fetched(line).error
 
 
@@ -196,7 +191,7 @@ def test_a_sitemap_lists_pages(line: Line) -> None:
 
     assert [found.address.url for found in line.last.found] == [f"{HOST}/listed"]
     assert line.counts["refused/foreign-entry"] == 1
-    assert fetched(line).text is None
+    assert fetched(line).is_text is False
 
 
 def test_a_feeds_hub_is_asked(line: Line) -> None:
@@ -238,8 +233,8 @@ def test_what_the_browser_made_of_a_page(line: Line) -> None:
     rendered = Rendered(lease.row.url, html=b"<a href=/shown>2</a>", navigations=["/went"])
     line.respond(lease, html(lease, "<a href=/shown>two</a>"), wire=None, rendered=rendered)
 
-    outcome = line.last.outcome
-    assert isinstance(outcome, RenderedPage)
+    outcome = line.last
+    assert outcome.is_render
     assert (outcome.reason, outcome.gained) == (Reason.RENDERED, (1, 1))
     assert [found.address.url for found in outcome.found] == [f"{HOST}/shown", f"{HOST}/went"]
 
@@ -250,7 +245,7 @@ def test_a_render_that_shows_a_wall(line: Line) -> None:
     body = "<script>window._cf_chl_opt = {}; a = '/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'</script>"
     line.respond(lease, html(lease, body), wire=None, rendered=Rendered(lease.row.url))
 
-    assert line.last.outcome.reason is Reason.CHALLENGE
+    assert line.last.reason is Reason.CHALLENGE
 
 
 def test_a_render_that_cannot_be_read_gained_nothing_that_is_known(line: Line) -> None:
@@ -259,8 +254,8 @@ def test_a_render_that_cannot_be_read_gained_nothing_that_is_known(line: Line) -
     rendered, page = Rendered(lease.row.url), unread("could not be read in 1 s")
     line.respond(lease, html(lease), wire=None, rendered=rendered, read=page)
 
-    outcome = line.last.outcome
-    assert isinstance(outcome, RenderedPage)
+    outcome = line.last
+    assert outcome.is_render
     assert (outcome.gained, outcome.error) == (None, "could not be read in 1 s")
 
 
@@ -273,8 +268,8 @@ def test_a_middleware_that_answers_by_itself(line: Line, flags: int) -> None:
     lease = lease_with(line, flags)
     assert line.respond(lease, html(lease), wire=None) == []
 
-    assert isinstance(line.last.outcome, FailedRender if flags else FailedFetch)
-    assert line.last.outcome.reason is Reason.MIDDLEWARE
+    assert (line.last.answered, line.last.is_render) == (False, bool(flags))
+    assert line.last.reason is Reason.MIDDLEWARE
 
 
 def test_a_request_of_a_middlewares_own_is_no_lease(line: Line) -> None:
@@ -425,7 +420,9 @@ def test_a_failed_fetch_is_its_reason(line: Line) -> None:
     lease, wire = line.page_lease(), Wire(status=200, received_bytes=7)
     line.fail(lease, FetchError(Reason.DISCONNECTED, "in the middle", wire))
 
-    assert line.last.outcome == FailedFetch(Reason.DISCONNECTED, "in the middle", wire)
+    result = line.last
+    assert (result.reason, result.error, result.wire) == (Reason.DISCONNECTED, "in the middle", wire)
+    assert not result.answered
     assert lease.ended
 
 
@@ -442,8 +439,8 @@ def test_refusals_are_theirs(line: Line, error: Exception, reason: Reason, flags
     """The list's, a middleware's; none is an error of ours."""
     line.fail(lease_with(line, flags), error)
 
-    assert line.last.outcome.reason is reason
-    assert isinstance(line.last.outcome, FailedRender if flags else FailedFetch)
+    assert line.last.reason is reason
+    assert (line.last.answered, line.last.is_render) == (False, bool(flags))
     assert line.web.errors == 0
 
 
@@ -453,7 +450,9 @@ def test_a_failed_render_says_whose_fault_it_was(line: Line) -> None:
     rendered = Rendered(lease.row.url)
     line.fail(lease, RenderFailed(Reason.RENDER_FAILED, "the browser has died", rendered, again=True))
 
-    assert line.last.outcome == FailedRender(Reason.RENDER_FAILED, "the browser has died", rendered, True)
+    result = line.last
+    assert (result.reason, result.error) == (Reason.RENDER_FAILED, "the browser has died")
+    assert (result.rendered, result.again) == (rendered, True)
 
 
 def test_an_unexpected_failure_is_ours(line: Line, caplog: pytest.LogCaptureFixture) -> None:
@@ -461,7 +460,7 @@ def test_an_unexpected_failure_is_ours(line: Line, caplog: pytest.LogCaptureFixt
     lease = line.page_lease()
     line.fail(lease, ValueError("ours"))
 
-    assert (line.web.errors, lease.ended, line.last.outcome.reason) == (1, True, Reason.INTERNAL_ERROR)
+    assert (line.web.errors, lease.ended, line.last.reason) == (1, True, Reason.INTERNAL_ERROR)
     assert "unexpected failure of" in caplog.text
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
 
-from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult
+from crawlerproject.items import LeaseResult
 
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
@@ -91,11 +91,11 @@ class LongPages:
 
     def end(self, result: LeaseResult) -> None:
         """A page's links are queued: archive it and end its lease. The page is marked as being read."""
-        lease, outcome = result.lease, result.outcome
+        lease = result.lease
         if self._outage is None or not self._outage.takes(result):
             self._pages.finish(result)
         self._in_flight.over(lease)
-        if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
+        if self._poison.suspects and result.wire is not None:
             self._poison.acquit(lease.row.key)
 
     def requeue(self, lease: Lease) -> None:

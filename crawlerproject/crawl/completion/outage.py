@@ -20,7 +20,6 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.fetch.pool import Endpoint
-from crawlerproject.items import FailedFetch, FetchedPage
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.politeness.backoff import UNSENT_FAILURES
 from crawlerproject.rules.politeness.outage import (
@@ -100,23 +99,23 @@ class Outage:
 
     def takes(self, result: LeaseResult) -> bool:
         """Whether the end is put off, or was: a failure of which it must be seen first whose it is."""
-        outcome, lease = result.outcome, result.lease
-        if self._run.lost or not isinstance(outcome, FetchedPage | FailedFetch):
+        lease = result.lease
+        if self._run.lost or result.is_render:
             return False
-        if outcome.reason is Reason.OUR_LIMIT:
-            self._say_limit(outcome.error)
+        if result.reason is Reason.OUR_LIMIT:
+            self._say_limit(result.error)
             self._pages.requeue_blameless(result)
             return True
         if not self._longest_seconds:
             return False
-        status = outcome.status
+        status = result.wire.status or None if result.wire is not None else None
         if status is not None and status != NETWORK_AUTHENTICATION:
-            self._answered(result, outcome)
+            self._answered(result)
             return False
         known = self._any_reached
-        if not is_doubtful(outcome.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
+        if not is_doubtful(result.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
             return False
-        if lease.row.kind.sent_once and outcome.reason not in UNSENT_FAILURES:
+        if lease.row.kind.sent_once and result.reason not in UNSENT_FAILURES:
             return False
         if self.down:
             self._spare(result)
@@ -139,8 +138,7 @@ class Outage:
         if not self.down:
             for held in self._held.values():
                 for each in [*held]:
-                    outcome = each.result.outcome
-                    if isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
+                    if each.result.wire is not None:
                         held.remove(each)
                         self._pages.finish(each.result)
         self.forget()
@@ -166,8 +164,8 @@ class Outage:
             self._strangers.add(host)
         return len(self._strangers) >= LEAST_STRANGERS
 
-    def _answered(self, result: LeaseResult, outcome: FetchedPage | FailedFetch) -> None:
-        now, lease, wire = self._run.now(), result.lease, outcome.wire
+    def _answered(self, result: LeaseResult) -> None:
+        now, lease, wire = self._run.now(), result.lease, result.wire
         if wire is None:
             return
         tls = _is_tls(result)

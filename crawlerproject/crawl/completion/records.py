@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from crawlerproject.items import FailedRender, FetchedPage, RenderedPage
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, payload_digest
 from crawlerproject.stores.archive.archive import Written
@@ -13,10 +13,8 @@ from crawlerproject.stores.protocols import Fingerprint
 if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Fetch, LeaseResult, Rendered
-    from crawlerproject.rules.archive.log_line import Attempt
+    from crawlerproject.items import LeaseResult, Rendered
     from crawlerproject.stores.archive.archive import Archive
-    from crawlerproject.stores.protocols import QueuedPage
 
 
 class Records(Protocol):
@@ -25,8 +23,8 @@ class Records(Protocol):
     def write(self, result: LeaseResult) -> Written | None:
         """Record what was received; None when that is nothing. StorageError without room."""
 
-    def log(self, attempt: Attempt, now: float) -> None:
-        """Record one attempt."""
+    def log(self, now: float, line: dict[str, object]) -> None:
+        """Record one attempt by its line in the request log."""
 
 
 class CrawlRecords:
@@ -36,14 +34,13 @@ class CrawlRecords:
         self._archive = archive
         self._frontier = frontier
         self._duplicates = duplicates
-        self.log = archive.attempt
+        self.log = archive.log.write
 
     def write(self, result: LeaseResult) -> Written | None:
         """Archive a page; StorageError when there is no room, and nothing has changed then."""
-        outcome, lease = result.outcome, result.lease
-        if isinstance(outcome, RenderedPage | FailedRender):
-            return self._write_render(outcome.rendered, result)
-        wire = outcome.wire
+        lease, wire = result.lease, result.wire
+        if result.rendered is not None:
+            return self._write_render(result.rendered, result)
         if wire is None or not wire.status or not lease.row.kind.is_archived:
             return None
         context = Context(
@@ -52,20 +49,20 @@ class CrawlRecords:
             lease.embed.page.hops + lease.row.hops if lease.embed else lease.row.hops,
             lease.delay_seconds,
             wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
-            outcome.body[:SAMPLE_BYTES],
+            result.body[:SAMPLE_BYTES],
             result.notes,
         )
-        digest = result.compared.digest or payload_digest(wire.body)
-        original = self._original(lease.row, outcome, digest) if lease.embed is None else None
+        digest = result.digest or payload_digest(wire.body)
+        original = self._original(result, digest) if lease.embed is None else None
         written = self._archive.write(wire, context, digest, original)
         if lease.embed is None:
             remember(result, written, original, self._duplicates, self._frontier)
-        if lease.row.kind.is_robots and wire.status == 200 and outcome.usable:
-            self._archive.robots_copy(lease.row.note, wire.started_at, outcome.body)
+        if lease.row.kind.is_robots and wire.status == result.status == 200:
+            self._archive.robots_copy(lease.row.note, wire.started_at, result.body)
         return written
 
-    def _write_render(self, rendered: Rendered | None, result: LeaseResult) -> Written | None:
-        if rendered is None or not rendered.html:
+    def _write_render(self, rendered: Rendered, result: LeaseResult) -> Written | None:
+        if not rendered.html:
             return None
         facts = [*rendered.facts(), *result.notes]
         times = rendered.started_at, rendered.ended_at
@@ -73,23 +70,51 @@ class CrawlRecords:
             Render(result.lease.row.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
         )
 
-    def _original(self, row: QueuedPage, outcome: Fetch, digest: bytes) -> Original | None:
+    def _original(self, result: LeaseResult, digest: bytes) -> Original | None:
         """The capture that this one need not repeat."""
-        if outcome.status == 304:
+        row = result.row
+        if result.status == 304:
             before = self._frontier.state.store.page(row.page_key, row.host)
             original = self._duplicates.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
-        if outcome.shell is not None:
+        if result.shell is not None:
             return None  # the browser is given this very record
-        return self._duplicates.original(digest) if outcome.payload else None
+        return self._duplicates.original(digest) if result.payload else None
 
 
 def remember(
     result: LeaseResult, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
 ) -> None:
     """Let later pages refer to this one."""
-    row, changes, compared = result.lease.row, frontier.state.changes, result.compared
-    if original is None and isinstance(result.outcome, FetchedPage) and result.outcome.payload:
+    row, changes = result.row, frontier.state.changes
+    if original is None and result.payload:
         duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
-    if compared.fingerprint is not None and compared.duplicate is None:
-        duplicates.add_fingerprint(Fingerprint(row.host, compared.fingerprint, row.page_key), row.url, changes)
+    if result.fingerprint is not None and result.duplicate is None:
+        duplicates.add_fingerprint(Fingerprint(row.host, result.fingerprint, row.page_key), row.url, changes)
+
+
+def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:
+    """The line of a page in the request log; it ended ``now`` (epoch seconds) where no answer says when."""
+    lease, row, wire, seen = result.lease, result.row, result.wire, result.rendered
+    times: Any = seen or wire
+    started_at = times.started_at if times and times.started_at else lease.leased_at
+    ended_at = times.ended_at if times and times.ended_at else now
+    more: dict[str, Any] = {}
+    if written is not None:
+        more = {"warc": written.filename, "offset": written.offset, "length": written.length}
+        more["digest"] = written.digest_text
+    if result.duplicate is not None:
+        more.update(duplicate=result.duplicate.kind, duplicate_of=result.duplicate.url)
+    if result.is_render:
+        more.update(rendered=True, mime="text/html" if written else "")
+    else:
+        more.update(mime=result.mime, location=result.location, delay_seconds=lease.delay_seconds)
+        if row.kind.is_hub:
+            more["method"] = "POST"
+    if wire is not None:
+        more.update(status=wire.status or None, bytes=wire.received_bytes, ttfb_seconds=wire.ttfb_seconds)
+        more.update(truncated=wire.truncated, ip=lease.address if lease.embed and lease.embed.proxy else wire.ip)
+    return line(
+        started_at, ended_at, row.url, result.reason,
+        host=row.host, via=row.via, depth=row.depth, hop=row.hops, error=result.error, tries=row.tries, **more,
+    )  # fmt: skip

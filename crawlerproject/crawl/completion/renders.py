@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.items import FailedRender
+from crawlerproject.crawl.completion.records import log_line
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import Attempt
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.archive.warc_reader import PlainResponse
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.items import LeaseResult, Render
+    from crawlerproject.items import LeaseResult
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
 
@@ -58,44 +57,19 @@ class RenderCompletion:
             self.no_browser(why)
         return PlainResponse(written.filename, written.offset, written.length, *shell).note()
 
-    def end(self, result: LeaseResult, outcome: Render, written: Written | None) -> None:
+    def end(self, result: LeaseResult, written: Written | None) -> None:
         """Log a render, learn what it gained and end its lease."""
-        frontier, lease, rendered = self._frontier, result.lease, outcome.rendered
-        row, renders, now, duplicate = lease.row, frontier.renders, self._run.now(), result.compared.duplicate
-        self._records.log(
-            Attempt(
-                rendered.started_at if rendered and rendered.started_at else lease.leased_at,
-                rendered.ended_at if rendered and rendered.ended_at else now,
-                row.url,
-                outcome.reason,
-                host=row.host,
-                via=row.via,
-                depth=row.depth,
-                hop=row.hops,
-                mime="text/html" if written else "",
-                digest=written.digest_text if written else "",
-                warc=written.filename if written else "",
-                offset=written.offset if written else None,
-                length=written.length if written else None,
-                error=outcome.error,
-                tries=row.tries,
-                rendered=True,
-                duplicate=duplicate.kind if duplicate else "",
-                duplicate_of=duplicate.url if duplicate else "",
-            ),
-            now,
-        )
-        visit = Visit(row, outcome.reason)
-        again = False
-        if isinstance(outcome, FailedRender):
-            again = outcome.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        elif outcome.text is not None:
-            visit = visit._replace(marks=outcome.text.marks)
-            if outcome.gained is not None and not row.kind.is_external and not outcome.rendered.short:
-                plain = PlainResponse.of(row.note)
-                visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
-        self._models.learn(visit, now)
-        frontier.finish_render(lease, now, again=again)
+        frontier, row, now = self._frontier, result.row, self._run.now()
+        self._records.log(now, log_line(result, written, now))
+        again = result.again and (row.tries + 1 < _TRIES or bool(frontier.renders.closed))
+        rendered = result.rendered
+        if result.gained is None or row.kind.is_external or rendered is None or rendered.short:
+            result.gained = None  # no measure of other pages like it
+        else:
+            plain = PlainResponse.of(row.note)
+            result.plain = plain.words, plain.links
+        self._models.learn(result, now)
+        frontier.finish_render(result.lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
         """Log and count a sub-request that got no turn of its host for a reason of this moment."""
@@ -103,10 +77,5 @@ class RenderCompletion:
             return
         row, now = lease.row, self._run.now()
         self._frontier.state.refused.counts[reason] += 1
-        self._records.log(
-            Attempt(
-                now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",
-                error=_NO_TURN[reason],
-            ),
-            now,
-        )  # fmt: skip
+        about: dict[str, Any] = {"via": row.url, "depth": row.depth + 1, "hop": "E", "error": _NO_TURN[reason]}
+        self._records.log(now, line(now, now, address.url, reason, host=address.host, **about))

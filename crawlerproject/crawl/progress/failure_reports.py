@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from heapq import nsmallest
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Lease
 from crawlerproject.inspection.host_table import pace_source
-from crawlerproject.items import Fetch
+from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.printable import human_seconds
 
@@ -35,9 +34,9 @@ class FailureReporter:
         self._seeds: set[str] = set()  # hosts and URLs of seeds that were named
         self._more = 0  # that were not
 
-    def ended(self, lease: Lease, outcome: Fetch, now: float) -> None:
+    def ended(self, outcome: LeaseResult, now: float) -> None:
         """Report a page whose reason is not GOOD; its host's rest is already decided."""
-        row, host = lease.row, lease.host
+        row, host = outcome.row, outcome.lease.host
         rests = host.rests_until(now)
         if rests or outcome.status is None:
             self._reasons.pop(host.name, None)
@@ -102,7 +101,7 @@ def _again(until: float, now: float) -> str:
     return f", again in {human_seconds(until - now)}" if until > now else ""
 
 
-def _with_detail(outcome: Fetch) -> str:
+def _with_detail(outcome: LeaseResult) -> str:
     """The reason with the status or the error behind it."""
     detail = str(outcome.status) if outcome.status is not None else outcome.error
     return f"{outcome.reason} ({detail})" if detail and detail != outcome.reason else str(outcome.reason)

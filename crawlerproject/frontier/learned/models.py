@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.frontier.learned.learner import Visit
     from crawlerproject.frontier.learned.traps import TrapModel
+    from crawlerproject.frontier.lease import Visit
 
 # Hosts whose certificates are in memory, some 200 bytes each: those that were asked for robots.txt lately.
 _CERTIFICATES_KEPT = 5_000
@@ -172,11 +172,11 @@ class CrawlModels:
 
     def learn(self, visit: Visit, now: float) -> None:
         """Take in a visit whose page has its record: ``revisits`` learned from it when they made that."""
-        if self.traps.learn(visit, now) and visit.repeats is None:
+        if self.traps.learn(visit, now) and visit.duplicate is None:
             self.domains.yielded(visit.row.host)
         self.certificates.learn(visit, now)
-        if visit.rendered is not None:
-            self.renders.learn(visit, visit.rendered)
+        if visit.gained is not None:
+            self.renders.learn(visit, visit.gained)
 
     def facts(self) -> Facts:
         """What the next commit stores."""

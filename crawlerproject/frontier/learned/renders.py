@@ -11,8 +11,8 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.frontier.hosts.host import Host, Stage
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.models import Facts, HostModel
+from crawlerproject.frontier.lease import Visit
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
 from crawlerproject.stores.protocols import Changes, FrontierStore, HostFact

@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 
 from crawlerproject.frontier.discovered import linking_domain
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, looked_at
+from crawlerproject.frontier.lease import Visit
 from crawlerproject.rules.revisits.history import (
     FEED,
     PAGE,
@@ -100,13 +100,13 @@ class Revisits(HostModel[HostHistory]):
         if status != 200:
             return unseen(row, record, old)
         first = _first(row, is_feed=visit.is_feed)
-        fresh = fresh_until(visit.freshness, now)
+        fresh = fresh_until(visit.freshness or {}, now)
         first = first._replace(visits=1, seen_at=now, fresh_until=fresh, fingerprint=visit.fingerprint or 0)
         return record._replace(history=first.pack())
 
     def _again(self, visit: Visit, record: PageRecord, old: PageRecord, history: History, now: float) -> PageRecord:
         name = visit.row.host
-        host, fresh = self.of(name), fresh_until(visit.freshness, now) if record.status in (200, 304) else now
+        host, fresh = self.of(name), fresh_until(visit.freshness or {}, now) if record.status in (200, 304) else now
         before = Known(old.etag, old.last_modified, old.digest)
         answer = Answer(record.status, record.etag, record.last_modified, record.digest)
         moved = change(before, answer)

@@ -6,8 +6,8 @@ import logging
 from typing import Any
 
 from crawlerproject.frontier.discovered import linking_domain
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.models import HostModel
+from crawlerproject.frontier.lease import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import URLS_DOING
 from crawlerproject.rules.traps.external_budgets import ExternalBudgets
@@ -117,15 +117,15 @@ class TrapModel:
             return False  # a way out is worth its request
         marks = visit.marks or (int.from_bytes(visit.digest[:4], "big"),)
         if kind.is_external:
-            read = visit.reason is Reason.FETCHED and not (kind.is_list and not visit.named)
-            return self._learn_of_external(row, marks, read and not _repeated(visit), cut=visit.cut)
+            read = visit.reason is Reason.FETCHED and not (kind.is_list and not visit.found)
+            return self._learn_of_external(row, marks, read and not _repeated(visit), cut=visit.too_slow)
         if kind.is_list and kind.is_recrawl:
             return False
         yields = self.yields.changed(row.host)
         if kind.is_list:
             # One that is kept for another host of the same owner: what its pages yield is known there.
             elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
-            yields.lists.fetched += not (elsewhere and visit.named)
+            yields.lists.fetched += not (elsewhere and visit.found)
             return False  # what it names may be
         repeated = _repeated(visit)  # it says nothing that the host had not shown, unless another site named that page
         new = visit.reason is Reason.FETCHED and yields.new_text(marks)
@@ -136,7 +136,7 @@ class TrapModel:
             yields.lists.fetched += 1
         if visit.location and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
             yields.led_on(row.via, False)
-        return self._learn_own(row, new, cut=visit.cut, similar=similar)
+        return self._learn_own(row, new, cut=visit.too_slow, similar=similar)
 
     def _learn_own(self, row: QueuedPage, new: bool, *, cut: bool = False, similar: bool = False) -> bool:
         """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness.
@@ -170,9 +170,9 @@ class TrapModel:
         if visit.status is None and visit.reason not in URLS_DOING:
             return
         host, budgets = visit.row.host, self.external.changed(visit.row.host)
-        new = visit.reason is Reason.FETCHED and not visit.cut
+        new = visit.reason is Reason.FETCHED and not visit.too_slow
         new = new and budgets.new_text(visit.row.url, (int.from_bytes(visit.digest[:4], "big"),))
-        trapped = budgets.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.cut else 1)
+        trapped = budgets.learn(bounded_domain(page_host), new, CUT_COSTS_PAGES if visit.too_slow else 1)
         if trapped is not None:
             _log(host, trapped)
 
@@ -182,7 +182,7 @@ class TrapModel:
         if visit.status is None or visit.reason in _SILENT:
             return
         domain, mark = linking_domain(row.host, row.via, row.flags, row.note), int.from_bytes(visit.digest[:4], "big")
-        wanted, cost = wanted and not visit.cut, CUT_COSTS_PAGES if visit.cut else 1
+        wanted, cost = wanted and not visit.too_slow, CUT_COSTS_PAGES if visit.too_slow else 1
         trapped = self.requisites.changed(row.host).learn(row.url, domain, mark, wanted=wanted, cost=cost)
         if trapped is not None:
             name = host_name(row.host)
@@ -196,7 +196,7 @@ def _log(host: str, trapped: Trapped) -> None:
 
 def _repeated(visit: Visit) -> str:
     """The URL of another page of the host that says nearly the same; a site that names it as canonical sets no trap."""
-    found = visit.repeats
+    found = visit.duplicate
     if found is None or found.kind == "canonical" or host_key(found.url) != visit.row.host:
         return ""
     return found.url

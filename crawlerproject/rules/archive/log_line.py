@@ -2,77 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.warc_records import warc_date
 
-
-class Attempt(NamedTuple):
-    """One attempt to fetch an address, robots.txt and browser sub-requests included; times in epoch seconds."""
-
-    started_at: float
-    ended_at: float
-    url: str
-    reason: Reason | str
-    method: str = "GET"
-    status: int | None = None  # None when no server answered
-    host: str = ""  # host key
-    ip: str = ""
-    via: str = ""
-    depth: int = 0
-    hop: str = ""  # Heritrix letter: L R P E I M S
-    mime: str = ""
-    received_bytes: int = 0  # on the wire
-    location: str = ""
-    ttfb_seconds: float | None = None
-    seconds: float | None = None  # None: end minus start
-    delay_seconds: float | None = None  # the pace promised before this request
-    digest: str = ""  # sha1 base32 of the payload
-    warc: str = ""
-    offset: int | None = None
-    length: int | None = None
-    error: str = ""
-    tries: int = 0
-    truncated: str | None = None
-    rendered: bool = False
-    duplicate: str = ""  # exact, canonical or near
-    duplicate_of: str = ""  # the URL that it repeats
-
-
-def line(attempt: Attempt) -> dict[str, object]:
-    """The fields of the log line, in their fixed order; what is unknown is null."""
-    seconds = attempt.ended_at - attempt.started_at if attempt.seconds is None else attempt.seconds
-    return {
-        "time": warc_date(attempt.started_at),
-        "end": warc_date(attempt.ended_at),
-        "url": attempt.url,
-        "method": attempt.method,
-        "status": attempt.status or None,
-        "reason": str(attempt.reason),
-        "host": attempt.host,
-        "ip": attempt.ip or None,
-        "via": attempt.via or None,
-        "depth": attempt.depth,
-        "hop": attempt.hop,
-        "mime": attempt.mime or None,
-        "bytes": attempt.received_bytes,
-        "location": attempt.location or None,
-        "ttfb_seconds": _micro(attempt.ttfb_seconds),
-        "seconds": _micro(seconds),
-        "delay_seconds": _micro(attempt.delay_seconds),
-        "digest": attempt.digest or None,
-        "warc": attempt.warc or None,
-        "offset": attempt.offset,
-        "length": attempt.length,
-        "error": attempt.error or None,
-        "tries": attempt.tries,
-        "truncated": attempt.truncated,
-        "rendered": attempt.rendered,
-        "duplicate": attempt.duplicate or None,
-        "duplicate_of": attempt.duplicate_of or None,
-    }
+_UNKNOWN: dict[str, Any] = {
+    "time": None,
+    "end": None,
+    "url": None,
+    "method": "GET",
+    "status": None,  # when no server answered
+    "reason": None,
+    "host": "",  # host key
+    "ip": None,
+    "via": None,
+    "depth": 0,
+    "hop": "",  # Heritrix letters: L R P E I M S
+    "mime": None,
+    "bytes": 0,  # on the wire
+    "location": None,
+    "ttfb_seconds": None,
+    "seconds": None,
+    "delay_seconds": None,  # the pace promised before this request
+    "digest": None,  # SHA-1 of the payload, base32
+    "warc": None,
+    "offset": None,
+    "length": None,
+    "error": None,
+    "tries": 0,
+    "truncated": None,
+    "rendered": False,
+    "duplicate": None,  # exact, canonical or near
+    "duplicate_of": None,  # the URL that it repeats
+}
+LOG_FIELDS = tuple(_UNKNOWN)
 
 
-def _micro(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 6)
+def line(started_at: float, ended_at: float, url: str, reason: Reason | str, **known: Any) -> dict[str, Any]:
+    """One attempt to fetch an address, robots.txt and browser sub-requests included; times are epoch seconds.
+
+    ``known``: more fields of the line, by their names. "" is unknown, as what is left out is; seconds are rounded.
+    """
+    found = {**_UNKNOWN, "time": warc_date(started_at), "end": warc_date(ended_at), "url": url, "reason": str(reason)}
+    found["seconds"] = round(ended_at - started_at, 6)
+    for name, value in known.items():
+        found[name] = _UNKNOWN[name] if value == "" else round(value, 6) if type(value) is float else value
+    return found

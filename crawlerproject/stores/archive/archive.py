@@ -8,7 +8,6 @@ from hashlib import sha1
 from typing import NamedTuple
 
 from crawlerproject.rules.archive.cdxj import row_of_capture
-from crawlerproject.rules.archive.log_line import Attempt, line
 from crawlerproject.rules.archive.warc_records import (
     Context,
     Original,
@@ -94,10 +93,6 @@ class Archive:
         digest = sha1(render.html, usedforsecurity=False).digest()
         date = warc_date(render.ended_at)
         return Written(position.filename, position.offset, built.length, digest, built.record_id, date)
-
-    def attempt(self, attempt: Attempt, now: float) -> None:
-        """Log one attempt."""
-        self.log.write(now, line(attempt))
 
     def robots_copy(self, origin: str, fetched_at: float, body: bytes) -> None:
         """Keep a fetched version of a robots.txt beside the log, with the next ``sync``.

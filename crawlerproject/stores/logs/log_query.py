@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.log_line import LOG_FIELDS
 from crawlerproject.stores.logs.request_log import day_of, log_files, twin_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _TYPES = {
     "delay_seconds": "DOUBLE",
     "rendered": "BOOLEAN",
 }
-LOG_COLUMNS = {name: _TYPES.get(name, "VARCHAR") for name in line(Attempt(0.0, 0.0, "", ""))}
+LOG_COLUMNS = {name: _TYPES.get(name, "VARCHAR") for name in LOG_FIELDS}
 """The fields of a line and their SQL types. Times are ISO 8601 in UTC, which sorts and compares as text."""
 
 # A question may run beside a crawl that has 400 MB to itself on a small machine.

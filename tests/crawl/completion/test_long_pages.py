@@ -11,7 +11,7 @@ import pytest
 from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import FetchedPage, LeaseResult
+from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
@@ -70,7 +70,7 @@ def long_page(name: str, links: int, changed: int = 0) -> LeaseResult:
     lease: Any = SimpleNamespace(row=SimpleNamespace(url=name))
     found = [DiscoveredUrl(parse(f"http://{name}.test/{number}"), 1, "L", "", 10) for number in range(links)]
     known = [(item.address, 1.0) for item in found[:changed]]
-    return LeaseResult.of(lease, FetchedPage(Reason.FETCHED, Wire(), found=found, changed=known))
+    return LeaseResult(lease.row, Reason.FETCHED, lease=lease, wire=Wire(), found=found, changed=known)
 
 
 def long_pages(taker: Taker) -> LongPages:

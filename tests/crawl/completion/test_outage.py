@@ -12,7 +12,7 @@ from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.fetch.pool import Endpoint
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import FailedFetch, FetchedPage, LeaseResult
+from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB
 from crawlerproject.stores.protocols import QueuedPage
@@ -68,11 +68,13 @@ class Line:
         for host in hosts:
             lease = self.lease(host, scheme)
             wire = Wire(ip=lease.address, port=80, status=200, started_at=self.now if sent is None else sent)
-            assert not self.outage.takes(LeaseResult.of(lease, FetchedPage(Reason.FETCHED, wire, b"")))
+            assert not self.outage.takes(
+                LeaseResult(lease.row, Reason.FETCHED, wire.status or None, lease=lease, wire=wire)
+            )
 
     def fail(self, host: str, reason: Reason = Reason.CONNECT_TIMEOUT, wire: Wire | None = None, **more: Any) -> bool:
         """Whether the failure waits, or is spared at once; ``wire``: of a request that was sent."""
-        return self.outage.takes(LeaseResult.of(self.lease(host, **more), FailedFetch(reason, wire=wire)))
+        return self.outage.takes(LeaseResult.failed(self.lease(host, **more), reason, wire=wire))
 
     async def settled(self) -> None:
         """When nothing is looked into any more."""

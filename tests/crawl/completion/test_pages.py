@@ -9,7 +9,6 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.items import AnswerHeaders, FetchedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.row_kinds import FLAG_REQUISITE
@@ -68,8 +67,8 @@ def test_what_is_counted(bench: Bench) -> None:
 def test_a_cut_answer_is_counted_by_its_cause(bench: Bench) -> None:
     """For the one who watches: what was too long, too slow, broken off."""
     page = page_of(bench.page_lease(), bench.now)
-    assert isinstance(page.outcome, FetchedPage)
-    page.outcome.wire.truncated = "length"
+    assert page.wire is not None
+    page.wire.truncated = "length"
     bench.session.pages.finish(page)
 
     assert bench.stats["truncated/length"] == 1
@@ -168,7 +167,7 @@ def test_a_retry_after_counts_up_to_the_longest(tmp_path: Path) -> None:
     bench = Bench(tmp_path, RETRY_AFTER_MAX_SECONDS=600)
     bench.add(f"{HOST}/one")
     lease = bench.page_lease()
-    bench.session.pages.finish(page_of(lease, bench.now, status=503, headers=AnswerHeaders(retry_after="864000")))
+    bench.session.pages.finish(page_of(lease, bench.now, status=503, retry_after="864000"))
 
     assert 500 < lease.host.rest_until - bench.now <= 700
 
@@ -197,7 +196,7 @@ def test_a_requisite_is_no_page(tmp_path: Path) -> None:
     bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/style.css"
     required(bench, url)
     lease = bench.page_lease()
-    bench.session.pages.finish(page_of(lease, bench.now, body=b"a{}", headers=AnswerHeaders("text/css")))
+    bench.session.pages.finish(page_of(lease, bench.now, body=b"a{}", mime="text/css"))
 
     assert bench.add(url) == required(bench, url) == 0
     bench.commit()
@@ -213,7 +212,7 @@ def test_a_requisite_that_is_a_document_may_still_be_a_page(tmp_path: Path) -> N
     """Its record is its own, so that a link to it is news."""
     bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/frame"
     required(bench, url)
-    bench.session.pages.finish(page_of(bench.page_lease(), bench.now, headers=AnswerHeaders("text/html")))
+    bench.session.pages.finish(page_of(bench.page_lease(), bench.now, mime="text/html"))
     bench.commit()
 
     key = parse(url).key

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.crawl.completion.records import CrawlRecords
-from crawlerproject.items import FailedFetch, LeaseResult
+from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -33,7 +33,7 @@ def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
     hub = page_of(lease, bench.now)
     hub.lease = replace(lease, row=lease.row._replace(flags=FLAG_HUB))
 
-    assert records(bench).write(LeaseResult.of(lease, FailedFetch(Reason.CONNECT_REFUSED))) is None
+    assert records(bench).write(LeaseResult.failed(lease, Reason.CONNECT_REFUSED)) is None
     assert records(bench).write(page_of(lease, bench.now, status=0)) is None
     assert records(bench).write(hub) is None
 

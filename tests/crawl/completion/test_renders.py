@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import FailedRender, LeaseResult, PageText, Rendered, RenderedPage
+from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.warc_reader import PlainResponse
@@ -51,13 +51,16 @@ def test_a_shell_is_archived_and_comes_back_for_the_browser(bench: Bench) -> Non
     assert (bench.folder.warc / f"{plain.filename}.open").exists()
 
 
+def shown(lease: Lease, made: Rendered) -> LeaseResult:
+    """The end of a render that was read."""
+    return LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=made, is_text=True, gained=(200, 9))
+
+
 def test_a_render_is_archived_and_over(bench: Bench) -> None:
     """A record of what the browser made, a line in the log; it is no second page."""
     lease = to_render(bench)
     pages = bench.run.tallies.pages
-    bench.session.pages.finish(
-        LeaseResult.of(lease, RenderedPage(Reason.RENDERED, rendered(lease, bench), text=PageText(), gained=(200, 9)))
-    )
+    bench.session.pages.finish(shown(lease, rendered(lease, bench)))
     bench.commit()
 
     line = list(read_log(bench.folder.log))[-1]
@@ -75,9 +78,7 @@ def test_a_page_without_its_files_of_that_moment_is_no_measure(bench: Bench, blo
     lease = to_render(bench)
     made = rendered(lease, bench)
     made.blocked.update([blocked] if blocked else [])
-    bench.session.pages.finish(
-        LeaseResult.of(lease, RenderedPage(Reason.RENDERED, made, text=PageText(), gained=(200, 9)))
-    )
+    bench.session.pages.finish(shown(lease, made))
 
     gains = bench.frontier.renders.of(lease.row.host).gains.values()
     assert sum(gain.rendered for gain in gains) == learned
@@ -88,9 +89,9 @@ def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
     lease = to_render(bench)
     tries = 0
     while True:
-        bench.session.pages.finish(
-            LeaseResult.of(lease, FailedRender(Reason.RENDER_FAILED, "", rendered(lease, bench, b""), again=True))
-        )
+        died = LeaseResult.failed(lease, Reason.RENDER_FAILED)
+        died.rendered, died.again = rendered(lease, bench, b""), True
+        bench.session.pages.finish(died)
         bench.commit()
         tries += 1
         if not bench.frontier.hosts.waiting_urls:

@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.items import FailedFetch
+from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, ROW_KINDS
 from crawlerproject.settings import OURS
@@ -21,15 +21,15 @@ NOW = 1000.0
 
 def ended(
     name: str, reason: Reason, *, status: int | None = None, seed: bool = False, rest: float = 0.0
-) -> tuple[Any, Any]:
+) -> LeaseResult:
     """A page that came to such an end, its host's rest decided; of a seed, or a robots.txt."""
     host = Host(name, 5.0)
     host.rest_until = NOW + rest if rest else 0.0
     kind = ROW_KINDS[FLAG_SEED if seed else FLAG_ROBOTS]
     row = SimpleNamespace(kind=kind, url=f"https://{name}/{'' if seed else 'robots.txt'}")
-    lease = SimpleNamespace(row=row, host=host)
+    lease: Any = SimpleNamespace(row=row, host=host)
     wire = Wire(status=status) if status is not None else None
-    return lease, FailedFetch(reason, "no such name", wire)
+    return LeaseResult.failed(lease, reason, "no such name", wire)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -41,29 +41,29 @@ def test_a_seeds_robots_txt_that_fails(caplog: pytest.LogCaptureFixture) -> None
     """URL, reason, detail, next moment and what helps; once, also when it fails again."""
     reporter = FailureReporter(["a.test", "example.org"])
     page = ended("example.org", Reason.DNS_NOT_FOUND, rest=3540.0)
-    reporter.ended(*page, NOW)
-    reporter.ended(*page, NOW)
+    reporter.ended(page, NOW)
+    reporter.ended(page, NOW)
 
     assert said(caplog) == [
         "The seeds of example.org wait for https://example.org/robots.txt: dns-not-found (no such name), "
         f"again in 59 min 0 s. {REMEDIES[Reason.DNS_NOT_FOUND]}"
     ]
-    assert reporter.standing([page[0].host], NOW) == ("example.org: dns-not-found, again in 59 min 0 s",)
+    assert reporter.standing([page.lease.host], NOW) == ("example.org: dns-not-found, again in 59 min 0 s",)
 
 
 def test_hosts_that_are_no_seeds_are_not_said(caplog: pytest.LogCaptureFixture) -> None:
     """Links lead to dead hosts all the time; why they rest is remembered all the same."""
     reporter = FailureReporter(["example.org"])
     page = ended("other.test", Reason.CONNECT_REFUSED, rest=60.0)
-    reporter.ended(*page, NOW)
+    reporter.ended(page, NOW)
 
     assert said(caplog) == []
-    assert reporter.standing([page[0].host], NOW) == ("other.test: connect-refused, again in 1 min 0 s",)
+    assert reporter.standing([page.lease.host], NOW) == ("other.test: connect-refused, again in 1 min 0 s",)
 
 
 def test_a_seed_that_is_answered_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
     """A status is said, too: a seed that is gone is no start."""
-    FailureReporter([]).ended(*ended("example.org", Reason.HTTP_ERROR, status=404, seed=True), NOW)
+    FailureReporter([]).ended(ended("example.org", Reason.HTTP_ERROR, status=404, seed=True), NOW)
 
     assert said(caplog) == ["Seed https://example.org/: http-error (404)."]
 

@@ -19,7 +19,6 @@ from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth
 from crawlerproject.frontier.other_workers import Links, pack_message
-from crawlerproject.items import AnswerHeaders
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import FLAG_RECRAWL
 from crawlerproject.rules.url.urls import parse
@@ -38,9 +37,7 @@ def known(tmp_path: Path) -> Bench:
     bench.add(*(f"{HOST}/{number}" for number in range(3)))
     for number in range(3):
         lease = bench.page_lease()
-        bench.session.pages.finish(
-            page_of(lease, bench.now, body=b"%d" % number, headers=AnswerHeaders(etag=f'"{number}"'))
-        )
+        bench.session.pages.finish(page_of(lease, bench.now, body=b"%d" % number, etag=f'"{number}"'))
     bench.commit()
     bench.now += 100 * DAY
     return bench

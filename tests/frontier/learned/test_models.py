@@ -10,9 +10,9 @@ import pytest
 import crawlerproject
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.models import BadCertificate, BadCertificates, CrawlModels, stored_fact
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.lease import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.revisits.history import History
@@ -64,7 +64,7 @@ def teach(learned: CrawlModels, store: MemoryStore) -> None:
         Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"),
         Visit(row(url), Reason.FETCHED, 200, b"d" * 20),
         Visit(row(url + "x", FLAG_EXTERNAL), Reason.FETCHED, 200, b"e" * 20),
-        Visit(row(url, FLAG_RENDER), Reason.RENDERED, marks=(1,), rendered=(9, 9)),
+        Visit(row(url, FLAG_RENDER), Reason.RENDERED, marks=(1,), gained=(9, 9)),
     )
     for visit in visits:
         learned.learn(visit, 10.0)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
-from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.politeness import FetchOutcome
+from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendering.triage import RenderNeed
@@ -29,8 +27,8 @@ def opened(bench: Bench, *, places: int = 1) -> Renders:
 
 def to_render(bench: Bench, lease: Lease) -> None:
     """End a plain lease as triage would have it."""
-    ending = FetchOutcome(Reason.FETCHED, 200, 0.1, render=PLACE)
-    bench.frontier.finish(lease, ending, PageRecord(lease.row.url, "fetched", 200, bench.now), b"", bench.now)
+    ending = Visit(lease.row, Reason.FETCHED, 200, ttfb_seconds=0.1, render=PLACE)
+    bench.frontier.finish(lease, ending, PageRecord(lease.row.url, "fetched", 200, bench.now), bench.now)
     bench.commit()
     bench.now = lease.host.next_free
 

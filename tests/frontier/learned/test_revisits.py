@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.lease import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, SITEMAP, History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
@@ -131,7 +132,7 @@ def test_the_first_visit_begins_a_history(flags: int, more: dict[str, Any], kind
     """Of its kind; a sitemap's depth counts the files that lead to it."""
     visit = Visit(row(flags, hops="LM"), Reason.FETCHED, 200, b"d" * 20, freshness={"cache-control": "max-age=60"})
 
-    record = revisits(record=None).learn(visit._replace(**more), 200.0)
+    record = revisits(record=None).learn(replace(visit, **more), 200.0)
 
     history = History.unpack(record.history)
     assert (history.kind, history.depth, history.origin, history.visits) == (kind, depth, origin, 1)

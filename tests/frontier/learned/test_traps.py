@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.lease import Visit
 from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED
@@ -130,7 +131,8 @@ def test_a_lost_allow_list_changes_nothing(tmp_path: Path, caplog: pytest.LogCap
 
 def visit(reason: Reason, status: int | None = 200, location: str = "", flags: int = 0, **more: Any) -> Visit:
     """A visit to the one page."""
-    return Visit(row(URL, flags), reason, status, b"\0" * 20)._replace(location=location, **more)
+    more.setdefault("digest", b"\0" * 20)
+    return Visit(row(URL, flags), reason, status, location=location, **more)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def visit(reason: Reason, status: int | None = 200, location: str = "", flags: i
         (visit(Reason.HTTP_ERROR, 404), True),
         (visit(Reason.REDIRECT, 302, "http://a.example/other"), True),
         (visit(Reason.FETCHED, marks=(5,)), True),  # new the first time only
-        (visit(Reason.FETCHED, repeats=Duplicate("near", "http://a.example/other", 3)), True),
+        (visit(Reason.FETCHED, duplicate=Duplicate("near", "http://a.example/other", 3)), True),
         (visit(Reason.REDIRECT, 302, "http://b.example/"), False),
         (visit(Reason.RENDERED, None, marks=(5,), flags=FLAG_RENDER), True),
         (visit(Reason.CHALLENGE, 403), False),
@@ -148,7 +150,7 @@ def visit(reason: Reason, status: int | None = 200, location: str = "", flags: i
         (visit(Reason.CONNECT_FAILED, None), False),
         (visit(Reason.HTTP_ERROR, 404, flags=FLAG_ROBOTS), False),
         (visit(Reason.SUBSCRIBED, 202, flags=FLAG_HUB), False),
-        (visit(Reason.FETCHED, shell=True), False),
+        (visit(Reason.FETCHED, shell=(3, 1)), False),
         (visit(Reason.RENDERED, None, flags=FLAG_RENDER), False),
     ],
 )
@@ -164,10 +166,10 @@ def test_what_a_page_says_about_its_template(ended: Visit, spends: bool) -> None
     ("more", "spends"),
     [
         ({}, False),
-        ({"repeats": Duplicate("near", "http://a.example/other", 3)}, False),
-        ({"repeats": Duplicate("exact", "http://b.example/mirror")}, False),  # another host's
-        ({"repeats": Duplicate("canonical", "http://a.example/other")}, False),
-        ({"cut": True}, True),
+        ({"duplicate": Duplicate("near", "http://a.example/other", 3)}, False),
+        ({"duplicate": Duplicate("exact", "http://b.example/mirror")}, False),  # another host's
+        ({"duplicate": Duplicate("canonical", "http://a.example/other")}, False),
+        ({"too_slow": True}, True),
     ],
 )
 def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
@@ -184,7 +186,7 @@ def test_of_texts_that_are_nearly_another_pages_some_must_be_wholly_new(apart: i
     model = TrapModel(MemoryStore())
     for mark in range(1, int(FIRST_PAGES / SIMILAR_COSTS_PAGES) + 2):
         near = Duplicate("near", "http://a.example/other", 3)
-        model.learn(visit(Reason.FETCHED, marks=(mark,), repeats=None if apart and mark % apart == 0 else near), 0.0)
+        model.learn(visit(Reason.FETCHED, marks=(mark,), duplicate=None if apart and mark % apart == 0 else near), 0.0)
     assert model.refuses(HOST, URL, 0.0) is spends
 
 
@@ -200,7 +202,7 @@ def test_a_redirect_within_the_host_is_worth_what_it_leads_to(new: bool, hops: i
             )
             last = place == hops
             ended = visit(Reason.FETCHED if last else Reason.REDIRECT, marks=(number if new else 1,) if last else ())
-            model.learn(ended._replace(row=row, location="" if last else ways[place + 1]), 0.0)
+            model.learn(replace(ended, row=row, location="" if last else ways[place + 1]), 0.0)
     assert model.refuses(HOST, f"http://{HOST}/c/999", 0.0) is spends
 
 

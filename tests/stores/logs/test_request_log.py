@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.atomic_files import StorageFull
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, last_of_host, read_log, tidy
@@ -35,7 +35,7 @@ def names(folder: Path) -> list[str]:
 def test_lines_come_back(tmp_path: Path) -> None:
     """Nothing is on disk before flush; after it, what was written is read."""
     log = RequestLog(tmp_path, 31)
-    log.write(NOON, line(Attempt(NOON, NOON + 1, "http://a.test/é", Reason.FETCHED, status=200)))
+    log.write(NOON, line(NOON, NOON + 1, "http://a.test/é", Reason.FETCHED, status=200))
     assert names(tmp_path) == []
     log.flush()
     assert names(tmp_path) == ["requests-2026-09-21.jsonl"]
@@ -132,9 +132,7 @@ def test_a_closed_day_gets_a_twin_that_goes_with_it(tmp_path: Path) -> None:
     """Made in the background by a process of its own, used for questions, removed with its day."""
     log = RequestLog(tmp_path, 2)
     for day in range(2):
-        log.write(
-            NOON + day * DAY_SECONDS, line(Attempt(NOON, NOON + 1, f"http://a.test/{day}", "fetched", host="a.test"))
-        )
+        log.write(NOON + day * DAY_SECONDS, line(NOON, NOON + 1, f"http://a.test/{day}", "fetched", host="a.test"))
         log.flush()
     twin = tmp_path / "requests-2026-09-21.parquet"
     wait_until(twin.exists)
