@@ -81,11 +81,27 @@ _BEATS_A_SILENCE = 4
 _MICROSECONDS = 1_000_000
 
 
-class GarbageCollectorTuning(CrawlExtension):
-    """Freezes what start-up made and collects in small parts. Our own code makes no cycles on the hot path."""
+class _Timed(CrawlExtension):
+    """Works by a timer of its own."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def _arm(self, seconds: float, ring: Callable[[], None]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, ring)
+
+    def spider_closed(self) -> None:
+        """The timer rings no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class GarbageCollectorTuning(_Timed):
+    """Freezes what start-up made and collects in small parts. Our own code makes no cycles on the hot path.
+
+    After the crawl Python collects by its counts alone.
+    """
 
     def __init__(self) -> None:
-        self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
 
     @classmethod
@@ -97,19 +113,11 @@ class GarbageCollectorTuning(CrawlExtension):
         """Everything made by now stays: never look at it again. A collection first would take 0.08 s for little."""
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
-        self._arm()
-
-    def spider_closed(self) -> None:
-        """Collect by Python's counts alone."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _arm(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(_YOUNG_SECONDS, self._ring)
+        self._arm(_YOUNG_SECONDS, self._ring)
 
     def _ring(self) -> None:
         self.tick()
-        self._arm()
+        self._arm(_YOUNG_SECONDS, self._ring)
 
     def tick(self) -> None:
         """Collect what was made since the last tick; now and then its survivors, rarely everything."""
@@ -122,7 +130,7 @@ class GarbageCollectorTuning(CrawlExtension):
             gc.collect()
 
 
-class LoopLatency(CrawlExtension):
+class LoopLatency(_Timed):
     """A timer that should ring each hundredth of a second, how late it rang at worst, and how often very late.
 
     ``longest_hold`` is by the clock, a busy machine included; ``longest_work`` is what of one such delay this thread
@@ -132,7 +140,6 @@ class LoopLatency(CrawlExtension):
     def __init__(self, stats: StatsCollector, closed: Callable[[], bool] = lambda: False) -> None:
         self._stats = stats
         self._closed = closed  # the last figures, commit and index hold the loop when nothing waits
-        self._timer: asyncio.TimerHandle | None = None
         self._due = self._worked = 0.0
         self._longest = dict.fromkeys((HELD, WORKED), 0.0)
 
@@ -149,18 +156,13 @@ class LoopLatency(CrawlExtension):
 
     def spider_opened(self) -> None:
         """From now on; opening the frontier of an earlier run is over."""
-        self._arm(asyncio.get_running_loop())
+        self._begin()
 
-    def spider_closed(self) -> None:
-        """Measure no more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _begin(self) -> None:
         self._due, self._worked = time.monotonic() + _TICK_SECONDS, time.thread_time()
-        self._timer = loop.call_later(_TICK_SECONDS, self._ring, loop)
+        self._arm(_TICK_SECONDS, self._ring)
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _ring(self) -> None:
         if self._closed():
             return
         held = time.monotonic() - self._due
@@ -171,10 +173,10 @@ class LoopLatency(CrawlExtension):
             if seconds > self._longest[name]:
                 self._longest[name] = seconds
                 self._stats.set_value(name, round(seconds, 4))
-        self._arm(loop)
+        self._begin()
 
 
-class ServiceWatchdog(CrawlExtension):
+class ServiceWatchdog(_Timed):
     """Switches systemd's watchdog on when the crawl has opened, keeps it quiet, and switches it off as it closes.
 
     A start may take long and so may an end: both have limits of their own in the unit. ``WatchdogSec=`` of the unit
@@ -186,7 +188,6 @@ class ServiceWatchdog(CrawlExtension):
         """``address`` as in NOTIFY_SOCKET; "@" begins one that is no file."""
         self._address = f"\0{address[1:]}" if address.startswith("@") else address
         self._silent_seconds = silent_seconds
-        self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -199,25 +200,23 @@ class ServiceWatchdog(CrawlExtension):
 
     def spider_opened(self, spider: Spider) -> None:
         """From now on silence counts; in a recrawl from the first beat on."""
-        loop = asyncio.get_running_loop()
         if getattr(spider, "recrawl", False):
-            self._timer = loop.call_later(self._silent_seconds / _BEATS_A_SILENCE, self._begin, loop)
+            self._arm(self._silent_seconds / _BEATS_A_SILENCE, self._begin)
         else:
-            self._begin(loop)
+            self._begin()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _begin(self) -> None:
         self._say(f"WATCHDOG_USEC={int(self._silent_seconds * _MICROSECONDS)}")
-        self._beat(loop)
+        self._beat()
 
     def spider_closed(self) -> None:
         """From now on the unit's time for a stop counts."""
-        if self._timer is not None:
-            self._timer.cancel()
+        super().spider_closed()
         self._say("WATCHDOG_USEC=0")
 
-    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _beat(self) -> None:
         self._say("WATCHDOG=1")
-        self._timer = loop.call_later(self._silent_seconds / _BEATS_A_SILENCE, self._beat, loop)
+        self._arm(self._silent_seconds / _BEATS_A_SILENCE, self._beat)
 
     def _say(self, what: str) -> None:
         with (

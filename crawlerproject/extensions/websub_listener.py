@@ -69,7 +69,7 @@ class _Callback(Resource):
         super().__init__()  # type: ignore[no-untyped-call]  # Twisted's
         self._scheduler = scheduler
         self._stats = crawler.stats
-        self.bodies = Bodies()
+        self.claimed_bytes = 0  # of bodies that are being received, all connections together
 
     def expects(self, path: bytes) -> bool:
         """Whether a body sent to ``path`` can be a push to one of our callbacks."""
@@ -117,7 +117,7 @@ _METHODS = {b"GET": "A question", b"HEAD": "A question", b"POST": "A push"}
 class _Bounded(Request):
     """A request whose body is read only for a callback of ours, no larger than a feed, beside few others."""
 
-    _bodies: Bodies | None = None  # with room claimed for this one
+    _callback: _Callback | None = None  # with room claimed for this body
     _claimed_bytes = 0
     _received_bytes = 0
 
@@ -133,14 +133,15 @@ class _Bounded(Request):
             self._refuse("404 Not Found", "unknown callback")
         elif wanted > MAX_FEED_BYTES and length is not None:
             self._refuse("413 Content Too Large", f"more than {MAX_FEED_BYTES} bytes")
-        elif not callback.bodies.claim(wanted):
+        elif callback.claimed_bytes + wanted > MAX_BODIES_BYTES:
             self._refuse("503 Service Unavailable", "too many pushes at once")
         else:
-            self._bodies, self._claimed_bytes = callback.bodies, wanted
+            callback.claimed_bytes += wanted
+            self._callback, self._claimed_bytes = callback, wanted
 
     def handleContentChunk(self, data: bytes) -> None:
         """A piece of a body: one whose length was not given is counted."""
-        if self._bodies is None:
+        if self._callback is None:
             return  # refused: what was on its way is not kept
         self._received_bytes += len(data)
         if self._received_bytes > MAX_FEED_BYTES:
@@ -162,9 +163,10 @@ class _Bounded(Request):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
 
     def _release(self) -> None:
-        if self._bodies is not None:
-            self._bodies.release(self._claimed_bytes)
-            self._bodies = None
+        """It has been judged, or will not come."""
+        if self._callback is not None:
+            self._callback.claimed_bytes -= self._claimed_bytes
+            self._callback = None
 
     def _refuse(self, status: str, why: str) -> None:
         channel: Any = self.channel
@@ -173,25 +175,6 @@ class _Bounded(Request):
             head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
             channel.write(head.encode())
             channel.loseConnection()
-
-
-class Bodies:
-    """Bytes of bodies that are being received, all connections together."""
-
-    def __init__(self, max_bytes: int = MAX_BODIES_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self.claimed_bytes = 0
-
-    def claim(self, body_bytes: int) -> bool:
-        """Reserve room for one more; False when there is none."""
-        if self.claimed_bytes + body_bytes > self._max_bytes:
-            return False
-        self.claimed_bytes += body_bytes
-        return True
-
-    def release(self, body_bytes: int) -> None:
-        """It has been judged, or will not come."""
-        self.claimed_bytes -= body_bytes
 
 
 def _token(path: bytes) -> str:

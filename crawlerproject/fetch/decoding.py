@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import brotli
@@ -66,10 +67,6 @@ def decode(body: bytes, content_encoding: bytes, max_bytes: int) -> Decoded:
     return Decoded(data, encoded_bytes, truncated)
 
 
-def _gunzip(data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
-    return _inflate(data, max_bytes, _GZIP)
-
-
 def _inflate_any(data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
     """``deflate`` is zlib by RFC 9110 8.4.1.2, and raw deflate with many servers."""
     looks_like_zlib = len(data) > 1 and data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
@@ -82,15 +79,14 @@ def _inflate_any(data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
         return _inflate(data, max_bytes, second)
 
 
-def _inflate(data: bytes, max_bytes: int, wbits: int) -> tuple[bytes, int, bool]:
-    try:
-        return _inflate_blocks(data, max_bytes, wbits, _BLOCK_BYTES, [])
-    except _INFLATE_ERROR:
-        kept: list[bytes] = []
-    try:  # again in small steps, to keep what came before the damage
-        return _inflate_blocks(data, max_bytes, wbits, _small_step(data), kept)
-    except _INFLATE_ERROR:  # raw deflate has no mark of its own: what it made of other bytes is noise
-        raise _Broken(b"" if wbits == _RAW else b"".join(kept)) from None
+def _inflate(data: bytes, max_bytes: int, wbits: int = _GZIP) -> tuple[bytes, int, bool]:
+    kept: list[bytes] = []
+    for step_bytes in _steps(data):  # the second time in small steps, to keep what came before the damage
+        kept.clear()
+        with suppress(_INFLATE_ERROR):
+            return _inflate_blocks(data, max_bytes, wbits, step_bytes, kept)
+    # Raw deflate has no mark of its own: what it made of other bytes is noise.
+    raise _Broken(b"" if wbits == _RAW else b"".join(kept))
 
 
 def _inflate_blocks(
@@ -124,14 +120,10 @@ def _inflate_blocks(
 
 
 def _unbrotli(data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
-    try:
-        return _unbrotli_blocks(data, max_bytes, _BLOCK_BYTES)
-    except brotli.error:
-        pass
-    try:  # again in small steps, to find a complete stream before junk
-        return _unbrotli_blocks(data, max_bytes, _small_step(data))
-    except brotli.error:  # brotli has no mark of its own: what it made of other bytes is noise
-        raise _Broken(b"") from None
+    for step_bytes in _steps(data):  # the second time in small steps, to find a complete stream before junk
+        with suppress(brotli.error):
+            return _unbrotli_blocks(data, max_bytes, step_bytes)
+    raise _Broken(b"")  # brotli has no mark of its own: what it made of other bytes is noise
 
 
 def _unbrotli_blocks(data: bytes, max_bytes: int, step_bytes: int) -> tuple[bytes, int, bool]:
@@ -158,15 +150,15 @@ def _unbrotli_blocks(data: bytes, max_bytes: int, step_bytes: int) -> tuple[byte
     return pieces[0] if len(pieces) == 1 else b"".join(pieces), len(data), False
 
 
-def _small_step(data: bytes) -> int:
-    """Bytes a step for a second look: exact on short bodies, at most 4096 steps on long ones."""
-    return max(1, len(data) // 4096)
+def _steps(data: bytes) -> tuple[int, int]:
+    """Bytes a step for a first look and for a second: exact on short bodies, at most 4096 steps on long ones."""
+    return _BLOCK_BYTES, max(1, len(data) // 4096)
 
 
 _IDENTITY = frozenset((b"", b"identity", b"none"))
 _DECODERS: dict[bytes, Callable[[bytes, int], tuple[bytes, int, bool]]] = {
-    b"gzip": _gunzip,
-    b"x-gzip": _gunzip,
+    b"gzip": _inflate,
+    b"x-gzip": _inflate,
     b"deflate": _inflate_any,
     b"br": _unbrotli,
 }

@@ -34,7 +34,7 @@ class Exchange:
     wire: Wire | None = None  # None until something was connected
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _empty, ()
+        return Exchange, (_no_owner,)
 
 
 def exchange_of(request: Request) -> Exchange:
@@ -44,10 +44,6 @@ def exchange_of(request: Request) -> Exchange:
         return found
     made = request.meta[META_KEY] = Exchange(ref(request))
     return made
-
-
-def _empty() -> Exchange:
-    return Exchange(_no_owner)
 
 
 def _no_owner() -> None:

@@ -179,9 +179,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             if ip and self._refuses(ip):  # the proxy would connect to it for us
                 raise FetchError(Reason.PRIVATE_ADDRESS, ip)
         if self._proxy_resolver is None:
-            self._proxy_resolver = make_resolver(
-                self.crawler.settings, None
-            )  # the operator chose the proxy: any address
+            # The operator chose the proxy: any address.
+            self._proxy_resolver = make_resolver(self.crawler.settings, None)
         try:
             ip = (await self._proxy_resolver.resolve(proxy.host)).addresses[0]
         except FetchError as error:

@@ -323,7 +323,7 @@ class PaceGuard:
                 if ticket.ip:
                     neighbours.leave(ticket.ip, now - end)
                 if ip and ip != ticket.ip:
-                    neighbours.ended(ip, now - end)
+                    neighbours.leave(ip, now - end, entered=False)
 
     def outlook(self, key: str, floor_seconds: float = 0.0) -> tuple[float, float | None]:
         """The pause promised to a host now, and the seconds until it may be asked (None: a request is in flight)."""

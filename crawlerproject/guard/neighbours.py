@@ -124,14 +124,11 @@ class Neighbours:
                 self._write(key, inf)
         return wait if waits else 0.0
 
-    def leave(self, key: str, ago_seconds: float) -> None:
-        """The request for a key has ended so many seconds ago."""
-        self.ended(key, ago_seconds)
-        self._unlock(_byte(key))
-
-    def ended(self, key: str, ago_seconds: float) -> None:
-        """As ``leave``, of an address that turned out to be another than was entered."""
+    def leave(self, key: str, ago_seconds: float, *, entered: bool = True) -> None:
+        """The request for a key ended so many seconds ago; not ``entered``: the address turned out to be another."""
         self._write(key, self._clock() - ago_seconds)
+        if entered:
+            self._unlock(_byte(key))
 
     def end(self) -> None:
         """A crawler that has begun asks nothing more."""

@@ -129,7 +129,11 @@ class RobotsGuard:
             raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.answer.error
         rules = self._cache.rules(origin)
         if not rules.allowed(request.url):
-            raise refused(self.stats, request, Reason.ROBOTS, self._rule(origin, request.url))
+            packed = self._copies.robots(origin)
+            small = packed is not None and len(packed) <= _NAMED_BYTES
+            line = refusing_line(RobotsRecord.unpack(packed).body, self.token, request.url) if packed and small else ""
+            where = f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
+            raise refused(self.stats, request, Reason.ROBOTS, where)
         return rules.floor_seconds
 
     def rules(self, origin: str) -> RobotsRules | None:
@@ -144,12 +148,6 @@ class RobotsGuard:
         body = usable_body(response.body, response.flags)
         if body is not None:
             await asyncio.to_thread(parse_robots, body, self.token)
-
-    def _rule(self, origin: str, url: str) -> str:
-        packed = self._copies.robots(origin)
-        small = packed is not None and len(packed) <= _NAMED_BYTES
-        line = refusing_line(RobotsRecord.unpack(packed).body, self.token, url) if packed and small else ""
-        return f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
 
     async def _known(self, origin: str, download: Download, asks: Request) -> _Origin:
         """What is known of the origin, asked for first if need be: once, however many requests wait.
@@ -188,22 +186,19 @@ class RobotsGuard:
                 return _Answer(None, why=str(error), error=error.with_traceback(None))
             location = response.headers.get("Location") if response.status in _REDIRECTS else None
             if not location:
-                return await self._read(response)
+                if not 200 <= response.status < 300:
+                    return _Answer(response.status, why=f"status {response.status}")
+                body = usable_body(response.body, response.flags)
+                if body is None:
+                    return _Answer(None, why=f"it cannot be used ({', '.join(response.flags)})")
+                await self.read_aside(response)
+                return _Answer(response.status, body)
             url = urljoin(url, location.decode("utf-8", "replace"))
             if not url.startswith(("http://", "https://")):
                 break
             if not await self._may_follow(origin, url, download, asks):
                 return _Answer(None, why=f"it is redirected to {url}, where robots.txt does not let us ask")
         return _Answer(response.status)
-
-    async def _read(self, response: Response) -> _Answer:
-        if not 200 <= response.status < 300:
-            return _Answer(response.status, why=f"status {response.status}")
-        body = usable_body(response.body, response.flags)
-        if body is None:
-            return _Answer(None, why=f"it cannot be used ({', '.join(response.flags)})")
-        await self.read_aside(response)
-        return _Answer(response.status, body)
 
     async def _may_follow(self, origin: str, url: str, download: Download, asks: Request) -> bool:
         """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
