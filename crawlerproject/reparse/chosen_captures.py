@@ -113,7 +113,13 @@ class RenderLines:
         self._lines = sqlite3.connect("")  # SQLite: a temporary file without a name; what fits its cache is not written
         self._lines.execute(_TABLE)
         for folder in folders:
-            self._lines.executemany(_INSERT, _archived(folder, self._log(folder)))
+            oldest = self._log(folder)
+            for warc in folder.closed_warcs():  # those that were begun before are read for it: all, without a log
+                first = first_member(warc)
+                if first is not None and (not oldest or first.field("warc-date") < oldest):
+                    found = (capture.member for capture in captures_in(warc) if capture.rendered)
+                    rows = ((m.url, m.field("warc-date"), warc.name, m.offset, m.length) for m in found)
+                    self._lines.executemany(_INSERT, rows)
         self._lines.execute("CREATE INDEX of_url ON line (url, time)")
 
     def _log(self, folder: CrawlDir) -> str:
@@ -137,13 +143,3 @@ class RenderLines:
     def close(self) -> None:
         """Delete the temporary file."""
         self._lines.close()
-
-
-def _archived(folder: CrawlDir, logged_since: str) -> Iterator[tuple[str, str, str, int, int]]:
-    """The renders in files that were begun before ("": in all files), which are read for it."""
-    for warc in folder.closed_warcs():
-        first = first_member(warc)
-        if first is None or (logged_since and first.field("warc-date") >= logged_since):
-            continue
-        for member in (capture.member for capture in captures_in(warc) if capture.rendered):
-            yield member.url, member.field("warc-date"), warc.name, member.offset, member.length

@@ -48,7 +48,14 @@ class HostFingerprints:
 
     def near(self, host: str, value: int, bits: int) -> list[tuple[int, int]]:
         """The host's fingerprints within ``bits`` of ``value``: (bits that differ, fingerprint), nearest first."""
-        values = self._of(host)
+        values = self._hosts.get(host)
+        if values is None:
+            values = self._hosts[host] = self._load(host)
+            self._count += len(values)
+            while len(self._hosts) > 1 and (self._count > self._max_fingerprints or len(self._hosts) > self._max_hosts):
+                self._count -= len(self._hosts.popitem(last=False)[1])
+        else:
+            self._hosts.move_to_end(host)
         return sorted({(differ, values[place]) for place, differ in near(values, value, bits)})
 
     def add(self, host: str, value: int) -> None:
@@ -57,17 +64,3 @@ class HostFingerprints:
         if values is not None:
             values.append(value)
             self._count += 1
-
-    def _of(self, host: str) -> array[int]:
-        values = self._hosts.get(host)
-        if values is None:
-            values = self._hosts[host] = self._load(host)
-            self._count += len(values)
-            self._make_room()
-        else:
-            self._hosts.move_to_end(host)
-        return values
-
-    def _make_room(self) -> None:
-        while len(self._hosts) > 1 and (self._count > self._max_fingerprints or len(self._hosts) > self._max_hosts):
-            self._count -= len(self._hosts.popitem(last=False)[1])

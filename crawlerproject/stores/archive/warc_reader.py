@@ -10,7 +10,7 @@ import mmap
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache
 from io import BytesIO
 from itertools import islice
@@ -93,7 +93,16 @@ def next_member(path: Path, start: int) -> int | None:
     """Where the next good record begins at or after byte ``start``; None when there is none."""
     if start >= path.stat().st_size:
         return None
-    with path.open("rb") as file, _mapped(file) as data:
+    with ExitStack() as held:
+        file = held.enter_context(path.open("rb"))
+        try:
+            number = file.fileno()
+        except OSError:  # of a file at another place a copy: only damage asks for it
+            copy = held.enter_context(TemporaryFile())
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            number = copy.fileno()
+        data = held.enter_context(mmap.mmap(number, 0, access=mmap.ACCESS_READ))  # in memory as it is needed
         position = data.find(_GZIP_MARK, start)
         while position >= 0:
             # A mark by chance, or that of a compressed body within a record, is not followed by a WARC header.
@@ -101,20 +110,6 @@ def next_member(path: Path, start: int) -> int | None:
                 return position
             position = data.find(_GZIP_MARK, position + 1)
     return None
-
-
-@contextmanager
-def _mapped(file: BinaryIO) -> Iterator[mmap.mmap]:
-    """The whole of a file in memory as it is needed; of one at another place a copy: only damage asks for it."""
-    with ExitStack() as held:
-        try:
-            number = file.fileno()
-        except OSError:
-            copy = held.enter_context(TemporaryFile())
-            shutil.copyfileobj(file, copy)
-            copy.flush()
-            number = copy.fileno()
-        yield held.enter_context(mmap.mmap(number, 0, access=mmap.ACCESS_READ))
 
 
 def first_member(path: Path) -> Member | None:

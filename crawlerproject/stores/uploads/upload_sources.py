@@ -14,6 +14,7 @@ import tarfile
 from array import array
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,26 +103,15 @@ def packs(folder: CrawlDir) -> list[Path]:
 def pack(folder: CrawlDir, now: float) -> list[Path]:
     """Pack the copies that are in no pack yet; the new packs. Raises StorageError."""
     known = _known(folder)
+    homes = (home for shard in sorted(folder.robots_copies.glob("*/")) for home in sorted(shard.glob("*/")))
+    # One that is just being written has another suffix.
+    copies = (path for home in homes if not home.is_symlink() for path in sorted(home.glob("*.txt")))
+    waiting = (path for path in copies if not path.is_symlink() and _print(folder, path) not in known)
     made: list[Path] = []
-    waiting: list[Path] = []
-    for path in _copies(folder.robots_copies):
-        if _print(folder, path) not in known:
-            waiting.append(path)
-        if len(waiting) == _MOST_COPIES:
-            made.append(_write(folder, waiting, now + len(made)))
-            waiting = []
-    if waiting:
-        made.append(_write(folder, waiting, now + len(made)))
+    while some := list(islice(waiting, _MOST_COPIES)):
+        made.append(_write(folder, some, now + len(made)))
     _known(folder)
     return made
-
-
-def _copies(root: Path) -> Iterator[Path]:
-    """Every copy; one that is just being written has another suffix."""
-    for shard in sorted(root.glob("*/")):
-        for home in sorted(shard.glob("*/")):
-            if not home.is_symlink():
-                yield from (path for path in sorted(home.glob("*.txt")) if not path.is_symlink())
 
 
 def _write(folder: CrawlDir, copies: list[Path], now: float) -> Path:
