@@ -24,12 +24,17 @@ settings.load_profile("suite")
 
 # Files that take longest, by the wall clock: begun first, so that none of them is the tail of the suite.
 LONGEST = (
-    "scrapyd/test_scrapyd", "hostile/test_idioms", "crawls/test_coming_back", "crawls/test_render",
-    "commands/test_state", "crawls/test_full_disk", "extensions/test_status_server", "crawls/test_kills",
-    "crawls/operator/test_limits", "crawls/operator/test_orders", "crawls/fleet/test_kills", "commands/test_looking",
-    "crawls/test_small_web", "crawls/operator/test_stop", "commands/test_shell", "crawls/fleet/test_local",
-    "test_addon", "crawls/archive/test_other_tools", "crawls/fleet/test_fleet", "commands/test_report",
-    "test_package", "rules/test_linear_patterns", "batch/test_steps",
+    "scrapyd/test_scrapyd", "crawls/test_faults", "crawls/test_coming_back", "crawls/test_render",
+    "hostile/rendering/test_widgets", "commands/test_state", "crawls/fleet/test_render", "hostile/test_idioms",
+    "crawls/fleet/test_redis_forgot", "crawls/test_kills", "hostile/test_strangers_links",
+    "hostile/rendering/test_webrtc", "hostile/test_terminal", "crawls/test_full_disk", "crawls/test_pushes",
+    "deploy/test_alert_scenarios", "crawls/operator/test_backups", "crawls/test_killed_recrawl",
+    "crawls/fleet/test_kills", "crawls/operator/test_orders", "hostile/test_stops", "rules/test_linear_readers",
+    "crawls/fleet/test_half_ended", "crawls/fleet/test_fleet", "extensions/test_status_server",
+    "stores/uploads/test_uploader", "rules/test_linear_patterns", "hostile/robots/test_files",
+    "crawls/archive/test_other_tools", "crawls/test_politeness", "crawls/operator/test_limits",
+    "hostile/test_slow_neighbours", "batch/test_steps", "crawls/fleet/test_local", "recovery/test_rebuild",
+    "test_package", "test_addon", "commands/test_report", "crawls/operator/test_stop",
 )  # fmt: skip
 _CRAWLS = ("crawls/", "hostile/", "commands/", "addon/", "recovery/")
 # Shares of the suite: the longest were two fifths of it, by the clock.
