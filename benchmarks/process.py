@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.rules.archive.warc_records import Context, capture, warcinfo
 from crawlerproject.rules.page.extract import read_page
 from crawlerproject.wire import Wire
@@ -80,7 +80,7 @@ def whole(bodies: list[bytes]) -> None:
                 made = capture(exchange, Context(url), warcinfo_id="<urn:uuid:0>", new_id=ids.__next__)
                 out.write(made.members)
         began = time.process_time()
-        process_warc(warc, Path(folder, "out"), Wanted())
+        process_warc(warc, Path(folder, "out"), ExtractOptions())
         show("ours: scrapy process, all of it", time.process_time() - began, len(bodies), None)
 
 

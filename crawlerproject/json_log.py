@@ -49,7 +49,9 @@ class JsonFormatter(logging.Formatter):
         """One line, whatever is in the record."""
         said = {name: _plain(value) for name, value in _fields(record).items() if value is not None}
         line = json_text(said if "worker" in said else said | self._own)
-        return f"<{_priority(record.levelno)}>{line}" if self._journal else line
+        if not self._journal:
+            return line
+        return f"<{next((priority for least, priority in _PRIORITIES if record.levelno >= least), _LEAST)}>{line}"
 
 
 def take_log(settings: BaseSettings) -> None:
@@ -119,7 +121,9 @@ def _handler(settings: BaseSettings, before: logging.Handler | None) -> logging.
     """As Scrapy chooses it; what one of ours wrote ``before``, by other settings of the same start, stays."""
     handler: logging.Handler
     if path := settings.get("LOG_FILE"):
-        if not settings.getbool("LOG_FILE_APPEND") and not _wrote(before, path):
+        wrote = isinstance(before, logging.FileHandler) and before.baseFilename == os.path.abspath(path)
+        ours = wrote and before is not None and isinstance(before.formatter, JsonFormatter)
+        if not settings.getbool("LOG_FILE_APPEND") and not ours:
             Path(path).write_bytes(b"")
         # Scrapy's configure_logging closes all handlers; one that appends opens its file again, one of mode w does not.
         handler = logging.FileHandler(path, "a", encoding=settings.get("LOG_ENCODING"))
@@ -135,19 +139,17 @@ def _handler(settings: BaseSettings, before: logging.Handler | None) -> logging.
     return handler
 
 
-def _wrote(before: logging.Handler | None, path: str) -> bool:
-    if not isinstance(before, logging.FileHandler) or not isinstance(before.formatter, JsonFormatter):
-        return False
-    return before.baseFilename == os.path.abspath(path)
-
-
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     moment = datetime.fromtimestamp(record.created, UTC)
+    try:
+        message = record.getMessage()
+    except (TypeError, ValueError, KeyError):  # its arguments are not those of its text
+        message = f"{record.msg} {record.args}"
     fields = {
         "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": record.levelname,
         "logger": record.name,
-        "message": _message(record),
+        "message": message,
         "pid": record.process,
         "spider": getattr(getattr(record, "spider", None), "name", None),  # Scrapy's own mark
         **{name: getattr(record, name, None) for name in CONTEXT},
@@ -159,16 +161,5 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     return fields
 
 
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except (TypeError, ValueError, KeyError):  # its arguments are not those of its text
-        return f"{record.msg} {record.args}"
-
-
 def _plain(value: Any) -> Any:
     return value if isinstance(value, int) else without_passwords(str(value))
-
-
-def _priority(level: int) -> int:
-    return next((priority for least, priority in _PRIORITIES if level >= least), _LEAST)

@@ -105,7 +105,7 @@ class GuardedStream:
 
 
 class _GuardedBytes:
-    """Bytes on a terminal: text in UTF-8, what is none in escapes."""
+    """Bytes on a terminal: UTF-8 as text, all else escaped."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

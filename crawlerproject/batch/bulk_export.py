@@ -141,7 +141,7 @@ FORMATS = {
 def export(pages: Path, out: Path, form: Format, done: Callable[[int], None]) -> int:
     """Every file of ``pages`` whose folder in ``out`` is not there yet; how many documents. ``done`` takes bytes read.
 
-    What a killed run left half done is gone first.
+    What a killed run left half done is removed first.
     """
     out.mkdir(parents=True, exist_ok=True)
     for part in out.glob(f"*{PART}*"):

@@ -45,7 +45,7 @@ _AHEAD_BYTES = 8 * 1024 * 1024
 # Of one line: an address of 2,000 characters and its fields need 3,000.
 _MAX_LINE_BYTES = 64 * 1024
 _TIMEOUT_SECONDS = 60.0
-# A server that is asked too often says so; it is left alone, longer each time.
+# A server that answers so is busy: it is left alone, longer each time.
 _TRIES = 6
 _REST_SECONDS = 2.0
 _BUSY = (429, 500, 502, 503, 504)

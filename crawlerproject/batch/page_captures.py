@@ -20,11 +20,11 @@ from crawlerproject.stores.archive.warc_reader import Progress
 _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _OK = 200
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-# Heritrix's letters of what belongs to a page or a host and is none itself: robots.txt, and what a page embeds.
+# Heritrix's letters of what belongs to a page or a host without being a page: robots.txt, and what a page embeds.
 _NO_PAGES = ("P", "E")
 _REDIRECT = "R"
 _UNKNOWN = "-"
-_NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date is none
+_NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date cannot be read
 
 
 class PageCapture:
@@ -59,7 +59,7 @@ class PageCapture:
 def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage]:
     """Every HTML answer with status 200, up to the file's first flaw.
 
-    And each page as its scripts left it, which is to be told apart by ``rendered``: maybe of a file before this one.
+    And each page as its scripts left it, marked ``rendered``; its answer may be in an earlier file.
     """
     for capture in captures_in(warc, progress):
         if capture.member.kind == "revisit" or capture.status != _OK:

@@ -95,7 +95,7 @@ def plan_and_depth(plan: str, depth: str) -> tuple[Path, int]:
 
 
 def urls_of_sitemap(path: Path) -> list[str]:
-    """The pages of a sitemap. Raises OperatorError when it is none."""
+    """The pages of a sitemap. Raises OperatorError for a file that is no sitemap."""
     from crawlerproject.rules.feeds.feeds import read_sitemap
 
     sitemap = read_sitemap(path.read_bytes())

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from crawlerproject.batch.warc_extract import Wanted, Writers
+from crawlerproject.batch.warc_extract import ExtractOptions, Writers
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
@@ -35,7 +35,7 @@ PAGES, LINKS, WET, WAT = "pages", "links", "wet", "wat"
 """Folders of the results, below the one that is named."""
 
 
-def outputs(warc: Path, out: Path, wanted: Wanted) -> list[Path]:
+def outputs(warc: Path, out: Path, wanted: ExtractOptions) -> list[Path]:
     """The files that stand for this WARC once it is done."""
     stem = stem_of(warc.name)
     files = [out / PAGES / f"{stem}.parquet", out / LINKS / f"{stem}.parquet"]
@@ -46,7 +46,9 @@ def outputs(warc: Path, out: Path, wanted: Wanted) -> list[Path]:
     return files
 
 
-def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int], None] | None = None) -> Outcome:
+def process_warc(
+    warc: Path, out: Path, wanted: ExtractOptions, progress: Callable[[int], None] | None = None
+) -> Outcome:
     """Make what is missing of one WARC; its problem is that it is damaged (what stands before counts)."""
     targets = outputs(warc, out, wanted)
     # Not by the process' number: two machines that write into one folder may have the same.
@@ -72,12 +74,12 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
     return Outcome(flaw, tuple(f"{warc.name}: {note}" for note in documents.notes()))
 
 
-def is_done(warc: Path, out: Path, wanted: Wanted) -> bool:
+def is_done(warc: Path, out: Path, wanted: ExtractOptions) -> bool:
     """Whether all its files are there."""
     return all(path.exists() for path in outputs(warc, out, wanted))
 
 
-def remaining(warcs: list[Path], out: Path, wanted: Wanted, done: Callable[[int], None]) -> list[Path]:
+def remaining(warcs: list[Path], out: Path, wanted: ExtractOptions, done: Callable[[int], None]) -> list[Path]:
     """Those whose files are not all there yet; ``done`` is called with the bytes of each other."""
     waiting = [warc for warc in warcs if not is_done(warc, out, wanted)]
     for warc in {*warcs}.difference(waiting):
@@ -86,7 +88,7 @@ def remaining(warcs: list[Path], out: Path, wanted: Wanted, done: Callable[[int]
 
 
 def process_all(
-    warcs: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
+    warcs: list[Path], out: Path, wanted: ExtractOptions, workers: int, done: Callable[[int], None]
 ) -> list[Outcome]:
     """Every WARC whose files are not all there yet, in ``workers`` processes; what is to be said of some.
 
@@ -103,7 +105,7 @@ def process_all(
 
 
 def _in_processes(
-    waiting: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
+    waiting: list[Path], out: Path, wanted: ExtractOptions, workers: int, done: Callable[[int], None]
 ) -> Iterator[tuple[Path, Outcome]]:
     # Not forked: libraries below (Arrow) have threads of their own.
     context = multiprocessing.get_context("spawn")
@@ -140,7 +142,7 @@ def _in_processes(
             process.terminate()
 
 
-def _work(warc: Path, out: Path, wanted: Wanted, pipe: Any) -> None:
+def _work(warc: Path, out: Path, wanted: ExtractOptions, pipe: Any) -> None:
     try:
         pipe.send(process_warc(warc, out, wanted, pipe.send))
     except OSError as error:

@@ -1,7 +1,7 @@
 """Steps of the batch on Spark: a session, ``scrapy process`` as its tasks, and tables for ``scrapy rank``.
 
 Executors read the WARCs and write the results by the same paths as the driver: a folder that all of them see. The
-crawler is installed there as it is here; a worker with another version says so and does nothing. Needs PySpark and a
+crawler is installed there as it is here; a worker of another version reports it and does nothing. Needs PySpark and a
 Java; ``requirements-engines.txt`` pins it.
 """
 
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from crawlerproject import __version__
 from crawlerproject.batch.pagerank import Reader
 from crawlerproject.batch.process_warcs import PART, Outcome, is_done, process_all, remaining
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def environment() -> str:
 
 
 def process_on_spark(
-    spark: SparkSession, warcs: list[Path], out: Path, wanted: Wanted, done: Callable[[int], None]
+    spark: SparkSession, warcs: list[Path], out: Path, wanted: ExtractOptions, done: Callable[[int], None]
 ) -> list[Outcome]:
     """As ``process_all``: every WARC whose files are not all there yet; ``done`` gets the count of whole files."""
     waiting = remaining(warcs, out, wanted, done)
@@ -140,7 +140,7 @@ def process_on_spark(
     return [outcome for outcome in outcomes if outcome != Outcome()]
 
 
-def process_one(driver: str, out: Path, wanted: Wanted, warc: Path) -> Outcome:
+def process_one(driver: str, out: Path, wanted: ExtractOptions, warc: Path) -> Outcome:
     """The task: one WARC, in a process of its own below the executor, as the local engine has it.
 
     ``driver``: the ``environment()`` there.

@@ -71,7 +71,7 @@ _ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExtractOptions:
     """What is made of each WARC besides pages and links."""
 
     wet: bool = False
@@ -91,7 +91,7 @@ class _Place(NamedTuple):
 class Writers:
     """Takes records, writes rows. What a browser made of a page takes the place of the answer's in this file."""
 
-    def __init__(self, parts: list[Path], wanted: Wanted, warc: Path, documents: DocumentTexts) -> None:
+    def __init__(self, parts: list[Path], wanted: ExtractOptions, warc: Path, documents: DocumentTexts) -> None:
         pages, links, *more = parts
         self._pages = _Rows(pages, PAGE_SCHEMA)
         self._links = _Rows(links, _LINK_SCHEMA)

@@ -202,7 +202,7 @@ class Command(ScrapyCrawl):
             return True
         try:
             return hasattr(get_spider_loader(self.settings).load(name), "answered")
-        except Exception:  # a spider that is unknown or cannot be imported: Scrapy says so in a moment
+        except Exception:  # a spider that is unknown or cannot be imported: Scrapy reports that in a moment
             return False
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:

@@ -15,7 +15,7 @@ from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
     from crawlerproject.batch.process_warcs import Outcome
-    from crawlerproject.batch.warc_extract import Wanted
+    from crawlerproject.batch.warc_extract import ExtractOptions
 
 
 class Command(OperatorCommand):
@@ -57,11 +57,11 @@ class Command(OperatorCommand):
         if not warcs:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.warc_extract import Wanted
+        from crawlerproject.batch.warc_extract import ExtractOptions
 
         if opts.main and not can_find_main_text():
             raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
-        wanted, out = Wanted(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
+        wanted, out = ExtractOptions(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
         with Bytes("Processing", warcs) as progress:
             outcomes = _made(warcs, out, wanted, opts, progress.advance)
         for outcome in outcomes:
@@ -70,7 +70,7 @@ class Command(OperatorCommand):
 
 
 def _made(
-    warcs: list[Path], out: Path, wanted: Wanted, opts: argparse.Namespace, done: Callable[[int], None]
+    warcs: list[Path], out: Path, wanted: ExtractOptions, opts: argparse.Namespace, done: Callable[[int], None]
 ) -> list[Outcome]:
     """By the engine that is asked for."""
     if opts.engine == SPARK:

@@ -93,13 +93,13 @@ def _distant_files(archives: Archives) -> Iterator[Callable[[Path], str | None]]
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Whatever asks the process to end is a KeyboardInterrupt, also where a shell has it ignore Ctrl-C."""
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -116,7 +116,7 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
 
 
 def _said(crawl: CrawlView) -> dict[str, Any]:
-    """The last word of the processes at work on this machine, as metrics show it; empty when there is none."""
+    """The latest status of the processes at work on this machine, for metrics; empty when none is at work."""
     each = {worker.folder.name: worker.status for worker in crawl.workers if worker.running and worker.status}
     at_work = list(each.values())
     if not crawl.workers and crawl.running:
@@ -163,7 +163,7 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
     """A line a question."""
     lines = [f"Crawl     {crawl.folder}, {_life(crawl, facts)}"]
     by_operator = crawl.pauses
-    if facts["paused"]:  # a running crawl says so itself, below
+    if facts["paused"]:  # shown below
         by_operator.crawl = ""
     lines += [f"Paused    {line}" for line in paused_lines(by_operator)]
     lines += [f"Worker    {_worker(worker)}" for worker in facts.get("workers", [])]

@@ -36,7 +36,7 @@ WITHOUT_PEERS = (
 
 
 def find_chromium(configured: str) -> str | None:
-    """The browser's path: RENDER_BROWSER, else the first that is found. OperatorError when the set one is none."""
+    """The browser's path: RENDER_BROWSER, else the first that is found. OperatorError: the set one is no program."""
     if configured:
         if not os.access(configured, os.X_OK) or os.path.isdir(configured):
             raise OperatorError(f"RENDER_BROWSER={configured} is no program; give a Chromium's path, or nothing.")

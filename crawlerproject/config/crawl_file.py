@@ -199,7 +199,7 @@ def _put(table: Any, name: str, value: Any) -> None:
 
 
 def refuse_unknown(names: Iterable[str], where: str) -> None:
-    """Raise OperatorError for a name that looks like a setting of ours and is none; it names the nearest."""
+    """Raise OperatorError, with the nearest name, for one that looks like a setting of ours but is not."""
     for name in names:
         if name in _KNOWN or hasattr(default_settings, name):
             continue

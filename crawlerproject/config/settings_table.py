@@ -188,7 +188,7 @@ FORMER: dict[str, Setting] = {
     "SCOPE_MAX_PORTS_PER_HOST": _whole(None),
 }
 """Settings of versions up to 1.7.0 that are constants now, beside the code that uses them: one that is given holds all
-the same, and the start says that it is none any more."""
+the same, and the start logs that it is no longer a setting."""
 
 WITHOUT_EFFECT = {
     "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,

@@ -29,7 +29,7 @@ def let_in_flight(settings: BaseSettings) -> None:
     """
     try:
         in_flight = settings.getint("FRONTIER_MAX_IN_FLIGHT")
-    except ValueError:  # no number: the start says so (crawl/start/preflight.py)
+    except ValueError:  # no number: the start refuses it (crawl/start/preflight.py)
         return
     for name in _CONCURRENCY if in_flight > 0 else ():
         settings.set(name, in_flight, _ABOVE_PROJECT)

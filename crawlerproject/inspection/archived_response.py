@@ -72,7 +72,7 @@ def archived(folders: Sequence[CrawlDir], url: str, at: str = "") -> Archived | 
     """What a crawl's spider saw of a page last, or nearest to ``at`` (UTC digits from the year on); None: nothing.
 
     The crawl's archives are in ``folders``. Where a browser was sent the page, that is what the browser made of it.
-    Raises OperatorError when ``url`` or ``at`` is none, and when the archive does not have what its index names.
+    Raises OperatorError when ``url`` or ``at`` cannot be read, and when the archive lacks what its index names.
     """
     captures = Captures(folders)
     found = captures.of_url(url)
@@ -89,7 +89,11 @@ def seen(captures: Captures, chosen: IndexedCapture, render: Member | None = Non
         shown = rendered_response(chosen.row.url, render)
         return Archived(_asked(shown, render), render.field("warc-date"), True)
     member = captures.record(chosen)
-    original = _original(captures, member) if member.kind == "revisit" else None
+    original = None
+    if member.kind == "revisit":
+        if (found := captures.original(member)) is None:
+            raise OperatorError(f"{member.url} was not new, and the capture that has its body is not in this archive.")
+        original = captures.record(found)
     date, since = member.field("warc-date"), ""
     if original is not None and member.field("warc-profile") == NOT_MODIFIED:
         member, original, since = original, None, date
@@ -116,18 +120,13 @@ def _asked(response: Response, member: Member) -> Response:
     return response
 
 
-def _original(captures: Captures, revisit: Member) -> Member:
-    original = captures.original(revisit)
-    if original is None:
-        url = revisit.url
-        raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
-    return captures.record(original)
-
-
 def _render(folders: Sequence[CrawlDir], chosen: IndexedCapture, all_of_them: list[IndexedCapture]) -> Member | None:
     """What a browser made of a capture, before there was another; the request log knows where that is."""
     later = [found.row.timestamp for found in all_of_them if found.row.timestamp > chosen.row.timestamp]
-    since, until = _iso(chosen.row.timestamp), _iso(min(later)) if later else ""
+    since, until = (  # as the request log writes a moment
+        datetime.strptime(stamp, "%Y%m%d%H%M%S").isoformat() if stamp else ""
+        for stamp in (chosen.row.timestamp, min(later, default=""))
+    )
     for line in attempts([folder.log for folder in folders], url=chosen.row.url, since=since, until=until):
         if line["rendered"] and line["warc"]:
             return render_record(folders, line)
@@ -147,11 +146,6 @@ def rendered_response(url: str, render: Member) -> Response:
     """The response of a page as the browser showed it; ``render`` is its record."""
     headers = {"Content-Type": "text/html; charset=utf-8"}
     return HtmlResponse(url, headers=headers, body=render.block, encoding="utf-8", flags=["rendered"])
-
-
-def _iso(timestamp: str) -> str:
-    """14 digits as the request log writes a moment."""
-    return datetime.strptime(timestamp, "%Y%m%d%H%M%S").isoformat()
 
 
 class ArchivedPage:

@@ -42,7 +42,7 @@ _PATHS = ("NEVERCRAWL_FILE", "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_F
 
 
 class CrawlView:
-    """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none.
+    """One look at one crawl folder; ``now`` is its moment. Raises OperatorError when the folder holds no crawl.
 
     A folder with workers' folders in it is a crawl of several: its run is the latest start of any of them. ``plan`` is
     that of several workers on this machine with a frontier each; None for any other crawl.

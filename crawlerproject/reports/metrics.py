@@ -21,7 +21,7 @@ Values = Callable[[Status], Mapping[str, Any]]
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
 WORKER = "worker"
-"""The label of whose process counted. A sum over processes would fall as one of them begins anew, which Prometheus
+"""The label of whose process counted. A sum over processes would fall as one of them restarts, which Prometheus
 takes for a new start of all of them."""
 BY_LABEL = {
     "pages/": ("crawler_attempts", "Attempts by what became of them, robots.txt included", "reason"),

@@ -159,7 +159,7 @@ def _tables(report: CrawlReport, traps: Sequence[Mapping[str, Any]]) -> Iterable
 
 
 def _plot(title: str, counts: Sequence[Count], note: str, kind: Callable[[str], str] = lambda name: "") -> Markup:
-    """Bars with number and share, and nothing but a word when there is none; ``note`` says what is counted."""
+    """Bars with number and share, and one word when nothing was counted; ``note`` says what is counted."""
     total = sum(count.number for count in counts)
     if not total:
         return section(title, _NONE)

@@ -8,7 +8,7 @@ from benchmarks.engines.archive import exchange_of
 from benchmarks.engines.cc_jobs import JOBS, pairs_of, summed
 from benchmarks.engines.spark_tasks import expected, files_of
 from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import archive_of, write
 
@@ -27,7 +27,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> CrawlDir:
         write(made, f"http://a.test/{page}", exchange_of(body.encode(), server))
     made.close()
     for warc in crawl.closed_warcs():
-        process_warc(warc, crawl.processed, Wanted(wet=True, wat=True))
+        process_warc(warc, crawl.processed, ExtractOptions(wet=True, wat=True))
     return crawl
 
 

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import load, search
 from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.rules.archive.warc_records import Context, Render
 from tests.commands.running import archive_of
 from tests.foreign_archives import SHAPES, Page
@@ -44,7 +44,7 @@ def crawled(folder: Path, *, apart: bool = False) -> list[Path]:
     return sorted((folder / "warc").iterdir())
 
 
-def processed(warcs: list[Path], out: Path, wanted: Wanted = Wanted()) -> Path:  # noqa: B008 - frozen
+def processed(warcs: list[Path], out: Path, wanted: ExtractOptions = ExtractOptions()) -> Path:  # noqa: B008 - frozen
     """Each of them."""
     assert [process_warc(warc, out, wanted).problem for warc in warcs] == [""] * len(warcs)
     return out
@@ -59,7 +59,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is made of a file that has all of it."""
     folder = tmp_path_factory.mktemp("rendered")
-    return processed(crawled(folder / "crawl"), folder / "out", Wanted(wet=True, wat=True))
+    return processed(crawled(folder / "crawl"), folder / "out", ExtractOptions(wet=True, wat=True))
 
 
 def test_the_row_of_a_page_is_what_the_browser_made_of_it(out: Path) -> None:
@@ -145,6 +145,6 @@ def test_an_odd_record_of_another_program_costs_no_other(tmp_path: Path, odd: tu
     path = tmp_path / "theirs.warc.gz"
     path.write_bytes(gzip.compress(spoilt) + gzip.compress(good))
 
-    out = processed([path], tmp_path / "out", Wanted(wet=True, wat=True))
+    out = processed([path], tmp_path / "out", ExtractOptions(wet=True, wat=True))
 
     assert [row["text"] for row in rows(out / "pages") if row["url"] == "http://a.test/"] == ["x"]

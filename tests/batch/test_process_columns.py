@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import Wanted, language_of_header
+from crawlerproject.batch.warc_extract import ExtractOptions, language_of_header
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of, scrapy
 from tests.documents.pdfs import pdf, shown, stream
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def rows(folder: Path, out: Path, wanted: Wanted) -> dict[str, dict[str, Any]]:
+def rows(folder: Path, out: Path, wanted: ExtractOptions) -> dict[str, dict[str, Any]]:
     """The rows of its pages."""
     (warc,) = (folder / "warc").iterdir()
     assert process_warc(warc, out, wanted).problem == ""
@@ -52,7 +52,7 @@ def rows(folder: Path, out: Path, wanted: Wanted) -> dict[str, dict[str, Any]]:
 
 def test_the_language_is_the_texts_or_the_headers(folder: Path, tmp_path: Path) -> None:
     """The text decides where it is long enough; a header that names one language where it is not."""
-    found = rows(folder, tmp_path, Wanted())
+    found = rows(folder, tmp_path, ExtractOptions())
 
     said = {name: (row["language"], row["content_language"]) for name, row in found.items()}
     assert said == {"long": ("de", "en, fr"), "short": ("fr", "fr-CH"), "pdf": (None, None)}
@@ -72,7 +72,7 @@ def test_a_header_names_one_language(header: str, code: str | None) -> None:
 def test_the_article_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
     """The whole text stays beside it; a PDF has none."""
     pytest.importorskip("resiliparse")
-    found = rows(folder, tmp_path, Wanted(main=True))
+    found = rows(folder, tmp_path, ExtractOptions(main=True))
 
     assert "Impressum" not in found["long"]["text_main"]
     assert ARTICLE.strip() in found["long"]["text_main"]
@@ -103,7 +103,7 @@ def test_what_a_page_repeats_has_columns_and_the_documented_queries_use_them(tmp
     for url, extra in notes.items():
         made.write(exchange(), Context(url, extra=extra))
     made.close()
-    columns = rows(tmp_path, tmp_path / "processed", Wanted())
+    columns = rows(tmp_path, tmp_path / "processed", ExtractOptions())
     queries = re.findall(r"(?s)```sql\n(.*?)```", (PROJECT / "docs" / "near-duplicates.md").read_text())
     with contextlib.chdir(tmp_path), duckdb.connect() as engine:
         once, most, pairs = (engine.sql(query.rstrip("; \n")).to_arrow_table().to_pylist() for query in queries)

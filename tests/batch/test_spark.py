@@ -10,12 +10,12 @@ import pytest
 
 from crawlerproject.batch.process_warcs import Outcome, process_warc
 from crawlerproject.batch.spark import environment, process_one, sentence, session
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import archive, scrapy
 
-WANTED = Wanted(wet=True, wat=True)
+WANTED = ExtractOptions(wet=True, wat=True)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.batch.process_warcs import outputs, process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.inspection.range_server import ranges_served
 from crawlerproject.stores.archive.warc_reader import next_member
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -89,8 +89,8 @@ def test_verify_reads_all_of_it(placed: Placed) -> None:
 def test_process_and_wacz_stream(placed: Placed, tmp_path: Path) -> None:
     """The same rows and the same archive within; results of a place go into a folder that is named."""
     (warc,) = placed.before.closed_warcs()
-    expected = outputs(warc, tmp_path / "before", Wanted())
-    process_warc(warc, tmp_path / "before", Wanted())
+    expected = outputs(warc, tmp_path / "before", ExtractOptions())
+    process_warc(warc, tmp_path / "before", ExtractOptions())
     done = scrapy("process", placed.url, "--out", str(tmp_path / "there"), "--workers", "1")
     assert done.returncode == 0, done.stderr
     for path in expected:

@@ -22,7 +22,7 @@ from scrapy.utils.project import get_project_settings
 
 from crawlerproject import commands
 from crawlerproject.batch import process_warcs as process
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.commands.add import _places
 from crawlerproject.commands.looking_process import answer
 from crawlerproject.inspection.crawl_view import CrawlView
@@ -249,7 +249,7 @@ def test_process_rank_load_search_and_export_make_one_of_all(crawls: Crawls, mon
 
 
 def _in_this_process(
-    waiting: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
+    waiting: list[Path], out: Path, wanted: ExtractOptions, workers: int, done: Callable[[int], None]
 ) -> Iterator[tuple[Path, process.Outcome]]:
     """A process for each file would take longer than all else here."""
     return ((warc, process.process_warc(warc, out, wanted, done)) for warc in waiting)

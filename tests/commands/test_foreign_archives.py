@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.batch.process_warcs import Outcome, process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import scrapy
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_process_reads_them_all(folder: Path, tmp_path: Path) -> None:
     """The same title and text of each, without what frames it in the file."""
     for warc in CrawlDir(folder).closed_warcs():
-        assert process_warc(warc, tmp_path, Wanted(wet=True, wat=True)) == Outcome()
+        assert process_warc(warc, tmp_path, ExtractOptions(wet=True, wat=True)) == Outcome()
     rows = pq.read_table(tmp_path / "pages").to_pylist()
     assert Counter(row["url"] for row in rows) == {page(name, n).url: 1 for name in SHAPES for n in (0, 1)}
     for row in rows:

@@ -22,7 +22,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import load, search
 from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
@@ -162,7 +162,7 @@ def test_sub_requests_are_logged_and_archived(crawled: Crawled) -> None:
 def test_later_steps_read_what_the_browser_rendered(crawled: Crawled, tmp_path: Path) -> None:
     """Each page that was rendered has the words and links of its DOM in Parquet, and the search finds them."""
     (warc,) = (crawled.folder / "warc").iterdir()
-    assert process_warc(warc, tmp_path, Wanted()).problem == ""
+    assert process_warc(warc, tmp_path, ExtractOptions()).problem == ""
     pages = {row["url"]: row for row in pq.read_table(tmp_path / "pages").to_pylist()}
     links = pq.read_table(tmp_path / "links").to_pylist()
 

@@ -122,7 +122,7 @@ class TotalsBook:
     """Adds what this process has done to what was committed before it."""
 
     def __init__(self, store: FrontierStore, tallies: Tallies, now: float) -> None:
-        """When the crawl's store is open; again when a worker begins anew."""
+        """When the crawl's store is open; again when a worker rejoins."""
         self._tallies = tallies
         self._stored = store.fact(_FACT)
         self._before = Totals(*orjson.loads(self._stored)) if self._stored else Totals(0, 0, 0, now)

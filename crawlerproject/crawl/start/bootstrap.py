@@ -55,7 +55,7 @@ def read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
 
 
 def _read_box(store: EmbeddedStore, box: Box, frontier: Frontier, now: float) -> None:
-    """Those of a fleet on this machine. Each is gone with the change that holds its effect.
+    """Those of a fleet on this machine. Each is removed by the change that holds its effect.
 
     Links take effect at once, and another time none: they are known then.
     """

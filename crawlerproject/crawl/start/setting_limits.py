@@ -106,7 +106,7 @@ def _check_ip(text: str, problem: str) -> None:
 def _check_file(settings: BaseSettings, name: str) -> None:
     """Refuse a list that cannot be read: it would exclude nothing."""
     path = str(settings[name] or "")
-    # As the add-on of a project that names none, there is none.
+    # The default is not there in a project with our add-on.
     if not path or (settings.getpriority(name) or 0) < _PROJECT:
         return
     found = user_path(path) if name == USER_LIST else path
