@@ -19,7 +19,7 @@ from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
@@ -43,7 +43,7 @@ def frontier_in(folder: Path) -> Frontier:
     rng = random.Random(1)
     return Frontier(
         FrontierState(hosts, RobotsCache(store, "Bench", 86400.0)),
-        UrlFilters(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), UrlFilterSettings(10**9)),
+        UrlFilters(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), max_urls_per_host=10**9),
         politeness,
         Renders(store, workbench, rng),
         Revisits(store, rng, near_bits=0, check_share=0.0),

@@ -33,7 +33,7 @@ from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -69,7 +69,7 @@ class Crawl:
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(self.store, "Bench", 86400.0)),
-            UrlFilters(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), UrlFilterSettings(10**9)),
+            UrlFilters(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), max_urls_per_host=10**9),
             politeness,
             Renders(self.store, workbench, rng),
             Revisits(self.store, rng, near_bits=0, check_share=0.0),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import list_of, preset_of, rest_limits_of
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth, by_rank
+from crawlerproject.frontier.learned.revisit_queue import Importance, RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
+from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.ip_addresses import AddressRules
@@ -19,14 +21,6 @@ from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, HostPaceFile, NeverCrawlLists
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.frontier.learned.revisit_queue import Importance
-    from crawlerproject.rules.revisits.history import History
 
 
 def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
@@ -48,16 +42,14 @@ def url_filters_of(
         scope,
         never_crawl,
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-        UrlFilterSettings(
-            settings.getint("SCOPE_MAX_URLS_PER_HOST"),
-            list_of(settings, "SKIP_EXTENSIONS"),
-            settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
-            settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
-            hubs=bool(settings.getint("WEBSUB_PORT")),
-            requisites=settings["REQUISITES"],
-            max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST", DEFAULT_MAX_PER_HOST),
-        ),
         traps,
+        max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+        skip_extensions=list_of(settings, "SKIP_EXTENSIONS"),
+        max_ports_per_host=settings.getint("SCOPE_MAX_PORTS_PER_HOST", DEFAULT_MAX_PORTS),
+        max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
+        hubs=bool(settings.getint("WEBSUB_PORT")),
+        requisites=settings["REQUISITES"],
+        max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST", DEFAULT_MAX_PER_HOST),
     )
 
 

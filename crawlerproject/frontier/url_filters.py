@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -46,9 +47,15 @@ class NeverCrawl(Protocol):
     def listing(self, host_name: str, now: float) -> Listing | None: ...
 
 
-class UrlFilterSettings(NamedTuple):
-    """Bounds that the operator sets."""
+@dataclass(eq=False)
+class UrlFilters:
+    """The schedule gate and the fetch gate; cheapest refusal first."""
 
+    scope: Scope
+    never_crawl: NeverCrawl
+    addresses: AddressRules
+    _traps: TrapModel | None = None
+    _: KW_ONLY
     max_urls_per_host: int
     skip_extensions: Collection[str] = ()
     max_ports_per_host: int = DEFAULT_MAX_PORTS
@@ -57,31 +64,11 @@ class UrlFilterSettings(NamedTuple):
     requisites: str = NO_REQUISITES  # whose requisites of pages are fetched
     max_requisites_per_host: int = DEFAULT_MAX_PER_HOST
 
-
-class UrlFilters:
-    """The schedule gate and the fetch gate; cheapest refusal first."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        never_crawl: NeverCrawl,
-        addresses: AddressRules,
-        settings: UrlFilterSettings,
-        traps: TrapModel | None = None,
-    ) -> None:
-        self._hubs = settings.hubs
-        self._requisites = settings.requisites
-        self.fetches_requisites = settings.requisites != NO_REQUISITES
-        self._max_requisites = settings.max_requisites_per_host
-        self.scope = scope
-        self.max_urls_per_host = settings.max_urls_per_host
-        self.max_ports_per_host = settings.max_ports_per_host
-        self.max_hosts_per_domain = settings.max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
-        self.never_crawl = never_crawl
-        self.addresses = addresses
-        self.skip_extensions = extensions_of(settings.skip_extensions)
+    def __post_init__(self) -> None:
+        self.fetches_requisites = self.requisites != NO_REQUISITES
+        self.max_hosts_per_domain *= NAMED_FACTOR if self.scope.mode == "domain" else 1
+        self.skip_extensions = extensions_of(self.skip_extensions)
         self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
-        self._traps = traps
 
     def refusal(self, found: DiscoveredUrl, now: float, *, elsewhere: bool = False) -> Reason | None:
         """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded."""
@@ -132,7 +119,7 @@ class UrlFilters:
         kind = ROW_KINDS[row.flags]
         if kind.is_requisite:  # a known one has met its host's budgets when it was chosen
             return self._requisite_refusal(row, row, now, elsewhere=kind.is_recrawl)
-        if kind.is_hub and not self._hubs:
+        if kind.is_hub and not self.hubs:
             return Reason.SCOPE  # left over from a run that did
         if self.scope.choosy and self._left_out(row, kind):
             return Reason.SCOPE  # queued before the pattern was added
@@ -167,7 +154,7 @@ class UrlFilters:
         domain = linking_domain(host, found.via, found.flags, found.note)
         if budget is Budget.REQUISITES:
             admitted, reason = (
-                traps.requisites.changed(host).admit(domain, self._max_requisites),
+                traps.requisites.changed(host).admit(domain, self.max_requisites_per_host),
                 Reason.REQUISITE_BUDGET,
             )
         else:
@@ -179,7 +166,7 @@ class UrlFilters:
     ) -> Reason | None:
         """Why a page requisite may not be asked for: no extension is a reason, and no scope but the operator's own."""
         url, host = target.url, target.host
-        if self._requisites != OF_ANY_HOST and (named.kind.is_external or self._requisites == NO_REQUISITES):
+        if self.requisites != OF_ANY_HOST and (named.kind.is_external or self.requisites == NO_REQUISITES):
             return Reason.SCOPE
         if len(url) > self.scope.max_url_length:
             return Reason.URL_LENGTH

@@ -23,7 +23,7 @@ from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -96,7 +96,14 @@ class Bench:
         rng = random.Random(1)
         self.frontier = Frontier(
             FrontierState(hosts, RobotsCache(store, "TestBed", 86400.0)),
-            UrlFilters(scope or Scope("any"), self.never, AddressRules(), UrlFilterSettings(max_urls, ["zip"]), traps),
+            UrlFilters(
+                scope or Scope("any"),
+                self.never,
+                AddressRules(),
+                traps,
+                max_urls_per_host=max_urls,
+                skip_extensions=["zip"],
+            ),
             self.politeness,
             Renders(store, workbench, rng),
             Revisits(store, rng, near_bits=3, check_share=0.0),

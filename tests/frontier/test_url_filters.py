@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -24,7 +24,7 @@ def filters(skip: list[str] | None = None, allow: tuple[str, ...] = ()) -> UrlFi
     """The filters of a crawl; never.example is excluded."""
     never = SimpleNamespace(current=lambda now: Exclusion.parse(["never.example", "192.0.3.7"])[0])
     extensions = sorted(SKIP_EXTENSIONS) if skip is None else skip
-    return UrlFilters(Scope("any"), never, AddressRules(allow), UrlFilterSettings(10, extensions))
+    return UrlFilters(Scope("any"), never, AddressRules(allow), max_urls_per_host=10, skip_extensions=extensions)
 
 
 def refusal(link: str, gate: UrlFilters | None = None, *, flags: int = 0) -> Reason | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host, HostState
-from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
 from crawlerproject.reasons import Reason
@@ -40,7 +40,7 @@ def ask(tmp_path: Path) -> Callable[..., Why]:
         never.write_text("# ours\nbad.test  # asked by their webmaster\n")
         filters = UrlFilters(
             Scope(scope, ["a.test"], max_depth=3, max_url_length=60),
-            NeverCrawlFile(never), AddressRules(), UrlFilterSettings(5, ["zip"]),
+            NeverCrawlFile(never), AddressRules(), max_urls_per_host=5, skip_extensions=["zip"],
         )  # fmt: skip
         return Why(FrontierView(tmp_path / "frontier"), filters, "TestBed", NOW, leases)
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import Host
 
 # Hosts of one domain that are being looked up or stand in line while others of it wait. Ours: at 50 ms an answer these
 # are 160 look-ups a second, and the line of an address is never empty for want of a look-up.

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS, LongRequests
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.hosts.host import Host
 
 IN_LINE = inf
 UNRESOLVED = "unresolved:"

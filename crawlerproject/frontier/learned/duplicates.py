@@ -8,15 +8,13 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.near_duplicates import near
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore
-
-if TYPE_CHECKING:
-    from crawlerproject.rules.url.urls import Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Visit
-from crawlerproject.frontier.url_filters import UrlFilters, UrlFilterSettings
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, SIMILAR_COSTS_PAGES
@@ -47,7 +47,7 @@ def trapped() -> TrapModel:
 def filters(model: TrapModel) -> UrlFilters:
     """The filters of a crawl without bounds."""
     never = SimpleNamespace(current=lambda now: Exclusion())
-    return UrlFilters(Scope("any"), never, AddressRules(), UrlFilterSettings(10), model)
+    return UrlFilters(Scope("any"), never, AddressRules(), model, max_urls_per_host=10)
 
 
 def row(url: str, flags: int = 0) -> QueuedPage:
