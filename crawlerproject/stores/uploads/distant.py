@@ -89,17 +89,19 @@ class DistantPath(PosixPath):
         return os.stat_result((_FOLDER if folder else _FILE, 0, 0, 1, 0, 0, size, 0, 0, 0))
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        try:
-            self.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        return True
+        return self._mode() != 0
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return self.exists() and self.stat().st_mode == _FILE
+        return self._mode() == _FILE
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return self.exists() and self.stat().st_mode == _FOLDER
+        return self._mode() == _FOLDER
+
+    def _mode(self) -> int:
+        try:
+            return self.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
 
     def read_bytes(self) -> bytes:
         with self.open("rb") as file:
