@@ -14,7 +14,7 @@ from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.repartition.repartition import is_alone, move
 from crawlerproject.operator_command import OperatorCommand, locked, option
-from crawlerproject.rules.printable import counted, human_bytes, moment
+from crawlerproject.rules.printable import counted, human_bytes, moment, without_passwords
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
@@ -23,7 +23,7 @@ from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
-from crawlerproject.stores.redis.client import SCHEMES, without_password
+from crawlerproject.stores.redis.client import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS
 from crawlerproject.terminal import say
 
@@ -88,7 +88,7 @@ class Command(OperatorCommand):
         copied = into(self.settings, source, target)
         for what, count in copied.counts.items():
             say(f"{count:>15,} {what}")
-        named = without_password(target)
+        named = without_passwords(target)
         say(f"{named} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
 
     def _back_up(self, target: str, wait_seconds: float) -> None:

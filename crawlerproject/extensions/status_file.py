@@ -19,9 +19,9 @@ from crawlerproject.config.old_settings import ours_of
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlExtension
 from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.rules.printable import without_passwords
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
-from crawlerproject.stores.redis.client import without_password
 from crawlerproject.watch.machine import StoreSizes, machine_facts
 
 if TYPE_CHECKING:
@@ -178,4 +178,4 @@ def _plain(value: Any) -> Any:
     """A setting as JSON can hold it, without the passwords of its addresses."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | float) else without_password(str(value))
+    return value if value is None or isinstance(value, bool | int | float) else without_passwords(str(value))

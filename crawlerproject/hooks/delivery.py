@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from crawlerproject.stores.redis.client import without_password
+from crawlerproject.rules.printable import without_passwords
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -67,7 +67,7 @@ def hook_of(command: str, url: str, timeout_seconds: float) -> Hook:
     except ValueError as error:
         raise ValueError(f"HOOK_COMMAND is {command!r} ({error}); write a program and its arguments.") from None
     if url and not url.startswith(("http://", "https://")):
-        raise ValueError(f"HOOK_URL is {without_password(url)!r}; use an http or https URL of your own.")
+        raise ValueError(f"HOOK_URL is {without_passwords(url)!r}; use an http or https URL of your own.")
     return Hook(words, url, timeout_seconds)
 
 
@@ -187,7 +187,7 @@ def _said(error: Exception) -> str:
         return f"exit status {error.returncode}" + (f": {said}" if said else "")
     if isinstance(error, subprocess.TimeoutExpired):
         return f"no end within {error.timeout:.1f} s"
-    return without_password(str(error)) or type(error).__name__
+    return without_passwords(str(error)) or type(error).__name__
 
 
 def tell_refused(settings: BaseSettings, folder: Path, sentence: str) -> None:

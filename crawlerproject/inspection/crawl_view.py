@@ -22,13 +22,13 @@ from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import limits_of
+from crawlerproject.rules.printable import without_passwords
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import globs, host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
-from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.reader import RedisView
 from crawlerproject.stores.rocks.fleet_view import FleetView
 from crawlerproject.stores.rocks.store import FrontierView
@@ -161,7 +161,7 @@ class CrawlView:
         for name, value in self.run.get("settings", {}).items():
             if name in newer:
                 continue
-            if ":***@" in str(value) and value == without_password(str(merged[name])):
+            if ":***@" in str(value) and value == without_passwords(str(merged[name])):
                 continue  # the folder has no passwords, the settings may
             if (merged.getpriority(name) or 0) < _CMDLINE:
                 if name in _PATHS and value:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from crawlerproject.rules.printable import without_passwords
-
 _SENTINEL = "+sentinel"
 SCHEMES = ("redis://", "rediss://", "unix://", f"redis{_SENTINEL}://", f"rediss{_SENTINEL}://")
 _SENTINEL_PORT = 26379  # as redis.io has it
@@ -33,11 +31,6 @@ def make_cluster_client(url: str) -> Any:
     from redis.cluster import RedisCluster
 
     return RedisCluster.from_url(url, **_options())
-
-
-def without_password(url: str) -> str:
-    """The URL without its passwords, for messages."""
-    return without_passwords(url)
 
 
 def _master(url: str) -> Any:

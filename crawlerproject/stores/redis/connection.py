@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.redis.client import make_client, make_cluster_client, without_password
+from crawlerproject.rules.printable import without_passwords
+from crawlerproject.stores.redis.client import make_client, make_cluster_client
 from crawlerproject.stores.redis.scripts import Script
 
 # Redis 7.0 is the first with function-free script flags and listpacks that we measured with; Valkey 7.2 says 7.2.4.
@@ -42,7 +43,7 @@ class RedisLink:
 
     def __init__(self, url: str) -> None:
         """Connect and check. Raises OperatorError with what to mend."""
-        self.place = without_password(url)
+        self.place = without_passwords(url)
         client: Any = None
         try:
             client = make_client(url)

@@ -67,8 +67,7 @@ class ShareKeys(NamedTuple):
 def partition_keys(crawl: str, number: int) -> PartitionKeys:
     """The keys of partition ``number``."""
     tag = f"{{{crawl}.{number}}}:"
-    names = ("lease", "behind", "work", "pages", "hosts", "robots", "inbox", "prints", "q:")
-    return PartitionKeys(*(tag + name for name in names))
+    return PartitionKeys(*(tag + ("q:" if name == "queue_prefix" else name) for name in PartitionKeys._fields))
 
 
 def worker_keys(crawl: str, worker: str) -> WorkerKeys:
@@ -80,22 +79,7 @@ def worker_keys(crawl: str, worker: str) -> WorkerKeys:
 def fleet_keys(crawl: str) -> FleetKeys:
     """The keys of the whole crawl; ``incarnations`` is stored under an older word, "lives"."""
     tag = f"{{{crawl}.fleet}}:"
-    names = (
-        "facts",
-        "seen",
-        "lives",
-        "quiet",
-        "activity",
-        "info",
-        "owners",
-        "done",
-        "round",
-        "scores",
-        "chosen",
-        "hubs",
-        "moved",
-    )
-    return FleetKeys(*(tag + name for name in names))
+    return FleetKeys(*(tag + ("lives" if name == "incarnations" else name) for name in FleetKeys._fields))
 
 
 def share_keys(crawl: str, kind: str) -> ShareKeys:

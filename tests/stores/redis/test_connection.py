@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.rules.printable import without_passwords
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.connection import RedisLink, missing_server
 from crawlerproject.stores.redis.store import RedisStore
 from tests.fetch.servers import make_ca, server_tls
@@ -122,7 +122,7 @@ def test_sentinels_that_know_no_master_are_said(server: RedisServer) -> None:
 
 def test_no_password_is_shown() -> None:
     """Wherever it stands in the URL."""
-    shown = without_password("rediss+sentinel://me:one@h:1,i:2/ours/0?sentinel_password=two&password=three&x=4")
+    shown = without_passwords("rediss+sentinel://me:one@h:1,i:2/ours/0?sentinel_password=two&password=three&x=4")
 
     assert shown == "rediss+sentinel://me:***@h:1,i:2/ours/0?sentinel_password=***&password=***&x=4"
 

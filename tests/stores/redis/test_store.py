@@ -112,12 +112,12 @@ class AheadMachine(RuleBasedStateMachine):
         hosts = list(self.base.hosts_with_work())
         self.store = BufferedStore(self.base)
         for host in hosts:
-            self.store.queues.heads.arrive(host)
+            self.store.queues.arrive(host)
 
     @rule()
     def make_room(self) -> None:
         """More hosts than there is room for: what was at hand of one must be read anew."""
-        heads, most = self.store.queues.heads, queue_heads._ROWS
+        heads, most = self.store.queues, queue_heads._ROWS
         queue_heads._ROWS = 0
         for name in [*heads._heads]:
             heads._make_room(name)
@@ -150,7 +150,7 @@ def test_a_long_queue_is_read_once(store: RedisStore, monkeypatch: pytest.Monkey
     rows = [row("a", number) for number in range(3_000)]
     store.apply(Changes(queued=rows))
     ahead = BufferedStore(store)
-    ahead.queues.heads.arrive("a")
+    ahead.queues.arrive("a")
     members: list[int] = []
     heads = store.queues.first_members
 

@@ -39,11 +39,14 @@ class _Head:
     to: QueuePlace | None  # up to where all are among them; None: there are no others
 
 
-class QueueHeads:
-    """Not safe for threads. ``waiting`` is always what is not yet written in Redis, the oldest first."""
+class BufferedQueues:
+    """``lock`` is held around all but ``refill``; ``waiting``: what is not yet written in Redis, the oldest first."""
 
-    def __init__(self) -> None:
-        self.wanted: set[str] = set()  # hosts that ran low
+    def __init__(self, stored: RedisQueues, waiting: Callable[[], list[Pending]], lock: RLock) -> None:
+        self._stored = stored
+        self._waiting = waiting
+        self._lock = lock
+        self._wanted: set[str] = set()  # hosts that ran low
         self._heads: OrderedDict[str, _Head] = OrderedDict()
         self._rows = 0
         # Hosts with rows in Redis of which none is at hand -> up to where all are members of their own.
@@ -59,8 +62,15 @@ class QueueHeads:
             self._rows -= len(self._heads.pop(host).rows)
         self._unread = {host: place for host, place in self._unread.items() if not going(host)}
 
-    def first(self, host: str, limit: int) -> list[QueuedPage] | None:
-        """The first ``limit`` rows; None: ask Redis for ``count`` members and ``put`` them."""
+    def head(self, host: str, limit: int) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue."""
+        with self._lock:
+            while (rows := self._first(host, limit)) is None:
+                self._read(host, limit)
+            return rows
+
+    def _first(self, host: str, limit: int) -> list[QueuedPage] | None:
+        """The first rows at hand; None: more must be read."""
         head = self._heads.get(host)
         if head is None:
             return None if host in self._unread else []
@@ -68,26 +78,16 @@ class QueueHeads:
             return None
         self._heads.move_to_end(host)
         if head.to is not None and len(head.rows) < limit + _LOW:
-            self.wanted.add(host)
+            self._wanted.add(host)
         return head.rows[:limit]
 
-    def known_to(self, host: str) -> QueuePlace:
-        """Up to where all rows of the host are at hand: from there on Redis is asked."""
-        head = self._heads.get(host)
-        return NOWHERE if head is None or head.to is None else head.to
-
-    def lacks(self, host: str, start: QueuePlace) -> bool:
-        """Whether rows of the host are, or were, at hand, and just those up to this place."""
-        head = self._heads.get(host)
-        return head is not None and head.to == start
-
-    def is_open(self, row: QueuedPage, waiting: Sequence[Pending]) -> bool:
-        """Whether the row is surely not in a bundle."""
+    def open_up_to(self, row: QueuedPage) -> None:
+        """A row that is removed is a member of its own, as a rule; else it may be in a bundle, which is opened."""
         place = place_of(row)
-        if any(place in each.queued.get(row.host, ()) for each in waiting):
-            return True
-        behind = self.behind(row.host)
-        return behind is None or place <= behind
+        while not any(place in each.queued.get(row.host, ()) for each in self._waiting()):
+            if (behind := self.behind(row.host)) is None or place <= behind:
+                break
+            self._read(row.host, MEMBERS)
 
     def behind(self, host: str) -> QueuePlace | None:
         """Rows behind this place are not at hand and may be in bundles; None: all are at hand."""
@@ -96,20 +96,27 @@ class QueueHeads:
             return self._unread.get(host)
         return head.to
 
-    def count(self, host: str, limit: int, waiting: Sequence[Pending]) -> int:
-        """Members to ask for, so that ``limit`` rows are left when those are gone whose removal is not yet sent."""
+    def _known_to(self, host: str) -> QueuePlace:
+        """Up to where all rows of the host are at hand: from there on Redis is asked."""
         head = self._heads.get(host)
+        return NOWHERE if head is None or head.to is None else head.to
+
+    def _read(self, host: str, limit: int) -> None:
+        """Read more of a queue, maybe still not enough: rows may be gone, or stand behind what was read."""
+        start, head = self._known_to(host), self._heads.get(host)
         if head is not None:  # what is removed was at hand
-            return max(limit - len(head.rows), MEMBERS)
-        return max(limit, MEMBERS) + sum(len(each.removed.get(host, ())) for each in waiting)
+            count = max(limit - len(head.rows), MEMBERS)
+        else:
+            count = max(limit, MEMBERS) + sum(len(each.removed.get(host, ())) for each in self._waiting())
+        [members] = self._stored.first_members({host: start}, count)
+        self._put(host, members, count, start)
 
-    def put(
-        self, host: str, members: Sequence[bytes], asked: int, waiting: Sequence[Pending], start: QueuePlace = NOWHERE
-    ) -> None:
-        """What Redis has as the first ``asked`` members behind ``start``, which is ``known_to`` of the host.
+    def _put(self, host: str, members: Sequence[bytes], asked: int, start: QueuePlace) -> None:
+        """What Redis has as the first ``asked`` members behind ``start``, which is ``_known_to`` of the host.
 
-        A bundle that is come to is opened in ``waiting[-1]``.
+        A bundle that is come to is opened in the last batch that waits.
         """
+        waiting = self._waiting()
         more = len(members) == asked
         on_the_way = {
             member
@@ -149,8 +156,7 @@ class QueueHeads:
             self._rows -= len(head.rows)
             self._unread[name] = (place_of(head.rows[-1]) if head.rows else NOWHERE) if head.to is None else head.to
 
-    def add(self, row: QueuedPage) -> None:
-        """A row that was queued."""
+    def _add(self, row: QueuedPage) -> None:
         head = self._heads.get(row.host)
         if head is None:
             if row.host in self._unread:
@@ -159,7 +165,7 @@ class QueueHeads:
         place = place_of(row)
         if head.to is not None and place > head.to:
             return
-        self.drop(row)
+        self._drop(row)
         insort(head.rows, row, key=place_of)
         self._rows += 1
         if len(head.rows) > _MOST_ROWS:
@@ -167,8 +173,7 @@ class QueueHeads:
             del head.rows[MEMBERS:]
             head.to = place_of(head.rows[-1])
 
-    def drop(self, row: QueuedPage) -> None:
-        """A row that was removed."""
+    def _drop(self, row: QueuedPage) -> None:
         head = self._heads.get(row.host)
         if head is None:
             return
@@ -178,51 +183,22 @@ class QueueHeads:
             del head.rows[index]
             self._rows -= 1
 
-
-class BufferedQueues:
-    """``lock`` guards ``heads``; ``waiting`` is always what is not yet written in Redis, the oldest first."""
-
-    def __init__(self, stored: RedisQueues, waiting: Callable[[], list[Pending]], lock: RLock) -> None:
-        self.heads = QueueHeads()
-        self._stored = stored
-        self._waiting = waiting
-        self._lock = lock
-
-    def head(self, host: str, limit: int) -> list[QueuedPage]:
-        """The first ``limit`` rows of the host's queue."""
-        with self._lock:
-            while (rows := self.heads.first(host, limit)) is None:
-                self._read(host, limit)
-            return rows
-
-    def open_up_to(self, row: QueuedPage) -> None:
-        """A row that is removed is a member of its own, as a rule; else it may be in a bundle, which is opened."""
-        while not self.heads.is_open(row, self._waiting()):
-            self._read(row.host, MEMBERS)
-
     def apply(self, changes: Changes) -> None:
         """Take in what was decided here."""
         for row in changes.removed:
-            self.heads.drop(row)
+            self._drop(row)
         for row in changes.queued:
-            self.heads.add(row)
+            self._add(row)
 
     def refill(self) -> None:
         """Read more of the queues that ran low, in one round trip. May run in a thread."""
         with self._lock:
-            wanted = {host: self.heads.known_to(host) for host in sorted(self.heads.wanted)}
-            self.heads.wanted.clear()
+            wanted = {host: self._known_to(host) for host in sorted(self._wanted)}
+            self._wanted.clear()
         if not wanted:
             return
         found = self._stored.first_members(wanted, MEMBERS)
         with self._lock:
             for (host, start), members in zip(wanted.items(), found, strict=True):
-                if self.heads.lacks(host, start):  # else it was asked for meanwhile
-                    self.heads.put(host, members, MEMBERS, self._waiting(), start)
-
-    def _read(self, host: str, limit: int) -> None:
-        """Read more of a queue, maybe still not enough: rows may be gone, or stand behind what was read."""
-        waiting, start = self._waiting(), self.heads.known_to(host)
-        count = self.heads.count(host, limit, waiting)
-        [members] = self._stored.first_members({host: start}, count)
-        self.heads.put(host, members, count, waiting, start)
+                if (head := self._heads.get(host)) is not None and head.to == start:  # else it was read meanwhile
+                    self._put(host, members, MEMBERS, start)

@@ -55,7 +55,7 @@ class BufferedStore:
         with self._lock:
             for name, packed in found:
                 self._hosts[name] = packed
-                self.queues.heads.arrive(name)
+                self.queues.arrive(name)
             if keys is not None:
                 self.links.filter.begin(partition, keys)
         return granted, [name for name, _ in found]
@@ -65,7 +65,7 @@ class BufferedStore:
         self.store.release([partition])
         with self._lock:
             self._hosts.forget(lambda host: self.store.partition(host) == partition)
-            self.queues.heads.leave(lambda host: self.store.partition(host) == partition)
+            self.queues.leave(lambda host: self.store.partition(host) == partition)
             self.links.leave(partition)
             self._prints.forget()
             self._records.forget()
@@ -213,7 +213,7 @@ class BufferedStore:
     def sync(self) -> None:
         """Send everything applied so far, then fetch what will be asked for. Raises StorageError; call again later."""
         with self._sending:
-            self.outbox.send(self.queues.heads.behind)
+            self.outbox.send(self.queues.behind)
             self.queues.refill()
 
     def reach(self) -> None:
