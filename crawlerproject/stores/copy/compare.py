@@ -98,14 +98,9 @@ class HeldStore(RedisStore):
 
     def fields(self, key: str) -> Iterator[tuple[bytes, bytes]]:
         """Every field of a hash that is not being written; some may come twice."""
-        cursor = 0
-        while True:
+        for some in self.scanned(key):
             self.keep()
-            answer = self.link.call("HSCAN", [key], cursor, b"COUNT", ROWS)
-            cursor = int(answer[0])
-            yield from answer[1].items()  # redis makes a dictionary of it
-            if not cursor:
-                return
+            yield from some.items()
 
     def members(self, key: str | bytes) -> Iterator[bytes]:
         """The members of a sorted set, however many; leases are renewed meanwhile."""

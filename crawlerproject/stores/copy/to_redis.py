@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 from xxhash import xxh3_64_digest
@@ -78,27 +79,17 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
 
 def _fill_redis(rocks: Tables, store: HeldStore, max_texts: int, say: Say) -> None:
     filling = _Filling(rocks, store, max_texts)
-    first, behind = _cursor(store.fact(COPIED_FACT))
-    if behind:
+    first, behind = _ORDER[0], b""
+    if (cursor := store.fact(COPIED_FACT)) is not None:
+        name, _, behind = cursor.partition(b"\0")
+        first = name.decode()
         say(f"goes on in {first or 'facts'}")
     for table in _ORDER[_ORDER.index(first) :]:
-        rows: list[tuple[bytes, bytes]] = []
-        for row in rocks.rows(table, behind):
-            rows.append(row)
-            if len(rows) == ROWS:
-                filling.send(table, rows)
-                rows = []
-        if rows:
-            filling.send(table, rows)
+        rows = iter(rocks.rows(table, behind))
+        while some := list(islice(rows, ROWS)):
+            filling.send(table, some)
         behind = b""
         say(f"{table or 'facts'}: done")
-
-
-def _cursor(fact: bytes | None) -> tuple[str, bytes]:
-    if fact is None:
-        return _ORDER[0], b""
-    table, _, behind = fact.partition(b"\0")
-    return table.decode(), behind
 
 
 class _Filling:

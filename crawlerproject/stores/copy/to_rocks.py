@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -73,13 +74,10 @@ def _fill_rocks(store: HeldStore, rocks: Tables, say: Say) -> None:
         say(f"goes on behind unit {done:,}")
     units = store.partitions + PAYLOAD_HASHES + 1
     for unit in range(done, units):
-        some: list[TableRow] = []
-        for row in _rows_of(store, unit):
-            some.append(row)
-            if len(some) == ROWS:
-                rocks.put(some)
-                some = []
-        rocks.put([*some, (FACTS, COPIED_FACT.encode(), str(unit + 1).encode())])
+        rows = _rows_of(store, unit)
+        while some := list(islice(rows, ROWS)):
+            rocks.put(some)
+        rocks.put([(FACTS, COPIED_FACT.encode(), str(unit + 1).encode())])
         store.keep()
     say(f"{units:,} units: done")
 

@@ -20,8 +20,6 @@ from crawlerproject.stores.row_codec import unpack_original, unpack_record
 FORMAT = 2
 """The layout of everything in Redis; 2: queues have bundles, page records are those of rocks.tables.FORMAT 2."""
 _HOSTS_AT_A_TIME = 1000
-# Pages looked at in one call.
-_PAGES_AT_A_TIME = 1000
 # Fields in one answer.
 _AT_A_TIME = 1000
 
@@ -106,13 +104,8 @@ class RedisReader:
 
     def pages_of(self, partition: int) -> Iterator[list[tuple[bytes, PageRecord]]]:
         """Every decided page of a partition, and its key, some at a time; one may come twice."""
-        cursor = 0
-        while True:
-            answer = self.link.call("HSCAN", [self._keys[partition].pages], cursor, b"COUNT", _PAGES_AT_A_TIME)
-            cursor, fields = int(answer[0]), dict(answer[1])  # redis makes a dictionary of it
-            yield [(key, unpack_record(value)) for key, value in fields.items() if value]
-            if not cursor:
-                break
+        for some in self.scanned(self._keys[partition].pages):
+            yield [(key, unpack_record(value)) for key, value in some.items() if value]
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
@@ -162,6 +155,15 @@ class RedisReader:
         """The first capture of the payload with this sha1."""
         value = self._field(payloads_key(self.crawl, digest), digest)
         return unpack_original(value) if value else None
+
+    def scanned(self, key: str, prefix: str = "") -> Iterator[dict[bytes, bytes]]:
+        """The fields of a hash whose names begin with ``prefix``, some at a time; one may come twice."""
+        cursor, match = 0, [b"MATCH", f"{prefix}*"] if prefix else []
+        while True:
+            answer = self.link.call("HSCAN", [key], cursor, *match, b"COUNT", _AT_A_TIME)
+            yield answer[1]  # redis makes a dictionary of it
+            if not (cursor := int(answer[0])):
+                break
 
     def _field(self, key: str, name: bytes) -> bytes | None:
         value: bytes | None = self.link.call("HGET", [key], name)
@@ -221,14 +223,9 @@ class RedisView(RedisReader):
         ]
 
     def _fields(self, key: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        cursor, match = 0, [b"MATCH", f"{prefix}*"] if prefix else []
-        found: dict[bytes, bytes] = {}  # a field may come twice
-        while True:
-            answer = self.link.call("HSCAN", [key], cursor, *match, b"COUNT", _AT_A_TIME)
-            cursor = int(answer[0])
-            found |= answer[1]  # redis makes a dictionary of it
-            if not cursor:
-                break
+        found: dict[bytes, bytes] = {}
+        for some in self.scanned(key, prefix):
+            found |= some
         for name in sorted(found):
             yield name.decode("utf-8", "surrogatepass"), found[name]
 
