@@ -118,18 +118,16 @@ class Connection(asyncio.Protocol):
 
     def exchange(self, request_bytes: bytes, reader: ResponseReader, deadline: float) -> asyncio.Future[None]:
         """Send and read one answer into ``reader`` until ``deadline``; fails with FetchError only."""
-        done: asyncio.Future[None] = self._loop.create_future()
         transport = self.transport
         if transport is None or transport.is_closing():
-            done.set_exception(FetchError(Reason.DISCONNECTED, "the server had hung up"))
-            return done
+            raise FetchError(Reason.DISCONNECTED, "the server had hung up")
         self.sent_at = now = monotonic()
         if now >= deadline:
             # A connection is made within its own time, or fails: by a second more it was this process that stood still.
             ours = now >= deadline + STOOD_STILL_SECONDS
             reason = Reason.OUR_LIMIT if ours else Reason.FIRST_BYTE_TIMEOUT
-            done.set_exception(FetchError(reason, "no time was left to ask"))
-            return done
+            raise FetchError(reason, "no time was left to ask")
+        done: asyncio.Future[None] = self._loop.create_future()
         self._done, self._reader, self._deadline, self.first_byte_at = done, reader, deadline, 0.0
         self._reads = 0
         limits = self._limits

@@ -174,7 +174,14 @@ class CrawlEmbeds(PageEmbeds):
     async def _answer(self, address: Address, fields: dict[str, str]) -> Response:
         """Wait for the turn, then for the response. Raises FetchError, also when there will be no turn."""
         embeds = self._waiting_embeds
-        turn, answer = _Turn(), asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[Reason | None] = loop.create_future()  # None: it is granted
+        answer: asyncio.Future[object] = loop.create_future()
+
+        def decide(reason: Reason | None = None) -> None:
+            if not turn.done():
+                turn.set_result(reason)
+
         own = registered_domain(address.host) == self._site
         most = self._bounds.wait_seconds - self._time.waited_seconds
         if not own:
@@ -187,21 +194,22 @@ class CrawlEmbeds(PageEmbeds):
             fields,
             self._proxy,
             _TIMEOUT_SECONDS,
-            refused=turn.refused,
-            granted=turn.granted,
+            refused=decide,
+            granted=decide,
             answered=lambda outcome: None if answer.done() else answer.set_result(outcome),
         )
         with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
             try:
-                if (refusal := embeds.ask(embed, self._run.now())) is not None:
-                    raise FetchError(refusal)
-                self._wake()
-                await turn.come(embed.until - self._run.now())
-            except FetchError as error:
-                self._completion.refused(self._lease, address, error.reason)
-                raise
+                if (reason := embeds.ask(embed, self._run.now())) is None:
+                    self._wake()
+                    reason = await asyncio.wait_for(turn, max(0.0, embed.until - self._run.now()))
+            except TimeoutError:
+                reason = Reason.RENDER_PACE
             finally:
                 embeds.withdraw(embed)
+        if reason is not None:
+            self._completion.refused(self._lease, address, reason)
+            raise FetchError(reason)
         outcome: Any = await answer
         failed = isinstance(outcome, FetchError) and outcome.reason is Reason.PROXY_FAILED
         self._proxies.answered(self._proxy, monotonic(), failed=failed)
@@ -238,29 +246,6 @@ class ShellEmbeds(PageEmbeds):
         except (FetchError, Refused) as error:
             rendered.asked -= isinstance(error, Refused)
             raise Blocked(str(error.reason)) from error
-
-
-class _Turn:
-    """Waits for the turn of a sub-request."""
-
-    def __init__(self) -> None:
-        self._decided: asyncio.Future[Reason | None] = asyncio.get_running_loop().create_future()
-
-    def refused(self, reason: Reason | None) -> None:
-        if not self._decided.done():
-            self._decided.set_result(reason)
-
-    def granted(self) -> None:
-        self.refused(None)
-
-    async def come(self, seconds: float) -> None:
-        """Wait until it is granted. Raises FetchError."""
-        try:
-            reason = await asyncio.wait_for(self._decided, max(0.0, seconds))
-        except TimeoutError:
-            reason = Reason.RENDER_PACE
-        if reason is not None:
-            raise FetchError(reason)
 
 
 class RenderProxies:

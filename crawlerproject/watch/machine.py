@@ -22,12 +22,7 @@ _CGROUP_ROOTS = {
     "": (Path("/sys/fs/cgroup"), "memory.max"),
     "memory": (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
 }
-_PARTS: dict[str, Callable[[CrawlDir], Path]] = {
-    "frontier": lambda folder: folder.frontier,
-    "warc": lambda folder: folder.warc,
-    "index": lambda folder: folder.index,
-    "log": lambda folder: folder.log,
-}
+_PARTS = ("frontier", "warc", "index", "log")  # of a crawl folder
 # A crawl of a month has some thousand files, which take some hundredths of a second.
 LOOK_SECONDS = 60.0
 
@@ -104,7 +99,7 @@ class StoreSizes:
 
 def sizes(folder: CrawlDir) -> dict[str, int]:
     """Bytes of the files of each store; 0 for one that is not there, as the frontier of a fleet in Redis."""
-    return {name: _bytes_below(part(folder)) for name, part in _PARTS.items()}
+    return {name: _bytes_below(getattr(folder, name)) for name in _PARTS}
 
 
 def _bytes_below(top: Path) -> int:
