@@ -15,7 +15,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
@@ -187,27 +187,21 @@ def has_panel(settings: BaseSettings) -> bool:
     return sys.stderr.isatty() and not settings.get("LOG_FILE") and not has_json_log(settings)
 
 
-class _Lowered(logging.Filter):
-    """Makes Scrapy's records at INFO whose message begins so DEBUG records: shown when LOG_LEVEL says so."""
+def _lowered(begins: str) -> Callable[[logging.LogRecord], bool]:
+    """Makes Scrapy's INFO records whose message begins so DEBUG records: shown when LOG_LEVEL is DEBUG."""
 
-    def __init__(self, begins: str) -> None:
-        super().__init__()
-        self._begins = begins
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Every record passes, perhaps at another level."""
-        if record.levelno == logging.INFO and not record.exc_info and str(record.msg).startswith(self._begins):
+    def lower(record: logging.LogRecord) -> bool:
+        if record.levelno == logging.INFO and not record.exc_info and str(record.msg).startswith(begins):
             record.levelno, record.levelname = logging.DEBUG, "DEBUG"
         return True
 
+    return lower
 
-class _OneLine(logging.Filter):
+
+def _one_line(record: logging.LogRecord) -> bool:
     """Makes one line of Scrapy's statistics, which have forty-five."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Every record passes."""
-        record.msg = " ".join(str(record.msg).split())
-        return True
+    record.msg = " ".join(str(record.msg).split())
+    return True
 
 
 def quiet_scrapy(settings: BaseSettings) -> None:
@@ -217,12 +211,12 @@ def quiet_scrapy(settings: BaseSettings) -> None:
     """
     panel = has_panel(settings)
     for name, begins in (_HEAD | _ENDS if panel else _HEAD).items():
-        logging.getLogger(name).addFilter(_Lowered(begins))
+        logging.getLogger(name).addFilter(_lowered(begins))
     if panel:
         settings.set("LOG_FORMAT", "%(asctime)s %(levelname)s: %(message)s", priority="command")
         settings.set("LOG_DATEFORMAT", "%H:%M:%S", priority="command")
     else:
-        logging.getLogger(_STATISTICS).addFilter(_OneLine())
+        logging.getLogger(_STATISTICS).addFilter(_one_line)
 
 
 def _below(text: str) -> str:

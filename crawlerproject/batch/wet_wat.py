@@ -16,6 +16,8 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import make_member
 from crawlerproject.rules.page.extract import PageText
 
+_CAPITALS = ("warc", "uri", "id", "ip")
+
 
 class _Records:
     """A WARC of derived records."""
@@ -108,7 +110,11 @@ class WatWriter(_Records):
         envelope: dict[str, Any] = {
             "Format": "WARC",
             "Actual-Content-Length": str(len(source.block)),
-            "WARC-Header-Metadata": {_titled(name): value for name, value in source.fields},
+            # Names as they are usually spelled; readers of WARC lower-case them.
+            "WARC-Header-Metadata": {
+                "-".join(part.upper() if part in _CAPITALS else part.title() for part in name.split("-")): value
+                for name, value in source.fields
+            },
             "Payload-Metadata": self._payload(source, page),
         }
         compressed = self._warc_name.endswith(".gz")
@@ -149,8 +155,3 @@ def _of_html(page: PageText | None) -> dict[str, Any]:
         return {}
     links = [{"path": "A@/href", "url": link.target, "text": link.text} for link in page.links]
     return {"HTML-Metadata": {"Head": {"Title": page.title}, "Links": links}}
-
-
-def _titled(name: str) -> str:
-    """Header names as they are usually spelled; readers of WARC lower-case them."""
-    return "-".join(part.upper() if part in ("warc", "uri", "id", "ip") else part.title() for part in name.split("-"))

@@ -53,7 +53,10 @@ def message(crawl: CrawlView, story: HostStory, *, listed: bool) -> Iterator[str
     else:
         yield _what_was_asked(who.token, story)
         yield _robots(who.token, story)
-    yield _excluded(story.host, listed=listed)
+    if listed:
+        yield f"{story.host} and all names below it are on our list of sites that are never asked again."
+    else:
+        yield f"If you wish, we put {story.host} on the list of sites that are never asked again; a word is enough."
     yield f"Our crawler calls itself\n\n    {who.user_agent}" + (f"\n\nand is explained at {info}." if info else "")
     yield f"We are sorry for the trouble.\n\n{contact or '(your name)'}"
 
@@ -84,9 +87,3 @@ def _robots(token: str, story: HostStory) -> str:
         f"It went by {version.origin}/robots.txt as we saw it on {version.since}. "
         f'To slow it, add "User-agent: {token}" and "Crawl-delay: 30" there; to stop it, "Disallow: /".'
     )
-
-
-def _excluded(host: str, *, listed: bool) -> str:
-    if listed:
-        return f"{host} and all names below it are on our list of sites that are never asked again."
-    return f"If you wish, we put {host} on the list of sites that are never asked again; a word is enough."

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import CrawlView, View
+from crawlerproject.inspection.crawl_view import View
 from crawlerproject.inspection.host_table import host_rows, outlook
 from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import crawl_report
@@ -37,21 +37,17 @@ class Command(InspectCommand):
         if opts.json:
             say_json({name: _plain(getattr(report, name)) for name in report.__slots__})
             return
-        states, traps = _frontier(crawl)
+        with crawl.store() as store:
+            states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)).hosts
+            traps = sorted(_traps(store), key=lambda trap: str(trap["host"]))
         target = Path(args[0] if args else "report.html")
         try:
             halted = crawl.halted()
             title = f"Crawl {crawl.folder}" + (f": {halted[1]}" if halted else "")
-            target.write_text(page(title, report, states, traps), encoding="utf-8")
+            target.write_text(page(title, report, dict(states.most_common()), traps), encoding="utf-8")
         except OSError as error:
             raise OperatorError(f"{target} cannot be written ({error.strerror}).") from error
         say(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")
-
-
-def _frontier(crawl: CrawlView) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    with crawl.store() as store:
-        states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)).hosts
-        return dict(states.most_common()), sorted(_traps(store), key=lambda trap: str(trap["host"]))
 
 
 def _traps(store: View) -> Iterator[dict[str, Any]]:

@@ -52,7 +52,9 @@ class CrawlView:
         self.folder = whole_crawl(settings, spider_name)
         if not self.folder.is_dir():
             raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
-        if not os.access(self.folder, os.R_OK | os.X_OK) or _is_anothers(self.folder):
+        kept = (self.folder.frontier, self.folder.run, self.folder.fleet_plan)  # for its owner
+        closed = any(path.exists() and not os.access(path, os.R_OK) for path in kept)
+        if closed or not os.access(self.folder, os.R_OK | os.X_OK):
             raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
         plan = None if shared(settings) else read_plan(self.folder)
@@ -68,7 +70,10 @@ class CrawlView:
             self.run = read_facts(self.folder.run)
             self.status = read_facts(self.folder.status)
             self.running = self.folder.running(self.status)
-        self._file = self._changed_since()
+        # The crawl's file where the next start is the first that reads it as it is now.
+        path, started = self.folder.crawl_file, float(self.run.get("started", 0.0))
+        changed = not self.running and path.exists() and path.stat().st_mtime >= started
+        self._file: CrawlFile | None = read_crawl_file(self.folder) if changed else None
         self.settings = self._as_started(settings)
 
     @property
@@ -146,13 +151,6 @@ class CrawlView:
         token = identity(self.settings).token
         return Why(store, self.filters(store), token, self.now, self.leases(), Stops(self.holds(store), self.halted()))
 
-    def _changed_since(self) -> CrawlFile | None:
-        """The crawl's file where the next start is the first that reads it as it is now."""
-        path = self.folder.crawl_file
-        if self.running or not path.exists() or path.stat().st_mtime < float(self.run.get("started", 0.0)):
-            return None
-        return read_crawl_file(self.folder)
-
     def _as_started(self, settings: BaseSettings) -> BaseSettings:
         """The settings of the crawl's last start; this command line wins, and a ``crawl.toml`` that is newer."""
         merged = settings.copy()
@@ -182,9 +180,3 @@ def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:
     if plan is None or plan.alone:
         return FrontierView(crawl.frontier)
     return FleetView(crawl, plan, COMBINED, at_once=at_once)
-
-
-def _is_anothers(folder: CrawlDir) -> bool:
-    """Whether what a crawl keeps for its owner is there and cannot be read."""
-    kept = (folder.frontier, folder.run, folder.fleet_plan)
-    return any(path.exists() and not os.access(path, os.R_OK) for path in kept)

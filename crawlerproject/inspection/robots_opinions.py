@@ -36,13 +36,10 @@ class Opinions(NamedTuple):
         """In one line, for people."""
         rule = self.rule or "no rule matches"
         at = f" (line {self.line})" if self.line else ""
-        return f"{'allowed' if self.allowed else 'forbidden'}: {rule}{at}; {self._second()}"
-
-    def _second(self) -> str:
+        second = f"{'allows' if self.protego else 'forbids'} it {'all the same' if self.differ else 'too'}"
         if self.protego is None:
-            return "Protego is not asked, its time for these wildcards has no bound"
-        verdict = "allows" if self.protego else "forbids"
-        return f"Protego {verdict} it {'all the same' if self.differ else 'too'}"
+            second = "is not asked, its time for these wildcards has no bound"
+        return f"{'allowed' if self.allowed else 'forbidden'}: {rule}{at}; Protego {second}"
 
     def values(self) -> dict[str, object]:
         """For programs."""

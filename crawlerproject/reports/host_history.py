@@ -103,20 +103,16 @@ def host_story(
         if asked is not None and (before := answers.ask(host_name(asked.host), asked.end)) is not None:
             pause = Pause(asked.host, before, asked.start, asked.promised_seconds or 0.0)
         story.visits.append(Attempt(row, pause))
-    _add_robots(story, [folder.robots_copies for folder in folders])
-    return story
-
-
-def _add_robots(story: HostStory, folders: Sequence[Path]) -> None:
     hosts = sorted({visit.attempt["host"] for visit in story.visits}) or [story.host]
     first = datetime.fromisoformat(story.visits[0].attempt["time"]) if story.visits else None
     for origin in [f"{scheme}://{host}" for host in hosts for scheme in ("https", "http")]:
-        versions = sorted(version for folder in folders for version in robots_versions(folder, origin))
+        versions = sorted(version for folder in folders for version in robots_versions(folder.robots_copies, origin))
         if not versions:
             continue
         then = [version for version in versions if first is not None and version[0] <= first] or versions[:1]
         for chosen, into in ((then[-1], story.robots_then), (versions[-1], story.robots_now)):
             into.append(RobotsVersion(origin, f"{chosen[0]:%Y-%m-%d %H:%M:%S} UTC", chosen[1]))
+    return story
 
 
 def bare_host(text: str) -> str:

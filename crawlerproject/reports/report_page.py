@@ -72,7 +72,7 @@ def _over_time(report: CrawlReport) -> Markup:
         _note(f"Means over {seconds:,.3g} s each; robots.txt is no page, bytes are those on the wire. {_day(report)}")
         + _rates("Pages over time", ends, [moment.pages / seconds for moment in over], "pages")
         + line("Bytes over time", ends, received, lambda value: f"{_bytes(value)}/s", whole=True)
-        + _details(["time (UTC)", "pages", "bytes"], [[m.time, m.pages, m.bytes] for m in over]),
+        + _part("details", table(["time (UTC)", "pages", "bytes"], [[m.time, m.pages, m.bytes] for m in over])),
         wide=True,
     )
 
@@ -185,10 +185,6 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
     return _part(
         "table", names, numbers, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in lines]
     )
-
-
-def _details(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
-    return _part("details", table(names, rows))
 
 
 class Bar(NamedTuple):

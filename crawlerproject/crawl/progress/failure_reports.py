@@ -47,7 +47,9 @@ class FailureReporter:
         if is_seed or (row.kind.is_robots and (rests or outcome.status is None) and self._of_seeds(host.name)):
             what = f"Seed {row.url}" if is_seed else f"The seeds of {host.name} wait for {row.url}"
             known = {"host": host.name, "url": row.url}
-            self._say(f"{what}: {_with_detail(outcome)}{_again(rests, now)}", outcome.reason, known, host.name)
+            said, detail = str(outcome.reason), str(outcome.status if outcome.status is not None else outcome.error)
+            said += f" ({detail})" if detail and detail != said else ""
+            self._say(f"{what}: {said}{_again(rests, now)}", outcome.reason, known, host.name)
 
     def refused(self, seeds: Iterable[tuple[str, Reason]]) -> None:
         """Report seeds (URLs) that a gate refused."""
@@ -99,9 +101,3 @@ def free_at(host: Host, now: float) -> float:
 
 def _again(until: float, now: float) -> str:
     return f", again in {human_seconds(until - now)}" if until > now else ""
-
-
-def _with_detail(outcome: LeaseResult) -> str:
-    """The reason with the status or the error behind it."""
-    detail = str(outcome.status) if outcome.status is not None else outcome.error
-    return f"{outcome.reason} ({detail})" if detail and detail != outcome.reason else str(outcome.reason)

@@ -147,11 +147,6 @@ class Figures:
             self._not_before = self._clock() + self._spent / _COST_SHARE
 
 
-def progress(frontier: Frontier, reporter: FailureReporter, run: Run, allowed: Allowed) -> Progress:
-    """Where the crawl stands; costs a look at every host in memory."""
-    return _progress(frontier, reporter, run, _seen(frontier, run, allowed))
-
-
 def _seen(frontier: Frontier, run: Run, allowed: Allowed) -> _Seen:
     hosts = frontier.workbench.hosts
     look = _Look(run.now(), *allowed.turn(len(hosts)))
@@ -170,6 +165,9 @@ def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Se
     due_on_disk = on_disk.hosts - on_disk.resting
     eta = max(seconds, on_disk.done_at - now if due_on_disk > 0 else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
+    in_memory = sum(counts.values()) - counts["resting"]
+    if per_second and in_memory:  # the pauses of hosts on disk are assumed to be the average of the others'
+        per_second *= (in_memory + due_on_disk) / in_memory
     moves = bool(sum(counts.values()) > len(quiet) or due_on_disk > 0 or run.halted)
     if counts["waiting"] and wake is not None and wake - now < _SOON_SECONDS:
         moves = True
@@ -189,7 +187,7 @@ def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Se
         queued_urls=max(0, frontier.hosts.waiting_urls),
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
-        ceiling_per_second=_with_disk(per_second, sum(counts.values()) - counts["resting"], due_on_disk),
+        ceiling_per_second=per_second or None,
         standing=() if moves else reporter.standing(quiet, now, on_disk.hosts),
         paused=run.halted,
     )
@@ -202,10 +200,3 @@ def _waits(host: Host, now: float) -> str:
     if host.next_free > now:
         return "waiting"
     return "in_line" if host.ports is not None and host.ports.turn is not None else "ready"
-
-
-def _with_disk(per_second: float | None, hosts: int, more: int) -> float | None:
-    """The rate with hosts on disk included, whose pauses are assumed to be the average of the others'."""
-    if per_second is None or not hosts:
-        return per_second or None
-    return per_second * (hosts + more) / hosts

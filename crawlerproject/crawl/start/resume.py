@@ -162,14 +162,6 @@ def _remember(
     bounds = file.bound(given.limits)
     for said in bounds:
         logger.info("From now on %s", said)
-    _accept(file, spider, scope, settings, accepted)
-    if accepted or bounds:
-        write_crawl_file(folder, file)
-    return Arguments(file.include, file.exclude, file.limits)
-
-
-def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]) -> None:
-    """Take the accepted changes into the crawl's file."""
     if accepted & {SEEDS, ALL} and spider.seeds_given:
         before, more = file.seeds, spider.seeds_given  # URLs are joined, of files the later is kept: all are queued
         file.seeds = f"{before},{more}" if "://" in before and "://" in more else more
@@ -178,8 +170,11 @@ def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, ac
     for name in PATTERNS:
         if accepted & {name, ALL} and (patterns := getattr(spider.arguments, name)) is not None:
             setattr(file, name, patterns)
-    given = kept_settings(settings)
+    now = kept_settings(settings)
     changed = [name for name in DECISIVE if name in accepted or ALL in accepted]
     file.settings |= {
-        name: given.get(name, SETTINGS[name].default) for name in changed if name in given or name in file.settings
+        name: now.get(name, SETTINGS[name].default) for name in changed if name in now or name in file.settings
     }
+    if accepted or bounds:
+        write_crawl_file(folder, file)
+    return Arguments(file.include, file.exclude, file.limits)

@@ -10,7 +10,6 @@ import pytest
 
 from crawlerproject.crawl.progress import figures
 from crawlerproject.crawl.progress.failure_reports import FailureReporter
-from crawlerproject.crawl.progress.figures import Allowed
 from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
@@ -53,12 +52,13 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
         wake_at=bench.wake_at,
     )
     run = Run(SimpleNamespace(inc_value=None), NeverCrawlLists([], 60.0), clock=lambda: NOW)
-    return SimpleNamespace(frontier=frontier, run=run, allowed=Allowed(), reporter=FailureReporter([]))
+    return SimpleNamespace(frontier=frontier, run=run, figures=figures.Figures(), reporter=FailureReporter([]))
 
 
 def progress(look: Any) -> Progress:
     """Where it stands."""
-    return figures.progress(look.frontier, look.reporter, look.run, look.allowed)
+    stands: Progress = look.figures.now(look.frontier, look.reporter, look.run, exact=True)
+    return stands
 
 
 def status(look: Any) -> dict[str, Any]:
