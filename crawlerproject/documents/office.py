@@ -164,7 +164,7 @@ class Package:
             raise Unreadable(TOO_LARGE)
 
     def read(self, name: str) -> bytes | None:
-        """A file's content; None when there is none of that name."""
+        """A file's content; None when no file has that name."""
         try:
             entry = self._zip.getinfo(name)
         except KeyError:
@@ -184,14 +184,14 @@ class Package:
         return data
 
     def needed(self, name: str) -> bytes:
-        """A file without which the document is none."""
+        """A file that the document must have."""
         data = self.read(name)
         if data is None:
             raise Unreadable(BROKEN)
         return data
 
     def xml(self, name: str) -> Any:
-        """The root of a small XML file; None when there is none, or it is no XML."""
+        """The root of a small XML file; None when it is missing or not XML."""
         data = self.read(name)
         try:
             return etree.fromstring(data, etree.XMLParser(**_SAFE)) if data else None

@@ -69,7 +69,7 @@ class Orders(CrawlTask):
         self.engine_stopped()
 
     def spider_idle(self) -> None:
-        """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
+        """Seeds that were added a moment ago are taken in before a crawl ends without work."""
         scheduler = self.scheduler
         if scheduler is None or self._stopping or not scheduler.crawl.session.role.all_hosts:
             return
@@ -87,7 +87,7 @@ class Orders(CrawlTask):
     async def _look(self, scheduler: FrontierScheduler) -> None:
         crawl = scheduler.crawl
         if crawl.run.lost:
-            return  # it begins anew, and looks then
+            return  # it begins again, and looks then
         if limit := crawl.session.limits.reached():
             self._stopping = True
             logger.info(
@@ -182,7 +182,7 @@ def _remember(session: Session, seeds: Seeds) -> list[Address]:
 
 
 class Backups:
-    """Of one process. ``due`` is asked twice a second; ``obey`` carries out what it says."""
+    """Orders of one process: ``due`` is called twice a second, ``obey`` carries out what it returns."""
 
     def __init__(self, folder: CrawlDir) -> None:
         self._folder = folder

@@ -183,7 +183,7 @@ class ProgressExtension(CrawlExtension):
 
 
 def scheduler_progress(crawler: Crawler) -> Progress | None:
-    """How the crawl stands; None when its scheduler is another one than ours, or there is none yet."""
+    """How the crawl stands; None under another scheduler than ours, and before ours is made."""
     scheduler = services_of(crawler).get(FrontierScheduler)
     return scheduler.crawl.progress() if scheduler is not None else None
 

@@ -171,7 +171,7 @@ class StatusFile(CrawlExtension):
                 self._run = {}
             write_facts(scheduler.crawl.folder.status, status)
         except StorageError:
-            return  # a full disk is the crawl's own business, and it says so
+            return  # the crawl itself reports a full disk
 
 
 def _plain(value: Any) -> Any:

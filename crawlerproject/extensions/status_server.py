@@ -58,7 +58,7 @@ class StatusServer(HttpListener):
         }
         asked = ours_of(settings) | {"CRAWL_DIR": str(whole.absolute())}
         self._questions = Questions(asked)
-        self._surveyor = HostSampler(scheduler)
+        self._sampler = HostSampler(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
         text = metrics(lambda: self._counted(each=True))
         served = {
@@ -76,7 +76,7 @@ class StatusServer(HttpListener):
     def begun(self) -> None:
         """Say where, and begin to look."""
         logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
-        self._surveyor.start()
+        self._sampler.start()
         self._rows = create_looping_call(self._add_row)
         self._rows.start(STEP_SECONDS, now=True)
         self._keeping = create_looping_call(self._keep)
@@ -84,7 +84,7 @@ class StatusServer(HttpListener):
 
     def ended(self) -> None:
         """Keep the last hour for the next start."""
-        self._surveyor.stop()
+        self._sampler.stop()
         self._rows.stop()
         self._keeping.stop()
         self._questions.close()
@@ -106,13 +106,13 @@ class StatusServer(HttpListener):
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())
-        return live_facts(self._counted(), self._run, self._surveyor.last, rows)
+        return live_facts(self._counted(), self._run, self._sampler.last, rows)
 
     def _hosts(self, asked: Mapping[str, str]) -> dict[str, Any]:
         order = asked.get("by", "left")
         if order not in ORDERS:
             raise Unfit(f"Ask with ?by= one of {', '.join(ORDERS)}.")
-        return host_table(self._surveyor.last, order, FIRST_ROWS)
+        return host_table(self._sampler.last, order, FIRST_ROWS)
 
     def _add_row(self) -> None:
         crawl, status = self._scheduler.crawl, self._counted()
@@ -135,7 +135,7 @@ class StatusServer(HttpListener):
         try:
             write_facts(crawl.folder.last_hour, self._hour.as_dict(crawl.run.now()))
         except StorageError:
-            return  # a full disk is the crawl's own business, and it says so
+            return  # the crawl itself reports a full disk
 
 
 def _moment(text: str) -> float:

@@ -71,7 +71,7 @@ class Uploads(CrawlTask):
         super().engine_started()
 
     async def tick(self, scheduler: FrontierScheduler) -> bool:
-        """One look at the process and at what it says."""
+        """One look at the process and at its state."""
         process = self._process
         if process is not None and (status := process.poll()) is not None:
             self._process, self._again_at = None, time.monotonic() + _AGAIN_SECONDS

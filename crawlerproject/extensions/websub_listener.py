@@ -90,7 +90,7 @@ class _Callback(Resource):
             return self._said(request, answer, "websub/pushed")
         durable = self._scheduler.crawl.session.commits.durable()
         durable.add_done_callback(lambda _: self._finish(request, answer, durable))
-        request.notifyFinish().addErrback(lambda _: durable.cancel())  # the hub has gone: it pushes again
+        request.notifyFinish().addErrback(lambda _: durable.cancel())  # the hub hung up: it pushes again
         return NOT_DONE_YET
 
     def _finish(self, request: Any, answer: HubReply, durable: asyncio.Future[bool]) -> None:
@@ -122,7 +122,7 @@ class _Bounded(Request):
     _received_bytes = 0
 
     def gotLength(self, length: int | None) -> None:
-        """Before the body: what is too large, or for a token that is none of ours, is not read."""
+        """Before the body: one that is too large, or for a token that is not ours, is not read."""
         channel: Any = self.channel
         callback: Any = channel.site.resource
         wanted = MAX_FEED_BYTES if length is None else length

@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
             self._hung_up(None, whole=said_goodbye(self.transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """asyncio: the connection is gone, ``exc`` says when it was reset.
+        """asyncio: the connection has ended; ``exc`` is there when it was reset.
 
         Over TLS an end that was not announced came without close_notify, from any host on the way: a body read until
         close cannot be known to be whole (RFC 9112 section 9.8).

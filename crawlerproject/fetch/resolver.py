@@ -104,7 +104,7 @@ def parse_hosts(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def ip_of(word: str) -> str:
-    """An IP address as it is usually written; "" when it is none."""
+    """The word as an IP address is usually written; "" when it is not one."""
     try:
         if ":" not in word:
             inet_pton(AF_INET, word)  # an eighth of what ip_address takes, and there may be a hundred thousand lines
@@ -160,7 +160,7 @@ class Resolver:
         return {"questions": self._sent, "failures": dict(self._failed), "names": len(self._known)}
 
     def at_hand(self, name: str) -> Resolved | None:
-        """As ``resolve``; None when that needs a question."""
+        """The allowed addresses as far as they are known now; None when that needs a question. Raises FetchError."""
         answer = self._answer_at_once(name.lower().rstrip("."))
         if isinstance(answer, _Failure):
             raise FetchError(answer.reason, answer.detail)
@@ -242,7 +242,7 @@ class Resolver:
         try:
             async with asyncio.timeout(self._timeout_seconds) as limit:
 
-                async def may_send() -> None:  # time in our own line is none of the servers'
+                async def may_send() -> None:  # time in our own line does not count against the servers
                     self._sent += 1
                     if (wait_seconds := self._rate.ask(self._clock())) > 0:
                         limit.reschedule((limit.when() or 0.0) + wait_seconds)
@@ -300,7 +300,7 @@ def known_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, s
 
 
 def resolved_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
-    """As ``known_addresses``, and what the DNS says, at FETCH_DNS_MAX_PER_SECOND; names that have none are left out."""
+    """The address of each name by the DNS too, asked at FETCH_DNS_MAX_PER_SECOND; names without one are left out."""
     found: dict[str, Sequence[str]] = {}
 
     async def resolve_all() -> None:

@@ -142,7 +142,7 @@ def _correct(texts: dict[str, bytes]) -> None:
 
 
 def compiler() -> str:
-    """The program to compile with; empty if there is none. CC in the environment names another."""
+    """The program to compile with; empty without one. CC in the environment names another."""
     named = shlex.split(os.environ.get("CC", ""))[:1]
     return next((found for name in (*named, *COMPILERS) if (found := shutil.which(name))), "")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _START_SECONDS = 60.0  # 1.1 s measured; a busy machine with a cold disk may take long
-_RECYCLE_PAGES = 200  # then the browser is started anew: what it has leaked by then is small (ours)
+_RECYCLE_PAGES = 200  # then the browser is started again: what it has leaked by then is small (ours)
 # One that has started before and does not now is tried again after these: the machine is short of something (ours).
 _START_AGAIN_SECONDS = (2.0, 8.0, 30.0)
 _WATCH_SECONDS = 0.5  # a page allocates some 0.5 GB in that time at worst

@@ -56,7 +56,7 @@ class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc] 
         self.config.browser_type_name = "chromium"
         self.config.target_closed_max_retries = 0  # a page whose browser died goes back to the frontier
         self.visits: dict[str, PageVisit] = {}  # by context
-        self.died = asyncio.Event()  # the browser is gone
+        self.died = asyncio.Event()  # set when the browser has exited
 
     async def start(self) -> None:
         """Start the driver and the browser. Raises DriverEnded, and Playwright's errors."""

@@ -26,10 +26,10 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.subresources import (
-    CrawlEmbeds,
-    PageEmbeds,
+    CrawlSubrequests,
+    PageSubrequests,
     RenderProxies,
-    ShellEmbeds,
+    ShellSubrequests,
     SubrequestBounds,
     embedded,
 )
@@ -84,7 +84,7 @@ class Renderer:
         """Render one page. Raises RenderFailed, and nothing else whatever the page does."""
         rendered = Rendered(request.url, wait_rule=WAIT_RULE, viewport=f"{VIEWPORT['width']}x{VIEWPORT['height']}")
         exchange = leased(request)
-        embeds: PageEmbeds
+        subrequests: PageSubrequests
         page_time = PageTime()
         if exchange is not None:
             services = services_of(self._crawler)
@@ -92,7 +92,9 @@ class Renderer:
             page_time = PageTime(lambda: renders.waits(run.now()), renders.goes_on)
             folder, note = services[Crawl].folder, exchange.lease.row.note
             document = await asyncio.to_thread(self._stored, folder, note, rendered)
-            embeds = CrawlEmbeds(services, exchange.lease, self._cache, self._proxies, self._bounds, page_time)
+            subrequests = CrawlSubrequests(
+                services, exchange.lease, self._cache, self._proxies, self._bounds, page_time
+            )
         else:
             engine = self._crawler.engine  # outside a crawl the document comes through the whole middleware chain
             assert engine is not None
@@ -102,12 +104,12 @@ class Renderer:
             if plain.status != 200:
                 return plain
             document = embedded(plain)
-            embeds = ShellEmbeds(self._crawler, host_key(request.url), self._cache, self._bounds)
-        visit = PageVisit(document, embeds, rendered, page_time, self._settle_seconds, self._timeout_seconds)
+            subrequests = ShellSubrequests(self._crawler, host_key(request.url), self._cache, self._bounds)
+        visit = PageVisit(document, subrequests, rendered, page_time, self._settle_seconds, self._timeout_seconds)
         try:
             await self._show(visit, host_key(request.url))
         finally:
-            embeds.close()
+            subrequests.close()
             self._count(rendered)
         if exchange is not None:
             exchange.rendered = rendered

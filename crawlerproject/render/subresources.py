@@ -58,7 +58,7 @@ class SubrequestBounds:
     wait_seconds: float  # for turns of hosts, in a crawl
 
 
-class PageEmbeds(ABC):
+class PageSubrequests(ABC):
     """The sub-requests of one page. A crawl and the shell differ in how one is sent."""
 
     def __init__(self, host: str, cache: SharedCache, bounds: SubrequestBounds) -> None:
@@ -85,7 +85,7 @@ class PageEmbeds(ABC):
         return answer
 
     def close(self) -> None:  # noqa: B027 - only a crawl has something to release
-        """Release what was reserved for the page, which is gone."""
+        """Release what was reserved for the page, which is closed."""
 
     def _waiting(self) -> AbstractContextManager[None]:
         """Enter while another page's request fetches the same file."""
@@ -121,7 +121,7 @@ class PageEmbeds(ABC):
         """One exchange. Raises Blocked."""
 
 
-class CrawlEmbeds(PageEmbeds):
+class CrawlSubrequests(PageSubrequests):
     """In a crawl each sub-request waits for a turn of its host in the frontier, as a page does."""
 
     def __init__(
@@ -136,7 +136,7 @@ class CrawlEmbeds(PageEmbeds):
         """``lease`` and ``time`` are the page's."""
         super().__init__(lease.row.host, cache, bounds)
         session, self._run, self._wake = services[Session], services[Run], services[Intake].wake
-        self._waiting_embeds, self._completion = session.frontier.embeds, session.pages.renders
+        self._queue, self._completion = session.frontier.embeds, session.pages.renders
         self._lease = lease
         self._proxies = proxies
         self._proxy = proxies.choose(monotonic())
@@ -173,7 +173,7 @@ class CrawlEmbeds(PageEmbeds):
 
     async def _answer(self, address: Address, fields: dict[str, str]) -> Response:
         """Wait for the turn, then for the response. Raises FetchError, also when there will be no turn."""
-        embeds = self._waiting_embeds
+        queue = self._queue
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[Reason | None] = loop.create_future()  # None: it is granted
         answer: asyncio.Future[object] = loop.create_future()
@@ -200,13 +200,13 @@ class CrawlEmbeds(PageEmbeds):
         )
         with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
             try:
-                if (reason := embeds.ask(embed, self._run.now())) is None:
+                if (reason := queue.ask(embed, self._run.now())) is None:
                     self._wake()
                     reason = await asyncio.wait_for(turn, max(0.0, embed.until - self._run.now()))
             except TimeoutError:
                 reason = Reason.RENDER_PACE
             finally:
-                embeds.withdraw(embed)
+                queue.withdraw(embed)
         if reason is not None:
             self._completion.refused(self._lease, address, reason)
             raise FetchError(reason)
@@ -221,7 +221,7 @@ class CrawlEmbeds(PageEmbeds):
         return response
 
 
-class ShellEmbeds(PageEmbeds):
+class ShellSubrequests(PageSubrequests):
     """Outside a crawl (``fetch(rendered(url))`` in the shell, another spider's page): through Scrapy's engine.
 
     Each sub-request passes the whole middleware chain, so that robots.txt, NeverCrawl and the pace hold for it: five

@@ -19,7 +19,7 @@ from crawlerproject.render.shared_cache import Embedded
 if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Route
 
-    from crawlerproject.render.subresources import PageEmbeds
+    from crawlerproject.render.subresources import PageSubrequests
 
 # A page rests when no request is under way and its size is unchanged between two looks (ours: React's schedulers and
 # the usual debounces take 0.1 to 0.2 s).
@@ -123,7 +123,7 @@ class PageVisit:
     """Answers the browser's requests for one page."""
 
     document: Embedded  # the page's plain response
-    embeds: PageEmbeds
+    subrequests: PageSubrequests
     rendered: Rendered
     time: PageTime
     settle_seconds: float
@@ -142,7 +142,7 @@ class PageVisit:
             self._under_way += 1
             asked = (request.url, request.resource_type, request.method, request.headers)
             try:
-                await self._fulfil(route, await self.embeds.get(*asked, self.rendered))
+                await self._fulfil(route, await self.subrequests.get(*asked, self.rendered))
             except Blocked as blocked:
                 await self._refuse(route, str(blocked), request.url)
             finally:

@@ -27,7 +27,7 @@ class Services(dict[type[Any], Any]):
         self.update((type(service), service) for service in services)
 
     def once(self, kind: type[T], make: Callable[[], T]) -> T:
-        """The one of this class, made now if there is none yet."""
+        """The part of this class, made now if it is missing."""
         found = self.get(kind)
         if found is None:
             found = self[kind] = make()

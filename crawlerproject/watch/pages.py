@@ -131,7 +131,7 @@ class Pages(Resource):
         task = asyncio.get_running_loop().create_task(_finish(request, served.kind, waited))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        request.notifyFinish().addErrback(lambda _: task.cancel())  # the client has gone
+        request.notifyFinish().addErrback(lambda _: task.cancel())  # the client has hung up
         return NOT_DONE_YET
 
 

@@ -22,7 +22,7 @@ from crawlerproject.render import renderer as renderers
 from crawlerproject.render.browser import BrowserMissing
 from crawlerproject.render.renderer import Renderer
 from crawlerproject.render.request import rendered as rendered_request
-from crawlerproject.render.subresources import CrawlEmbeds
+from crawlerproject.render.subresources import CrawlSubrequests
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider
@@ -105,7 +105,7 @@ def test_the_document_comes_from_the_archive(crawl: Crawling) -> None:
     assert "rendered" not in request.meta
     visit = crawl.browser.visits[0]
     assert "content-length" not in visit.document.headers
-    assert isinstance(visit.embeds, CrawlEmbeds)
+    assert isinstance(visit.subrequests, CrawlSubrequests)
 
 
 def test_a_worker_that_had_the_host_before_has_the_answer(crawl: Crawling) -> None:

@@ -15,7 +15,7 @@ from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subresources import ShellEmbeds, SubrequestBounds, embedded
+from crawlerproject.render.subresources import ShellSubrequests, SubrequestBounds, embedded
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.browser_limits import Reuse
 
@@ -51,7 +51,7 @@ class Bench:
     def __init__(self, max_asked: int = 50) -> None:
         self.web = Web()
         crawler: Any = SimpleNamespace(engine=self.web)
-        self.embeds = ShellEmbeds(crawler, "a.test", SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
+        self.embeds = ShellSubrequests(crawler, "a.test", SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
         self.rendered = Rendered("http://a.test/")
 
     async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET", **headers: str) -> Embedded:

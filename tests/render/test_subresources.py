@@ -17,7 +17,7 @@ from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subresources import CrawlEmbeds, RenderProxies, SubrequestBounds
+from crawlerproject.render.subresources import CrawlSubrequests, RenderProxies, SubrequestBounds
 from crawlerproject.render.visit import Blocked, PageTime
 from crawlerproject.runtime.services import Services
 from crawlerproject.stores.logs.request_log import read_log
@@ -41,7 +41,7 @@ class Browser(Bench):
         services.provide(self.session, self.run, Intake(self.session, self.run, self._wake))
         self.time = PageTime(clock=lambda: self.now)
         self.proxies = RenderProxies(proxies)
-        self.embeds = CrawlEmbeds(
+        self.embeds = CrawlSubrequests(
             services,
             self.lease_of_page,
             SharedCache(1_000_000),
