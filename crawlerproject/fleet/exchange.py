@@ -31,6 +31,36 @@ _SENT_SECONDS = 600.0
 ChangedPage = tuple["Address", float]  # with the moment, epoch seconds
 
 
+class Exchange:
+    """How what is found reaches the frontier that decides about it: here the only one. Workers override what differs.
+
+    All may raise StorageError.
+    """
+
+    keeps_delivered = False
+    """While a backup of all workers is made, rows stay of messages that others have acknowledged."""
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what was found, or send it to whose it is; how many were new here."""
+        return frontier.add(found, now)
+
+    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
+        """Take word that known pages have changed, or hand it on; how many are believed here."""
+        return frontier.changed(pages, now)
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Before a commit begins: what other workers wrote takes effect in it."""
+
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Between the beginning of a commit and its end: what was found since ``take`` goes with it."""
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        """Deliver at once, before a commit that nothing may come between. Blocking."""
+
+    def settle(self) -> None:
+        """The commit that holds what came of the messages is applied."""
+
+
 class FleetHosts(HostOwnership):
     """Whose a host is, by its partition, and what is written to those who hold the others."""
 
@@ -91,36 +121,6 @@ class FleetHosts(HostOwnership):
         for item in found:
             (own if self.mine(item.address.host) else others).append(item)
         return own, others
-
-
-class Exchange:
-    """How what is found reaches the frontier that decides about it: here the only one. Workers override what differs.
-
-    All may raise StorageError.
-    """
-
-    keeps_delivered = False
-    """While a backup of all workers is made, rows stay of messages that others have acknowledged."""
-
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Queue what was found, or send it to whose it is; how many were new here."""
-        return frontier.add(found, now)
-
-    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
-        """Take word that known pages have changed, or hand it on; how many are believed here."""
-        return frontier.changed(pages, now)
-
-    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Before a commit begins: what other workers wrote takes effect in it."""
-
-    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Between the beginning of a commit and its end: what was found since ``take`` goes with it."""
-
-    def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """Deliver at once, before a commit that nothing may come between. Blocking."""
-
-    def settle(self) -> None:
-        """The commit that holds what came of the messages is applied."""
 
 
 class RecentlySentLinks:
