@@ -63,7 +63,7 @@ class QuestionServer:
         """``came(worker, pid)``: "" when it may ask; ``went(worker)``: its connection has closed."""
         self.answers: dict[str, Answer] = {}
         self.connected: set[str] = set()
-        self._came, self._went = came, went
+        self.came, self.went = came, went
         self._server: asyncio.AbstractServer | None = None
 
     async def serve(self, path: Path) -> None:
@@ -75,20 +75,6 @@ class QuestionServer:
         """Take no more connections."""
         if self._server is not None:
             self._server.close()
-
-    def hello(self, worker: str, pid: int) -> str:
-        """Why a process may not ask; "" when it may."""
-        if worker in self.connected:
-            return f"{worker} is at work already"
-        refused = self._came(worker, pid)
-        if not refused:
-            self.connected.add(worker)
-        return refused
-
-    def bye(self, worker: str) -> None:
-        """A worker's connection has closed."""
-        self.connected.discard(worker)
-        self._went(worker)
 
 
 class _Connection(asyncio.Protocol):
@@ -112,18 +98,21 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._worker:
-            self._server.bye(self._worker)
+            self._server.connected.discard(self._worker)
+            self._server.went(self._worker)
 
     def _answer(self, name: str, said: list[Any]) -> Any:
         if name != HELLO:
             if not self._worker:
                 raise ValueError(f"{name} before {HELLO}")
             return self._server.answers[name](self._worker, *said)
-        refused = self._server.hello(said[0], self._pid())
-        self._worker = "" if refused else said[0]
-        return refused or True
-
-    def _pid(self) -> int:
+        server, worker = self._server, said[0]
+        if worker in server.connected:
+            return f"{worker} is at work already"
         peer = self._transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        pid: int = _PEER.unpack(peer)[0]
-        return pid
+        pid, _, _ = _PEER.unpack(peer)
+        if refused := server.came(worker, pid):
+            return refused
+        self._worker = worker
+        server.connected.add(worker)
+        return True
