@@ -52,7 +52,6 @@ def option(*names: str, **given: Any) -> Option:
     return Option(names, given)
 
 
-JSON_LINES = option("--json", action="store_true", help="print one JSON object a line")
 SPAN = (
     option("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC"),
     option("--until", metavar="TIME", default="", help="the same; this moment itself is left out"),

@@ -54,7 +54,7 @@ class Command(InspectCommand):
         )
         shown = rows[: opts.limit] if opts.limit > 0 else rows
         if opts.json:
-            say_json([row.as_dict() for row in shown])
+            say_json([row._asdict() for row in shown])
         else:
             _print(shown, len(rows))
 

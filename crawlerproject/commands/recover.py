@@ -85,7 +85,8 @@ class Command(OperatorCommand):
                 f"{given} has a part of the crawl in {whole}, whose hosts move between folders: scrapy recover {whole} "
                 "mends all of it."
             )
-        if not given.is_dir() or not (read_plan(given) is not None or under_way(given)):  # no fleet's on this machine
+        local_fleet = given.is_dir() and (read_plan(given) is not None or under_way(given))
+        if not local_fleet:
             archives = named_archives(args, self.settings)
             if not given.has_archive() and (workers := list(filter(_is_workers, archives.folders))):
                 raise OperatorError(f"{given} is of a fleet in Redis: name the folder of one worker, as {workers[0]}.")

@@ -37,10 +37,6 @@ class HostRow(NamedTuple):
     eta_seconds: float | None  # its queue at its pace; None when nothing is queued, or it is parked or held
     address: str = ""  # where it was asked last in this run; "" when that is not known here
 
-    def as_dict(self) -> dict[str, object]:
-        """For programs."""
-        return self._asdict()
-
 
 class Outlook(NamedTuple):
     """What is left of a crawl. Rests are counted apart: what follows a rest is not known."""

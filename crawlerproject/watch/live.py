@@ -154,7 +154,7 @@ def host_table(surveyed: Surveyed | None, order: str, most: int) -> dict[str, An
         "order": order,
         "time": surveyed.at if surveyed is not None else None,
         "of": surveyed.hosts.total() if surveyed is not None else 0,
-        "hosts": [row.as_dict() for row in rows],
+        "hosts": [row._asdict() for row in rows],
     }
 
 

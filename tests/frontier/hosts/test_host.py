@@ -141,4 +141,4 @@ def test_any_stored_number_can_be_shown(value: float) -> None:
             assert human_seconds(seconds)
         assert moment(back.next_free)
         assert moment(back.rest_until)
-        json.loads(json.dumps(row.as_dict(), allow_nan=False))
+        json.loads(json.dumps(row._asdict(), allow_nan=False))
