@@ -20,7 +20,7 @@ from crawlerproject.crawl.dispatch import Engine, Fetches, InFlight, LeaseDispat
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests, SubrequestAnswers
-from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_letters, read_messages
+from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_messages, read_unread
 from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of
@@ -85,7 +85,7 @@ class FrontierScheduler:
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
         if session.role.own_frontier:
             self._loader.begin()
-            read = read_messages if session.role.all_hosts else read_letters
+            read = read_messages if session.role.all_hosts else read_unread
             read(session.store, session.frontier, crawl.run.now())
 
     def rejoin(self) -> bool:

@@ -15,7 +15,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore, FrontierStore
-from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.rocks.store import UNREAD_FACT
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.dispatch import Engine
@@ -37,16 +37,16 @@ _REVISITS_AT_A_TIME = 1000
 
 def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
     """Read what workers had written to each other and not read, when this process was given all that they held."""
-    read_letters(store, frontier, now)
+    read_unread(store, frontier, now)
     if isinstance(store, EmbeddedStore):
         for box in store.messages.boxes():
             _read_box(store, box, frontier, now)
 
 
-def read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
+def read_unread(store: FrontierStore, frontier: Frontier, now: float) -> None:
     """Those of a fleet in Redis, whose frontier was copied to this disk."""
-    for partition in range(int(store.fact(LETTERS_FACT) or 0)):
-        name = f"{LETTERS_FACT}/{partition}"
+    for partition in range(int(store.fact(UNREAD_FACT) or 0)):
+        name = f"{UNREAD_FACT}/{partition}"
         packed = store.fact(name)
         for message in orjson.loads(packed) if packed else ():
             frontier.read(unpack_message(orjson.dumps(message)), now)

@@ -32,14 +32,14 @@ from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import DUE_FACT, HostFact
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.schema import FACTS, FORMAT_FACT
-from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.rocks.store import UNREAD_FACT
 from crawlerproject.stores.rocks.tables import Tables
 
-LETTERS_PREFIX = f"{LETTERS_FACT}/"
+UNREAD_PREFIX = f"{UNREAD_FACT}/"
 """Of the facts that hold messages; their numbers follow."""
 _BEHIND_ALL_NAMES = b"\xff"  # no byte of a name in UTF-8
 # Messages in one fact: each a few hundred bytes to some KB.
-_LETTERS_AT_A_TIME = 1000
+_MESSAGES_AT_A_TIME = 1000
 
 
 class FactMove(Enum):
@@ -87,7 +87,7 @@ RULES = {
     "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),
-    LETTERS_FACT: Rule(FactMove.OWN),  # ``letters``
+    UNREAD_FACT: Rule(FactMove.OWN),  # ``letters``
 }
 """By name; every fact of the code has a line (a test says so)."""
 _OF_ANOTHER_VERSION = Rule(FactMove.ONE)
@@ -95,7 +95,7 @@ _OF_ANOTHER_VERSION = Rule(FactMove.ONE)
 
 def rule_of(name: str) -> Rule:
     """What becomes of a fact."""
-    return RULES.get(LETTERS_FACT if name.startswith(LETTERS_PREFIX) else name, _OF_ANOTHER_VERSION)
+    return RULES.get(UNREAD_FACT if name.startswith(UNREAD_PREFIX) else name, _OF_ANOTHER_VERSION)
 
 
 Known = dict[str, dict[str, bytes]]
@@ -122,7 +122,7 @@ def facts_of(frontier: Tables) -> dict[str, bytes]:
 def joined(known: Known, shift: PlanChange) -> Iterator[tuple[str, dict[str, bytes]]]:
     """What each worker of the new plan will have. ``known``: of every worker of the old plan that has a frontier."""
     workers = shift.after.workers
-    names = sorted({name for facts in known.values() for name in facts if not name.startswith(LETTERS_PREFIX)})
+    names = sorted({name for facts in known.values() for name in facts if not name.startswith(UNREAD_PREFIX)})
     letters = _letters(known, shift.after)
     for worker in workers:
         facts: dict[str, bytes] = {}
@@ -180,17 +180,17 @@ def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
     """Messages that no start has read yet (stores/copy/to_rocks.py), each with the holder of what it is about."""
     read: dict[str, list[bytes]] = {worker: [] for worker in plan.workers}
     for one in known.values():
-        for number in range(int(one.get(LETTERS_FACT) or 0)):
-            for packed in orjson.loads(one.get(f"{LETTERS_PREFIX}{number}") or b"[]"):
+        for number in range(int(one.get(UNREAD_FACT) or 0)):
+            for packed in orjson.loads(one.get(f"{UNREAD_PREFIX}{number}") or b"[]"):
                 for worker, message in _shared_out(unpack_message(orjson.dumps(packed)), plan):
                     read[worker].append(pack_message(message))
-    if not any(LETTERS_FACT in one for one in known.values()):
+    if not any(UNREAD_FACT in one for one in known.values()):
         return {worker: {} for worker in plan.workers}
     facts: dict[str, dict[str, bytes]] = {}
     for worker, waiting in read.items():
-        slices = [waiting[start : start + _LETTERS_AT_A_TIME] for start in range(0, len(waiting), _LETTERS_AT_A_TIME)]
-        facts[worker] = {LETTERS_FACT: b"%d" % len(slices)}
-        facts[worker] |= {f"{LETTERS_PREFIX}{n}": b"[" + b",".join(some) + b"]" for n, some in enumerate(slices)}
+        slices = [waiting[start : start + _MESSAGES_AT_A_TIME] for start in range(0, len(waiting), _MESSAGES_AT_A_TIME)]
+        facts[worker] = {UNREAD_FACT: b"%d" % len(slices)}
+        facts[worker] |= {f"{UNREAD_PREFIX}{n}": b"[" + b",".join(some) + b"]" for n, some in enumerate(slices)}
     return facts
 
 

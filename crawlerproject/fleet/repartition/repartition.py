@@ -263,7 +263,7 @@ class _Move:
             batch = frontier.batch()
             for name, value in facts.items():
                 batch.put(FACTS, name, value)
-            for name, _ in frontier.rows(FACTS, prefix=fact_rules.LETTERS_PREFIX.encode()):
+            for name, _ in frontier.rows(FACTS, prefix=fact_rules.UNREAD_PREFIX.encode()):
                 if name not in facts:  # its messages are in others
                     batch.delete(FACTS, name)
             frontier.write(batch)

@@ -29,7 +29,7 @@ from crawlerproject.stores.redis.keys import fleet_keys, payloads_key, worker_ke
 from crawlerproject.stores.redis.queues import packed_rows
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.schema import FACTS, TEXT
-from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.rocks.store import UNREAD_FACT
 from crawlerproject.stores.rocks.tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_prefix
 
@@ -119,7 +119,7 @@ def _partition_rows(store: HeldStore, partition: int) -> Iterator[TableRow]:
         for row in tables.rows_of_all_hosts(int.from_bytes(key[HASH_BYTES:], "big"), page):
             yield tables.PRINTS, *row
     if messages := store.link.call("LRANGE", [keys.inbox], 0, -1):
-        yield FACTS, f"{LETTERS_FACT}/{partition}".encode(), b"[" + b",".join(messages) + b"]"
+        yield FACTS, f"{UNREAD_FACT}/{partition}".encode(), b"[" + b",".join(messages) + b"]"
 
 
 def _put_together(name: str, before: bytes | None, value: bytes) -> bytes:
@@ -147,4 +147,4 @@ def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
                 continue
             facts[name] = _put_together(name, facts.get(name), value)
     # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
-    return {**facts, "clean": b"0", LETTERS_FACT: str(store.partitions).encode()}
+    return {**facts, "clean": b"0", UNREAD_FACT: str(store.partitions).encode()}

@@ -27,9 +27,9 @@ from crawlerproject.stores.rocks.schema import DUE, FACTS, HOSTS, PAGES, PAYLOAD
 from crawlerproject.stores.rocks.tables import TRIES, Tables, open_to_read, open_to_write, require_room
 from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record, unpack_original, unpack_record
 
-# Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
-# each are a JSON list in a fact of this name and its number (stores/copy/to_rocks.py).
-LETTERS_FACT = "letters"
+UNREAD_FACT = "letters"
+"""Of a frontier that was copied from Redis: how many partitions may have messages that no worker had read. Those of a
+partition are a JSON list in a fact of this name, a slash and its number. Released versions call them letters."""
 
 # Of a table: write buffers that are full, or were declared so, and are in no file yet.
 _UNWRITTEN = "rocksdb.num-immutable-mem-table"

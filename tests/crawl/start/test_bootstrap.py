@@ -24,7 +24,7 @@ from crawlerproject.rules.row_kinds import FLAG_RECRAWL
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.rocks.store import UNREAD_FACT
 from tests.crawl.sessions import HOST, Bench, page_of, requests_of, settings_of
 
 DAY = 86_400.0
@@ -82,12 +82,12 @@ def test_messages_of_a_fleet_that_was_copied_here_are_read(tmp_path: Path) -> No
     bench = Bench(tmp_path)
     message = pack_message(Links([DiscoveredUrl(parse(f"{HOST}/told"), 1, "L", HOST, 10)]))
     letters = orjson.dumps([orjson.loads(message)])
-    bench.store.apply(Changes(facts=[(LETTERS_FACT, b"4"), (f"{LETTERS_FACT}/2", letters)]))
+    bench.store.apply(Changes(facts=[(UNREAD_FACT, b"4"), (f"{UNREAD_FACT}/2", letters)]))
     read_messages(bench.store, bench.frontier, bench.now)
     bench.commit()
 
     assert bench.frontier.hosts.waiting_urls == 1
-    assert bench.store.fact(f"{LETTERS_FACT}/2") == b""
+    assert bench.store.fact(f"{UNREAD_FACT}/2") == b""
 
 
 class Frontier:

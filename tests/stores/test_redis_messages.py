@@ -1,4 +1,4 @@
-"""Letters between workers: gone from the inbox only together with what came of them."""
+"""Messages between workers: removed from the inbox only together with their effect."""
 
 from __future__ import annotations
 
