@@ -73,19 +73,16 @@ class Refusals:
     host: Host
     put_off: bool = False  # whether other rows wait for the next commit
     robots: list[QueuedPage] = field(default_factory=list)  # refused, of robots.txt files that other hosts wait for
-    _removed: list[QueuedPage] = field(default_factory=list)
+    removed: list[QueuedPage] = field(default_factory=list)
     _queued: list[QueuedPage] = field(default_factory=list)
     _pages: list[tuple[bytes, PageRecord]] = field(default_factory=list)
     _refused: list[tuple[QueuedPage, Reason]] = field(default_factory=list)
     _kept: int = 0
     _others: dict[str, bool] = field(default_factory=dict)  # unreachable scheme -> whether there is work over the other
 
-    def __bool__(self) -> bool:
-        return bool(self._removed)
-
     def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
         """Refuse a row; a page that was to be rendered keeps the record of its plain answer."""
-        self._removed.append(row)
+        self.removed.append(row)
         self._refused.append((row, reason))
         if row.kind.is_robots:
             self.robots.append(row)
@@ -106,7 +103,7 @@ class Refusals:
 
     def leave_plain(self, row: QueuedPage) -> None:
         """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
-        self._removed.append(row)
+        self.removed.append(row)
 
     def refuse_by_rules(self, row: QueuedPage, now: float) -> None:
         """Refuse by robots.txt; rules that are not committed yet and what they refuse are committed together."""
@@ -141,23 +138,23 @@ class Refusals:
         if row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
             self.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
             return
-        self._removed.append(row)
+        self.removed.append(row)
         arrival = self.state.next_arrival(self.host, now)
         self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
 
     def keep(self, row: QueuedPage) -> None:
         """Nothing can be rendered in this run: it stays queued for the next, where no other row waits behind it."""
-        self._removed.append(row)
+        self.removed.append(row)
         self._queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
         self._kept += 1
 
     def store(self) -> int:
         """Decide all of it; how many rows were kept. On StorageError nothing has changed."""
-        state, host, more = self.state, self.host, len(self._queued) - len(self._removed)
+        state, host, more = self.state, self.host, len(self._queued) - len(self.removed)
         host.rows += more
         states = [(host.name, host.pack())]
         try:
-            state.store.apply(Changes(queued=self._queued, removed=self._removed, pages=self._pages, hosts=states))
+            state.store.apply(Changes(queued=self._queued, removed=self.removed, pages=self._pages, hosts=states))
         except StorageError:
             host.rows -= more
             raise
@@ -278,13 +275,13 @@ class LeaseIssuer:
                     return self._robots_first(row.url.partition(":")[0], host, address, now)
                 self._state.workbench.release(host, now, host.closed_until, work=True)
                 return None
-        if host.embeds and not down and (lease := self._embed(host, address, now, external=True)) is not None:
+        if host.embeds and not down.removed and (lease := self._embed(host, address, now, external=True)) is not None:
             self._decide(down, now)
             return lease
         self._decide(down, now)
-        if down and not self._hosts.ownership.crowded():
+        if down.removed and not self._hosts.ownership.crowded():
             again = now + _BETWEEN_SECONDS  # there may be more
-        elif down or down.put_off:
+        elif down.removed or down.put_off:
             again = now + UNSTORED_WAIT_SECONDS
         elif busy:
             self._line_up(host, now)
@@ -296,7 +293,7 @@ class LeaseIssuer:
 
     def _decide(self, down: Refusals, now: float) -> None:
         """Store what the turn refuses. Raises StorageError: nothing has changed."""
-        if down:
+        if down.removed:
             self._renders.kept += down.store()
         for row in down.robots:
             self._robots_responses.refused(row, now)

@@ -21,7 +21,7 @@ from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
@@ -186,13 +186,15 @@ class FrontierState:
         for origin, _ in self.changes.robots:
             if (name := origin.partition("://")[2]) in dirty:
                 self.hosts.dirty[name] = dirty[name]
-        changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
+        on_disk, moved = self.hosts.on_disk, changes.due
+        changes.hosts, changes.due = [], [*moved]
+        for name, host in dirty.items():
+            changes.hosts.append((name, host.pack()))
+            if on_disk is not None and not host.on_disk and host.listed != (work := host.rows > 0):
+                changes.due.append((name, IN_MEMORY if host.listed else None, IN_MEMORY if work else None))
         decided = changes.facts
         if changes or facts:
             changes.facts = [*decided, *facts, self.hosts.clock.fact()]
-        on_disk, moved = self.hosts.on_disk, changes.due
-        if on_disk is not None:
-            changes.due = moved + on_disk.lists(dirty.values())
         try:
             if on_disk is not None:
                 on_disk.apply(changes, on_disk.counts, dirty.values())

@@ -162,14 +162,6 @@ class HostsOnDisk:
                     host.next_free = bench.domains.first_turn(host, now)
                 self.put(host, changes, counts, now)
 
-    def lists(self, hosts: Iterable[Host]) -> list[Move]:
-        """The changes of the lists that these hosts' states require."""
-        return [
-            (host.name, IN_MEMORY if host.listed else None, IN_MEMORY if host.rows > 0 else None)
-            for host in hosts
-            if host.listed != (host.rows > 0) and not host.on_disk
-        ]
-
     def apply(self, changes: Changes, counts: Counts, hosts: Iterable[Host]) -> None:
         """Store a change together with the new counts. ``hosts``: those that it lists. Raises StorageError."""
         if self.unstored or counts != self.counts:

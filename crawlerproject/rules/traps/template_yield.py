@@ -149,8 +149,10 @@ class HostYields:
 
     def new_text(self, marks: Iterable[int]) -> bool:
         """Whether the host has shown none of a text's marks before; it has shown all of them from now on."""
-        unknown = [self._marks.add(mark) for mark in marks]
-        return all(unknown)
+        new = True
+        for mark in marks:
+            new &= self._marks.add(mark)
+        return new
 
     def knows_text(self, marks: Iterable[int]) -> bool:
         """Whether the host has shown one of a text's marks before."""
