@@ -68,15 +68,12 @@ class Choice(NamedTuple):
 
 def reader() -> Page | None:
     """The native reader; None: read in Python."""
-    return choice().page
+    return (_state.choice or choose(AUTO)).page
 
 
 def choice() -> Choice:
     """The reader in use. Found out once; what cannot be used is warned of then."""
-    if _state.choice is None:
-        choose(AUTO)
-    assert _state.choice is not None
-    return _state.choice
+    return _state.choice or choose(AUTO)
 
 
 def choose(wanted: str) -> Choice:
