@@ -27,6 +27,7 @@ _RENEW_SECONDS = 60.0
 # Room for the bodies of pushes that come at the same time (ours): four feeds of the largest size, many ordinary ones.
 MAX_BODIES_BYTES = 4 * MAX_FEED_BYTES
 _QUESTION = ("hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason")
+_METHODS = {b"GET": "A question", b"HEAD": "A question", b"POST": "A push"}
 
 
 class WebSubListener(HttpListener):
@@ -78,7 +79,7 @@ class _Callback(Resource):
     def render_GET(self, request: Any) -> bytes:
         """Whether we want what the hub says that we asked for."""
         asked = {name: _text(values[-1]) for name in _QUESTION if (values := request.args.get(name.encode()))}
-        return self._said(request, self._scheduler.websub.verify(_token(request.path), asked), "websub/verified")
+        return self._reply(request, self._scheduler.websub.verify(_token(request.path), asked), "websub/verified")
 
     def render_POST(self, request: Any) -> bytes | int:
         """What the hub pushes; it is answered when that is committed, so that it pushes again what a crash forgets."""
@@ -87,7 +88,7 @@ class _Callback(Resource):
         links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
         answer = self._scheduler.websub.pushed(_token(request.path), body, kind, signature, links)
         if answer.refused:
-            return self._said(request, answer, "websub/pushed")
+            return self._reply(request, answer, "websub/pushed")
         durable = self._scheduler.crawl.session.commits.durable()
         durable.add_done_callback(lambda _: self._finish(request, answer, durable))
         request.notifyFinish().addErrback(lambda _: durable.cancel())  # the hub hung up: it pushes again
@@ -96,10 +97,10 @@ class _Callback(Resource):
     def _finish(self, request: Any, answer: HubReply, durable: asyncio.Future[bool]) -> None:
         """What was pushed is safe now, or lost with what its worker had not committed."""
         if not durable.cancelled():
-            request.write(self._said(request, answer if durable.result() else NOT_NOW, "websub/pushed"))
+            request.write(self._reply(request, answer if durable.result() else NOT_NOW, "websub/pushed"))
             request.finish()
 
-    def _said(self, request: Any, answer: HubReply, counted: str) -> bytes:
+    def _reply(self, request: Any, answer: HubReply, counted: str) -> bytes:
         request.setResponseCode(answer.status)
         request.setHeader("Content-Type", "text/plain; charset=utf-8")
         request.setHeader("X-Content-Type-Options", "nosniff")
@@ -109,9 +110,6 @@ class _Callback(Resource):
             return f"{answer.refused}\n".encode()
         self._stats.inc_value(counted)
         return answer.body.encode()
-
-
-_METHODS = {b"GET": "A question", b"HEAD": "A question", b"POST": "A push"}
 
 
 class _Bounded(Request):
