@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,15 +173,13 @@ class ArchivedPage:
             return False
         if facts.nofollow:
             return True
-        return key not in {link.key for link in facts.links} and key in set(self._nofollow_keys())
-
-    def _nofollow_keys(self) -> Iterator[bytes]:
+        if key in {link.key for link in facts.links}:
+            return False
         text, encoding = decode_text(self.body[:MAX_HTML_BYTES], self._kind)
-        base = Base(self.facts.base if self.facts else self.url, encoding)
-        for node in LexborHTMLParser(text.encode()).css('[href][rel~="nofollow" i]'):
-            address = base.join(node.attributes.get("href") or "")
-            if address is not None:
-                yield address.key
+        base = Base(facts.base, encoding)
+        nodes = LexborHTMLParser(text.encode()).css('[href][rel~="nofollow" i]')
+        targets = (base.join(node.attributes.get("href") or "") for node in nodes)
+        return any(target is not None and target.key == key for target in targets)
 
 
 def archived_notes(warc_folder: Path, attempt: dict[str, Any]) -> dict[str, str]:

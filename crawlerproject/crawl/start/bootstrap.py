@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from sys import maxsize
 from typing import TYPE_CHECKING
 
@@ -82,16 +83,15 @@ def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:
     return queued
 
 
+@dataclass(slots=True, eq=False)
 class QueueLoader:
     """Loads all hosts with work; until then the crawl is not over."""
 
-    def __init__(self, engine: Engine, frontier: Frontier, wake: Callable[[], None], done: Callable[[], None]) -> None:
-        """``wake`` is called whenever there may be more to do, ``done`` when the last host is loaded."""
-        self._engine = engine
-        self._frontier = frontier
-        self._wake = wake
-        self._done = done
-        self._timer: CallLaterResult | None = None
+    _engine: Engine
+    _frontier: Frontier
+    _wake: Callable[[], None]  # there may be more to do
+    _done: Callable[[], None]  # the last host is loaded
+    _timer: CallLaterResult | None = None
 
     def begin(self) -> None:
         """Load the first slice at once: an error in it stops the start."""
