@@ -18,6 +18,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.stores.logs.request_log import read_log
+from tests.commands.crawled import scrapy
 from tests.documents.pdfs import pdf, shown, stream
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web import zygote
@@ -216,7 +217,7 @@ def test_a_frontier_that_is_made_again_knows_them(crawled: Crawled, tmp_path: Pa
     """None of them waits to be asked for once more."""
     copy = tmp_path / "crawl"
     shutil.copytree(crawled.folder, copy, ignore=shutil.ignore_patterns("frontier*"))
-    made = zygote.run([sys.executable, "-m", "scrapy", "recover", str(copy)], check=False)
+    made = scrapy("recover", str(copy))
 
     assert "; 0 URLs of 0 hosts wait" in made.stdout, made.stdout + made.stderr
 

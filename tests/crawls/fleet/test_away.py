@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
@@ -13,10 +12,10 @@ import pytest
 from redis import Redis
 
 from crawlerproject.rules.fleet_shares import partition_of
+from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers, workers
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.redis_servers import Front, RedisServer, redis_server
-from tests.web import zygote
 from tests.web.judge import judge_captures, judge_pauses, read_captures, read_visits
 from tests.web.ports import free_port
 from tests.web.running import RunningWeb, synthetic_web
@@ -163,6 +162,6 @@ def _clock_apart(output: str, way: str) -> float | None:
 
 def test_the_logs_of_both_are_of_one_clock(crawled: Crawled) -> None:
     """The pauses between requests of different workers can be judged by them, of hosts and of addresses."""
-    judged = zygote.run([sys.executable, "-m", "scrapy", "audit", str(crawled.fleet.folder)])
+    judged = scrapy("audit", str(crawled.fleet.folder))
 
     assert judged.returncode == 0, judged.stdout + judged.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
+from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import PARTITIONS, workers
 from tests.crawls.fleet.local_fleets import local_fleet, one_of_each
 from tests.stores.redis_servers import redis_server
@@ -108,7 +108,7 @@ def test_it_is_one_crawler_to_the_web(rendered: Rendered) -> None:
         assert [(one, two) for one, two in pairwise(visits) if two.start < one.end - 0.01] == []
     checked = [rendered.folder] if (rendered.folder / "fleet.json").exists() else rendered.folders
     for command in [["audit", str(rendered.folder)], *(["verify", str(folder)] for folder in checked)]:
-        done = zygote.run([sys.executable, "-m", "scrapy", *command])
+        done = scrapy(*command)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in rendered.said
     assert "guard_refused" not in rendered.said

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.web import zygote
+from tests.commands.crawled import scrapy
 from tests.web.judge import read_visits
 from tests.web.running import RunningWeb
 
@@ -19,7 +18,7 @@ _AGAIN_SHARE, _MOST_TIMES = 0.15, 3
 
 def audited(web: RunningWeb, crawl: Path) -> None:
     """One ``scrapy audit`` over all workers: no pause of any host or address was cut short, whichever asked."""
-    done = zygote.run([sys.executable, "-m", "scrapy", "audit", "--json", str(crawl)])
+    done = scrapy("audit", "--json", str(crawl))
 
     assert done.returncode == 0, done.stdout + done.stderr
     seen = len(read_visits(web.folder / "server.jsonl"))

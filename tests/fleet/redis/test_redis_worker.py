@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,10 @@ from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.store import RedisStore
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
-from tests.stores.redis_servers import RedisServer, redis_server
+from tests.stores.redis_servers import RedisServer
 
 # A worker that has nothing to do takes its partitions in one turn and says so in a few more.
 _TURNS = 12
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for the module."""
-    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
-        yield started
 
 
 class Learned:

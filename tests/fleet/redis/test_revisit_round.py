@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,17 +19,10 @@ from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import Rounds
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
-from tests.stores.redis_servers import RedisServer, redis_server
+from tests.stores.redis_servers import RedisServer
 
 NOW = 1_800_000_000.0
 URLS = [f"http://{host}.example/{path}" for host in "abcdefghijkl" for path in range(5)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for the module."""
-    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
-        yield started
 
 
 @pytest.fixture

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
+from tests.commands.crawled import scrapy
 from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena
 from tests.hostile.ledger import pays
-from tests.web import zygote
 from tests.web.profiles.apps import shell
 
 SHARED = "127.67.0.9"
@@ -92,7 +91,7 @@ def test_the_audit_recomputes_it_and_the_guard_saw_nothing(crawled: tuple[Arena,
 
     assert lines != []
     assert [row["url"] for row in lines if row["delay_seconds"] is None] == []
-    done = zygote.run([sys.executable, "-m", "scrapy", "audit", str(crawl.folder)])
+    done = scrapy("audit", str(crawl.folder))
     assert done.returncode == 0, done.stdout[-2000:]
     assert "at most 1 at a host, 1 at an IP address" in done.stdout
     assert "0 violations" in done.stdout

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,9 +9,9 @@ from itertools import pairwise
 import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
+from tests.commands.crawled import scrapy
 from tests.hostile.arena import SETTINGS, Arena, Asked, Crawled, answer, arena, page
 from tests.hostile.ledger import pays
-from tests.web import zygote
 from tests.web.profiles.apps import shell
 from tests.web.running import one_pace
 
@@ -111,9 +109,3 @@ def test_the_audit_finds_nothing(crawled: tuple[Arena, Crawled]) -> None:
     assert done.returncode == 0, done.stdout[-2000:]
     assert "0 violations" in done.stdout
     assert "pace/guard_refused" not in crawl.log
-
-
-def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """One command of ours."""
-    command = [sys.executable, "-m", "scrapy", *arguments]
-    return zygote.run(command)

@@ -13,14 +13,7 @@ from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.reader import FORMAT
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_crawls import opened
-from tests.stores.redis_servers import RedisServer, redis_server
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for the module."""
-    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
-        yield started
+from tests.stores.redis_servers import RedisServer
 
 
 @pytest.fixture
