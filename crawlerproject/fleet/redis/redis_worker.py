@@ -151,7 +151,6 @@ class Fleet:
         self.held = HeldPartitions(store, times.answer_seconds)
         self.exchange = RedisExchange(store, self.held)
         self.done = False  # nothing is left to do in the whole crawl
-        self.workers = 1
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisQuotas(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
@@ -278,7 +277,7 @@ class Fleet:
             raise
         if status is None:
             raise LeaseLost(f"another process goes by the name of worker {self.fleet.worker!r}")
-        self.workers, self._reports = status.workers, status.reports
+        self._reports = status.reports
         self._clock.reported(status.now, asked, CRAWL.now())
         same = self._agreed[1] + 1 if status.all_quiet and status.activity == self._agreed[0] else 0
         self._agreed = (status.activity, same)
