@@ -250,9 +250,9 @@ class LeaseDispatch:
             return None if self._budget.over() else self._ready.popleft()
         if self._outage is not None and self._outage.shut and not self._outage.takes_probe():
             return None
-        while self._room() and not (self._run.stopped or self._damaged or self._budget.over()):
+        while self._room(now := self._run.now()) and not (self._run.stopped or self._damaged or self._budget.over()):
             try:
-                turn = frontier.next(self._run.now(), self._budget.over)
+                turn = frontier.next(now, self._budget.over)
                 if isinstance(turn, Lookup):
                     self._lookups.begin(turn.host)
             except FrontierDamaged as error:
@@ -273,10 +273,10 @@ class LeaseDispatch:
                 self._addresses.want(turn)
         return None
 
-    def _room(self) -> bool:
+    def _room(self, now: float) -> bool:
         """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
         under_way = self._frontier.state.leased - self._frontier.renders.in_flight
-        shut = not self._window.open(under_way, self._fetches.unread(), self._run.now())
+        shut = not self._window.open(under_way, self._fetches.unread(), now)
         self._full = shut or not self._limits.room(under_way)
         return not self._full
 

@@ -46,6 +46,9 @@ class Page(Protocol):
     def is_utf8(self, source: bytes, /) -> bool:
         """Whether bytes are UTF-8."""
 
+    def said(self, text: bytes, /) -> bytes:
+        """A text without digits and blanks of ASCII."""
+
     def weight(self, source: bytes, /) -> int:
         """What a page would cost a parser."""
 

@@ -38,7 +38,7 @@ COMPILERS = ("cc", "gcc", "clang")
 # Hidden: selectolax has a lexbor of its own in the same process, and neither may be given the other's functions.
 # Hardened as Debian's own packages are: the pages are anybody's.
 FLAGS = (
-    *("-O2", "-g0", "-std=gnu11", "-fPIC", "-pthread", "-DNDEBUG", "-DLEXBOR_STATIC", "-fvisibility=hidden"),
+    *("-O3", "-g0", "-std=gnu11", "-fPIC", "-pthread", "-DNDEBUG", "-DLEXBOR_STATIC", "-fvisibility=hidden"),
     *("-ffunction-sections", "-fdata-sections", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
 )
 WARNINGS = ("-Wall", "-Wextra")  # for our own files

@@ -186,6 +186,32 @@ static PyObject *module_is_utf8(PyObject *module, PyObject *object)
     return source_of(object, &source, &size) ? PyBool_FromLong(words_is_utf8(source, size)) : NULL;
 }
 
+/* Digits and blanks of ASCII: in them alone a calendar's days differ (rules/traps/text_marks.py). */
+static const unsigned char UNSAID[256] = {
+    ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
+    ['8'] = 1, ['9'] = 1, [' '] = 1, ['\t'] = 1, ['\r'] = 1, ['\n'] = 1, ['\f'] = 1,
+};
+
+/* bytes.translate(None, …) in half the time: each byte is written, and counts if it is to stay. */
+static PyObject *module_said(PyObject *module, PyObject *object)
+{
+    const unsigned char *source;
+    size_t size, left = 0;
+    (void)module;
+    if (!source_of(object, &source, &size))
+        return NULL;
+    PyObject *said = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size + 1);
+    if (!said)
+        return NULL;
+    unsigned char *out = (unsigned char *)PyBytes_AS_STRING(said);
+    for (size_t at = 0; at < size; at++) {
+        out[left] = source[at];
+        left += !UNSAID[source[at]];
+    }
+    _PyBytes_Resize(&said, (Py_ssize_t)left);
+    return said;
+}
+
 static PyObject *near_object(const Py_buffer *values, uint64_t wanted, int bits)
 {
     const unsigned char *data = values->buf;
@@ -222,6 +248,7 @@ static PyObject *module_near(PyObject *module, PyObject *const *given, Py_ssize_
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
+    {"said", module_said, METH_O, "A text without digits and blanks."},
     {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},

@@ -14,7 +14,7 @@ from crawlerproject.rules.robots.policy import parse_robots, usable_body
 from crawlerproject.rules.url.urls import Base
 
 if TYPE_CHECKING:
-    from scrapy.http import Response
+    from scrapy.http import Headers, Response
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Note, Rendered
@@ -26,8 +26,8 @@ Signals = Callable[[str], tuple[str, ...]]
 """What the robots.txt of a URL's origin states about the use of its content."""
 
 # What rules/revisits/refetch.py reads of an answer's freshness.
-_FRESHNESS_NAMES = [(name, name.title().encode()) for name in ("cache-control", "expires", "date", "age")]
-_AI_USE_NAMES = [(name, name.title().encode()) for name in HEADERS]
+_FRESHNESS_NAMES = {name.title().encode(): name for name in ("cache-control", "expires", "date", "age")}
+_AI_USE_NAMES = {name.title().encode(): name for name in HEADERS}
 _REASONS = {429: Reason.RATE_LIMITED, 503: Reason.RATE_LIMITED, 304: Reason.NOT_MODIFIED}
 _REASONS.update(dict.fromkeys(REDIRECTS, Reason.REDIRECT))
 
@@ -45,12 +45,18 @@ def result_of(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
     result.mime = header(headers, b"Content-Type").partition(";")[0].strip().lower()
     result.retry_after = header(headers, b"Retry-After")
     result.etag, result.last_modified = header(headers, b"Etag"), header(headers, b"Last-Modified")
-    result.freshness = {name: value for name, known_as in _FRESHNESS_NAMES if (value := header(headers, known_as))}
+    result.freshness = dict(_those_of(headers, _FRESHNESS_NAMES))
     if wire.flaw:
         result.notes.append(("cut", wire.flaw))
     if wire.unverified:
         result.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
     return result
+
+
+def _those_of(headers: Headers, names: dict[bytes, str]) -> list[Note]:
+    """Of these headers, keyed as Scrapy keeps them, those that are there and not empty, in the order of ``names``."""
+    there = names.keys() & dict.keys(headers)
+    return [(names[name], text) for name in names if name in there and (text := header(headers, name))] if there else []
 
 
 def result_of_hub(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
@@ -112,8 +118,7 @@ class Outcomes:
             _note_page(notes, facts)
             if read.triage.signals and not read.challenge:
                 notes.append(("triage", str(read.triage)))
-        stated = [(name, text) for name, known_as in _AI_USE_NAMES if (text := header(headers, known_as))]
-        notes += stated_by_site(self._signals(result.row.url), stated)
+        notes += stated_by_site(self._signals(result.row.url), _those_of(headers, _AI_USE_NAMES))
         result.is_feed = read.feed is not None
         if facts is not None and to_render:  # what the browser shows is compared, and needs its own files
             result.shell = facts.words, read.links

@@ -76,7 +76,7 @@ PAGES_ALONE = Wanted()
 class PageReader:
     """Reads a response in place if that is quick, else in a reading process.
 
-    A page that is read in place is marked (``stores/poison.py``) for that time; a page that may have killed a process
+    A page that is read in place is marked by its caller (``stores/poison.py``); a page that may have killed a process
     before is never read in place.
     """
 
@@ -95,8 +95,7 @@ class PageReader:
         if lease.row.kind.content is Content.NOTHING or response.status in REDIRECTS:
             return _UNREAD
         try:
-            with self._marks.reading(lease.row):
-                return self._read(lease, response)
+            return self._read(lease, response)
         except Exception:
             logger.exception("could not read %s", lease.row.url, extra={"url": lease.row.url, "host": lease.row.host})
             return ReadPage(unread="could not be read", fault=True)

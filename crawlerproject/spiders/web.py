@@ -164,23 +164,32 @@ class WebSpider(Spider):
         if exchange is None:  # a middleware sent another request in its place
             return await items_of(self.parse(response))
         errors = self.errors
-        read = self.services[PageReader].read(exchange.lease, response)
+        with exchange.mark():
+            read = self.services[PageReader].read(exchange.lease, response)
+            taken = self._take(exchange, response, read) if isinstance(read, ReadPage) else None
         if not isinstance(read, ReadPage):
             try:
                 read = await read
             except FetchError as error:  # no process could be had for it
                 await self.complete(result_of_error(exchange.lease, error))
                 return []
-        with exchange.mark():
-            result = self._result(exchange, response, read)
-            items = self._extracted(result, response)
-            self._choose(result)
+            with exchange.mark():
+                taken = self._take(exchange, response, read)
+        assert taken is not None
+        result, items = taken
         if not isinstance(items, list):
             items = await self._late(result, items)
         await self.complete(result)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
+
+    def _take(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> tuple[LeaseResult, Any]:
+        """The result of a lease, and what a derived spider extracts: a list, or what must be awaited for one."""
+        result = self._result(exchange, response, read)
+        items = self._extracted(result, response)
+        self._choose(result)
+        return result, items
 
     def _result(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> LeaseResult:
         lease, wire, rendered = exchange.lease, exchange.wire, exchange.rendered
@@ -225,7 +234,8 @@ class WebSpider(Spider):
 
     def _extracted(self, result: LeaseResult, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
-        if not result.answered or response.status != 200 or not result.row.kind.is_extracted:
+        nothing = response.status != 200 or not result.answered or not result.row.kind.is_extracted
+        if nothing or (type(self).extract is WebSpider.extract and type(self).parse is WebSpider.parse):
             return []
         try:
             given = self.extract(response)

@@ -246,21 +246,6 @@ def test_a_fault_of_ours_costs_one_page(
     assert "could not read http://a.test/page" in caplog.text
 
 
-def test_the_page_is_marked_while_it_is_read(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a page that ends the process is known afterwards; the mark goes with the reading."""
-    marked: list[int] = []
-
-    def read(*_: object) -> ReadPage:
-        marked.append((tmp_path / "reading").read_bytes()[0])
-        return ReadPage()
-
-    monkeypatch.setattr(page_reader, "read_facts", read)
-    bench.read(html())
-
-    assert marked == [1]
-    assert (tmp_path / "reading").read_bytes()[0] == 0
-
-
 def test_closing_ends_the_processes(bench: Bench) -> None:
     """With the crawl."""
     bench.reader.close()

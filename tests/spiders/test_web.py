@@ -20,6 +20,7 @@ from crawlerproject.items import (
     Rendered,
     RenderFailed,
 )
+from crawlerproject.reading import page_reader
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
@@ -496,3 +497,20 @@ def test_outside_a_crawl_a_page_is_shown(line: Line) -> None:
     assert (item["title"], item["status"]) == ("t", 200)
     assert item["links"] == {f"{HOST}/two": "open", f"{HOST}/film.mp4": "extension"}
     assert [request.url for request in requests] == [f"{HOST}/two"]
+
+
+def test_the_page_is_marked_while_it_is_read(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a page that ends the process is known afterwards; the mark goes with the reading."""
+    marked: list[int] = []
+    mark = line.folder / "reading"
+
+    def read(*_: object) -> ReadPage:
+        marked.append(mark.read_bytes()[0])
+        return ReadPage()
+
+    monkeypatch.setattr(page_reader, "read_facts", read)
+    lease = line.page_lease()
+    line.respond(lease, html(lease), mark=lambda: line.poison.reading(lease.row))
+
+    assert marked == [1]
+    assert mark.read_bytes()[0] == 0

@@ -13,6 +13,8 @@ from urllib.parse import unquote_to_bytes
 
 from xxhash import xxh3_64_intdigest
 
+from crawlerproject import native
+
 _UNSAID = b"0123456789 \t\r\n\f"  # a calendar's days differ in nothing else
 # Letters in lower case; what is neither a letter nor a digit of ASCII is a blank. Other alphabets stay as they are.
 _OTHER_SCRIPTS = 0x80
@@ -60,7 +62,9 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
 
 
 def _mark(shown: bytes) -> int:
-    return xxh3_64_intdigest(shown.translate(None, _UNSAID)) & 0xFFFFFFFF
+    page = native.reader()
+    said = shown.translate(None, _UNSAID) if page is None else page.said(shown)
+    return xxh3_64_intdigest(said) & 0xFFFFFFFF
 
 
 def _words_of(url: str) -> list[bytes]:
