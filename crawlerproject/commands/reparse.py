@@ -16,7 +16,6 @@ from scrapy.spiderloader import get_spider_loader
 from crawlerproject.config.arguments import refuse_unknown_spider
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import check_there
 from crawlerproject.reparse.chosen_captures import closed_indexes
 from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned
 from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler
@@ -114,7 +113,8 @@ class Command(BaseRunSpiderCommand):
         if opts.callback and not callable(getattr(spider, opts.callback, None)):
             raise OperatorError(f"{spider.__name__} has no method {opts.callback}.")
         crawl = CrawlDir(args[1]) if len(args) > 1 else whole_crawl(self.settings, args[0])
-        check_there(crawl)
+        if not crawl.is_dir():
+            raise OperatorError(f"There is no folder {crawl}; name a crawl's folder, or set CRAWL_DIR.")
         self._folders = folders_of(crawl)
         if not any(folder.has_archive() for folder in self._folders):
             raise OperatorError(f"{crawl} holds no crawl: there is no WARC file in {crawl.warc}.")
