@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.repartition.repartition import is_alone, move
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.rules.printable import counted, human_bytes, moment, without_passwords
 from crawlerproject.stores.backup.making import back_up, read_backup
@@ -21,7 +21,7 @@ from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.crawl_folders import ALONE, folders_of, refuse_moving
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS

@@ -16,12 +16,11 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings, raise_limit
 from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
-from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.printable import listed
 from crawlerproject.stores.crawl_dir import stamp_formats, take_lock
-from crawlerproject.stores.crawl_folders import ALONE
+from crawlerproject.stores.crawl_folders import ALONE, is_alone
 from crawlerproject.stores.migrations import migrate
 from crawlerproject.stores.operator_files.control import Control, Pauses
 from crawlerproject.stores.poison import Poison
@@ -57,7 +56,9 @@ class Crawl:
             self._migrate()
             several = one_of_several(settings)
             of_all = self.folder.parent if several else self.folder  # a fleet's workers share one
-            if not several:
+            if not several and not (is_alone(self.folder) and not self.folder.frontier_recovered.is_dir()):
+                from crawlerproject.fleet.repartition.repartition import move  # a start is quicker without
+
                 move(self.folder, [ALONE], logger.info, settings.getint("FLEET_PARTITIONS"))
             # Of a local fleet each has the crawl's seeds in its own frontier; the supervisor hands them on.
             self.control = Control(of_all, self.folder if local(settings) else None)

@@ -102,6 +102,12 @@ def read_plan(crawl: CrawlDir) -> FleetPlan | None:
     return plan
 
 
+def is_alone(crawl: CrawlDir) -> bool:
+    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
+    plan = read_plan(crawl)
+    return (plan is None or plan.alone) and not crawl.fleet_moving.is_dir()
+
+
 def write_plan(crawl: CrawlDir, plan: FleetPlan) -> None:
     """Put the plan in place, whole and durable. StorageError when the disk refuses."""
     facts = {"format": _FORMAT, "workers": plan.workers, "holders": plan.holders}

@@ -29,13 +29,12 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
-from crawlerproject.fleet.repartition.repartition import is_alone
 from crawlerproject.hooks.delivery import hook_in
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import read_plan
+from crawlerproject.stores.crawl_folders import is_alone, read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.options import OPEN_FILES
 

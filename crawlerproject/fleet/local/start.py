@@ -9,10 +9,10 @@ from collections.abc import Callable
 from types import TracebackType
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.repartition.repartition import is_alone, move
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import FleetPlan, is_alone, read_plan
 
 logger = logging.getLogger(__name__)
 

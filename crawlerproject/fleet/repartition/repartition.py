@@ -49,12 +49,6 @@ def finish(crawl: CrawlDir, say: Say) -> None:
             _finish(crawl, say)
 
 
-def is_alone(crawl: CrawlDir) -> bool:
-    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
-    plan = read_plan(crawl)
-    return (plan is None or plan.alone) and not journal.under_way(crawl)
-
-
 @contextmanager
 def _one_sentence() -> Iterator[None]:
     """What the disk refuses is the operator's to mend."""

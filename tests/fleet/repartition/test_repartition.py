@@ -15,11 +15,11 @@ import pytest
 from benchmarks.move_partitions import hook_steps, kills
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.repartition import copying
-from crawlerproject.fleet.repartition.repartition import is_alone, move
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
+from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, is_alone, read_plan
 from crawlerproject.stores.operator_files.control import Control, hand_on, spool_seeds
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
 from crawlerproject.stores.rocks import tables
