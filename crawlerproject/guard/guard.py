@@ -152,6 +152,10 @@ class PauseClocks(dict[str, PauseClock]):
         clock = self[key]
         clock.ended = max(clock.ended, ended)
         clock.forget_at = max(clock.forget_at, ended + delay)
+        if len(self) >= self._sweep_at:  # before this clock is free: its caller keeps what the answer teaches in it
+            for old in [key for key, clock in self.items() if not clock.in_flight and clock.forget_at <= now]:
+                del self[old]
+            self._sweep_at = max(_SWEEP_FROM, 2 * len(self))
         if entered:
             clock.in_flight = False
             if clock.waiting:
@@ -159,10 +163,6 @@ class PauseClocks(dict[str, PauseClock]):
                 for future in waiting:
                     if not future.done():
                         future.set_result(None)
-        if len(self) >= self._sweep_at:
-            for old in [key for key, clock in self.items() if not clock.in_flight and clock.forget_at <= now]:
-                del self[old]
-            self._sweep_at = max(_SWEEP_FROM, 2 * len(self))
         return clock
 
     def tell(self, key: str, freed: asyncio.Future[None]) -> bool:

@@ -90,3 +90,13 @@ def test_clocks_whose_pause_is_over_are_dropped(monkeypatch: pytest.MonkeyPatch)
     kept = {key for key, _ in clocks.items()}
     assert {"flying.test", "resting.test"} <= kept
     assert "n0.test" not in kept
+
+
+def test_a_clock_is_not_dropped_as_its_own_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its pause is over by then: the caller keeps in it what the answer teaches."""
+    monkeypatch.setattr("crawlerproject.guard.guard._SWEEP_FROM", 3)
+    clocks = PauseClocks()
+    for name in ("a.test", "b.test", "c.test"):
+        clocks.enter(name)
+        assert clocks.leave(name, 100.0, 0.0, 100.0) is clocks[name]
+    assert list(clocks) == ["c.test"]

@@ -334,6 +334,22 @@ def test_memory_is_bounded() -> None:
     assert refusal(pace, leased("stays.test", "192.0.2.255")) is Reason.PACE_GUARD
 
 
+def test_a_rest_is_kept_however_many_hosts_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the answer that asks for it is handled after its pause."""
+    monkeypatch.setattr("crawlerproject.guard.guard._SWEEP_FROM", 1)
+    pace, time = guard(ip_seconds=None)
+    request = Request("http://own.test/")
+    waits = enter(pace, request)
+    assert waits is not None
+    asyncio.run(cast("Any", waits))
+    exchange_of(request).wire = Wire(ended_at=time.now)
+    time.now += 30.0
+    answer(pace, request, 503, Retry_After="300")
+    _, wait = pace.outlook("own.test")
+    assert wait is not None
+    assert wait > 200.0
+
+
 def test_settings_make_it() -> None:
     """PACE_* through from_crawler; a wrong one is a sentence."""
     given = {"PACE_PRESET": "mirror", "PACE_MIN_SECONDS": "0.5", "PACE_PER_IP": False}
