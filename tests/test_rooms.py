@@ -87,7 +87,7 @@ SCRAPY = {"scrapy", "twisted"}
 READING_PROCESS = ("reading/jobs.py", "reading/process.py")
 # Cores without input or output, in rooms that have it otherwise, and what does it for others.
 PURE = ("fetch/http1.py",)
-DOES_IO = ("stores", "runtime", "fetch.connection")
+DOES_IO = ("stores", "runtime", "fetch.pool", "fetch.tls", "fetch.dns_servers")
 # What of the frontier's room reads settings; all of its other modules are such cores.
 READS_SETTINGS = "frontier/assembly.py"
 
