@@ -25,7 +25,7 @@ _Sent = tuple[bytes, int, str]
 # Links that were sent, of each of two generations; some 280 bytes a link (measured), so 18 MB at most.
 _MOST_SENT = 32_768
 # A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
-# a crawl of one process it is judged anew each time.
+# a crawl of one process it is judged again each time.
 _SENT_SECONDS = 600.0
 
 ChangedPage = tuple["Address", float]  # with the moment, epoch seconds

@@ -53,7 +53,7 @@ class Post(NamedTuple):
 
 
 class BrokenConnection(Exception):
-    """What came over a connection is not what is to come: it must begin anew."""
+    """What came over a connection is not what is to come: it must begin again."""
 
 
 def hello_frame(hello: Hello) -> bytes:

@@ -135,13 +135,13 @@ class RedisExchange(FleetExchange):
                 self.moved = True
                 if found:
                     await asyncio.to_thread(self._store.sync)
-            while self.announced:
-                pages = self._held.send_changed(self.announced[:_URLS_AT_A_TIME])
+            while some := self.announced[:_URLS_AT_A_TIME]:
+                pages = self._held.send_changed(some)
                 await asyncio.to_thread(self._look_up, pages)
                 for first in range(0, len(pages), _URLS_A_TURN):
                     frontier.changed(pages[first : first + _URLS_A_TURN], clock())
                     await asyncio.sleep(0)
-                del self.announced[:_URLS_AT_A_TIME]
+                del self.announced[: len(some)]  # more may have come meanwhile
                 self.moved = True
             self._held.flush()
         except StorageError:

@@ -30,7 +30,7 @@ class StoreClock:
         patience_seconds: float,
         boot: Callable[[], float] = since_boot,
     ) -> None:
-        """``ask`` the store for its time; after ``patience_seconds`` too far apart the worker is to join anew."""
+        """``ask`` the store for its time; after ``patience_seconds`` too far apart the worker is to join again."""
         self._ask = ask
         self._clock = clock
         self._most_apart_seconds = most_apart_seconds

@@ -123,7 +123,7 @@ class Copying:
 
 
 def clear(worker: str, frontier: Tables, journal: Journal, progress: Progress) -> None:
-    """Remove from a worker's frontier what belongs to others now, and count its hosts on disk anew. StorageError."""
+    """Remove from a worker's frontier what belongs to others now, and count its hosts on disk again. StorageError."""
     own = journal.shift.after.held(worker)
     placing = RowPartitioner(frontier, journal, journal.shift.before.partitions)
     for step in STEPS:
@@ -143,7 +143,7 @@ def clear(worker: str, frontier: Tables, journal: Journal, progress: Progress) -
 
 
 def count_due(frontier: Tables, progress: Progress) -> None:
-    """Sum up anew which hosts of a frontier are on disk; whether all with work are listed stays as it was said."""
+    """Count again which hosts of a frontier are on disk; whether all with work are listed is left as it was."""
     packed = frontier.get(FACTS, DUE_FACT.encode())
     if packed is None:
         return

@@ -87,7 +87,7 @@ RULES = {
     "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),
-    UNREAD_FACT: Rule(FactMove.OWN),  # ``letters``
+    UNREAD_FACT: Rule(FactMove.OWN),  # ``_letters``
 }
 """By name; every fact of the code has a line (a test says so)."""
 _OF_ANOTHER_VERSION = Rule(FactMove.ONE)

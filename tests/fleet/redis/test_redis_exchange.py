@@ -227,6 +227,26 @@ def test_changed_pages_are_told_to_those_who_hold_them() -> None:
     assert len(redis.posted) == 2
 
 
+def test_word_of_changed_pages_that_comes_during_a_commit_is_kept() -> None:
+    """While Redis is asked about the earlier ones the event loop goes on, and a hub may push."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    said: list[tuple[Address, float]] = []
+
+    def believed(pages: Iterable[tuple[Address, float]], now: float) -> int:
+        if not said:
+            mail.changed(announced("http://ours.test/2"), bench.frontier, now)
+        said.extend(pages)
+        return 0
+
+    bench.frontier.changed = believed  # type: ignore[method-assign]
+    mail.changed(announced("http://ours.test/1"), bench.frontier, bench.now)
+    deliver(mail, bench)
+
+    assert said == announced("http://ours.test/1", "http://ours.test/2")
+    assert mail.empty
+
+
 def test_word_of_changed_pages_is_read() -> None:
     """An address that this version refuses is left out."""
     redis = Redis()
