@@ -98,7 +98,7 @@ class StatusFile(CrawlExtension):
         self._due = began + BEAT_SECONDS
         if (scheduler := self.scheduler) is None:
             return
-        # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.
+        # Also in a crawl that only rests; that they were taken up is reported at once, however dear a look is.
         scheduler.crawl.session.filters.never_crawl.current(scheduler.crawl.run.now())
         if began < self._not_before and self.last.get("nevercrawl_lists") == self._lists(scheduler):
             return
@@ -136,7 +136,7 @@ class StatusFile(CrawlExtension):
             "uncommitted": session.frontier.state.uncommitted,
             "dns": resolver_for(self._crawler).counts(),
             "stores": self._sizes.now(time.monotonic()) if self._sizes is not None else {},
-            # What the process that brings the archive elsewhere says: a file of some hundred bytes.
+            # The state of the process that uploads the archive: a file of some hundred bytes.
             **({"uploads": read_facts(crawl.folder.upload_state)} if settings["ARCHIVE_URL"] else {}),
             "machine": machine_facts(crawl.folder, settings.getint("DISK_MIN_FREE_BYTES")),
             "build": _BUILD | {"reader": native.choice().said},
@@ -151,7 +151,7 @@ class StatusFile(CrawlExtension):
         samples = self._samples
         now = _Sample(time.monotonic(), progress.pages, progress.bytes, time.process_time())
         if progress.paused:
-            samples.clear()  # nothing is asked: what was done before says nothing of now
+            samples.clear()  # no request goes out: earlier figures tell nothing about now
         samples.append(now)
         while len(samples) > 2 and now.at - samples[1].at >= RATE_SECONDS:
             samples.popleft()

@@ -1,4 +1,4 @@
-"""Starts the process that brings the archive to ARCHIVE_URL beside the crawl, and says how it gets on."""
+"""Starts the process that brings the archive to ARCHIVE_URL beside the crawl, and logs how it gets on."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Uploads(CrawlTask):
         return True
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
-        """The last file is closed: let it go up too, and wait for that as long as the settings say."""
+        """The last file is closed: let it go up too, and wait for that as long as the settings allow."""
         self.engine_stopped()
         process = self._process
         if process is None or process.stdin is None:
@@ -116,7 +116,7 @@ class Uploads(CrawlTask):
 
     def _start(self) -> None:
         settings, state = self._crawler.settings, self._folder.upload_state
-        if not state.exists():  # a process that never says a word is silent since now
+        if not state.exists():  # a process that has written nothing yet is silent since now
             with suppress(StorageError):
                 state.parent.mkdir(parents=True, exist_ok=True)
                 write_facts(state, {"url": self._url, "time": time.time()})

@@ -131,7 +131,7 @@ class Neighbours:
             self._unlock(_byte(key))
 
     def end(self) -> None:
-        """A crawler that has begun asks nothing more."""
+        """No request of a crawler that has begun follows."""
         self._crawlers -= 1
         if not self._crawlers:
             self.noticed = False

@@ -37,7 +37,7 @@ TIMEOUT_SECONDS = 10.0
 _PAUSES = (1.0, 5.0)
 # Of them, those that are still delivered when the crawl has ended: the newest.
 _MOST_AT_END = 3
-# Of what a failing program says, for one line of the log.
+# Of a failing program's output, for one line of the log.
 _SAID_BYTES = 200
 # Events that wait while one is being delivered: a crawl has a few an hour.
 _MOST_WAITING = 100
@@ -132,7 +132,7 @@ def deliver_all(hook: Hook, event: dict[str, Any], sleep: Callable[[float], None
             try:
                 deliver()
                 break
-            except Exception as error:  # whatever a stranger's program or server does
+            except Exception as error:  # whatever the operator's program or server does
                 logger.warning("%s failed: %s", what, _said(error))
             if pause_seconds is not None:
                 sleep(pause_seconds)

@@ -29,7 +29,7 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class Watch:
-    """Remembers what was said. ``now`` in seconds of any steady clock."""
+    """Remembers what was reported. ``now`` in seconds of any steady clock."""
 
     silent_seconds: float  # without a page; 0: silence is no event
     _halted: str = ""

@@ -28,7 +28,7 @@ _LOCK = HERE.parents[1] / "requirements.lock"
 AUTO, NEVER = "auto", "never"
 """What NATIVE_READER may be."""
 ENVIRONMENT = "CRAWLER_NATIVE"
-"""``0`` in the environment has pages read in Python, whatever NATIVE_READER says."""
+"""``0`` in the environment has pages read in Python, whatever NATIVE_READER is."""
 
 
 class Page(Protocol):
@@ -111,7 +111,7 @@ def digest() -> str:
 
 
 def lexbor_pin() -> bytes:
-    """What requirements.lock says of selectolax, whose source distribution holds lexbor: version and hashes."""
+    """The entry of selectolax in requirements.lock, whose source distribution holds lexbor: version and hashes."""
     _, name, behind = _LOCK.read_bytes().partition(b"\nselectolax==")
     return re.split(rb"\n(?! )", name.lstrip() + behind, maxsplit=1)[0]
 

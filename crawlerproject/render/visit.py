@@ -139,8 +139,8 @@ class PageVisit:
             if request.is_navigation_request():
                 await self._navigation(route, request)
                 return
-            self._under_way += 1
             asked = (request.url, request.resource_type, request.method, request.headers)
+            self._under_way += 1
             try:
                 await self._fulfil(route, await self.subrequests.get(*asked, self.rendered))
             except Blocked as blocked:

@@ -12,7 +12,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 Status = Mapping[str, Any]
 
 _SUMS = ("pages_per_second", "bytes_per_second", "max_in_flight", "given_up_hosts", "short_pauses")
-_SUMS_LATER = ("promised_pause_seconds", "commit_failures", "uncommitted")  # an earlier version says none of them
+_SUMS_LATER = ("promised_pause_seconds", "commit_failures", "uncommitted")  # an earlier version has none of them
 _MOST = ("cpu_share", "lag_seconds")  # of loads the heaviest counts
 _COUNTED = ("stats", "statuses", "held_hosts")
 _LONGEST = "loop/longest_"  # statistics that begin so have no sum
@@ -109,7 +109,7 @@ def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
 
 
 def _later(every: Sequence[Status]) -> dict[str, Any]:
-    """What an earlier version, whose worker is still at work, does not say."""
+    """What an earlier version, whose worker is still at work, does not report."""
     margins = [margin for one in every if (margin := one.get("least_pause_margin_seconds")) is not None]
     commits = [one["commit_seconds"] for one in every if "commit_seconds" in one]
     asked = [one["dns"] for one in every if "dns" in one]

@@ -83,7 +83,7 @@ class Bodiless(Request):
     """A request whose body is not read: any page that a browser shows could send one, to fill a disk."""
 
     def gotLength(self, length: int | None) -> None:
-        """Before the body; None: its length is not said."""
+        """Before the body; None: its length is not given."""
         super().gotLength(0)  # type: ignore[no-untyped-call]  # Twisted's
         channel: Any = self.channel
         if length != 0 and channel is not None:
