@@ -16,12 +16,13 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.guard.guard import guard_of
+from crawlerproject.guard.guard import PaceGuard
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider
 
 TROUBLE = "ALERTS_TROUBLE"
 """The variable of the environment that names the file."""
+_WAIT_SECONDS = PaceGuard._wait_seconds  # as it should be
 _HOLD_SECONDS = 0.5
 _HOARD_BYTES = 8 * 2**20  # a page
 _HOARD_SHARE = 0.95  # of the limit: above what the alert has, below what the kernel kills for
@@ -113,8 +114,5 @@ class Deaf(Hasty):
     def haste(self, wrong: bool) -> None:
         """No pause, and no guard."""
         super().haste(wrong)
-        pace: Any = guard_of(self._crawler).pace
-        if wrong:
-            pace._wait_seconds = lambda ticket, now: 0.0
-        else:
-            vars(pace).pop("_wait_seconds", None)
+        pace: Any = PaceGuard  # one crawl a process
+        pace._wait_seconds = (lambda guard, ticket, now: 0.0) if wrong else _WAIT_SECONDS
