@@ -58,7 +58,7 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
     if leased:
         return "in-flight"
     if host.state in HELD and host.rows:
-        return host.state
+        return host.state.value
     if host.state is HostState.GIVEN_UP:
         return "parked"
     if host.left_alone:

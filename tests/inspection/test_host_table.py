@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host, HostState
-from crawlerproject.inspection.host_table import host_rows, outlook, with_addresses
+from crawlerproject.inspection.host_table import host_rows, host_state, outlook, with_addresses
 
 NOW = 1000.0
 
@@ -58,3 +59,12 @@ def test_names_at_one_address_share_what_it_allows() -> None:
     said = with_addresses(outlook(rows), {"ceiling_per_second": 2.0, "eta_seconds": 199.5})
     assert (said.ceiling, said.eta_seconds) == (2.0, 199.5)
     assert with_addresses(outlook(rows), {}) == outlook(rows)
+
+
+@pytest.mark.parametrize("state", list(HostState))
+def test_states_are_plain_words(state: HostState) -> None:
+    """As names of counts they are written by orjson, which takes no other kind of text there."""
+    host = Host("a.test", 1.0)
+    host.state, host.rows = state, 1
+
+    assert orjson.dumps({host_state(host, 0.0): 1})
