@@ -258,7 +258,7 @@ class WebSpider(Spider):
             self.choose_links(result)
         except Exception as error:
             result.found, said = (), self._own_error(result.lease, error)
-            if result.answered or result.reason is Reason.RENDERED:
+            if result.answered or result.rendered is not None:
                 result.error = said
 
     def extract(self, response: Response) -> Any:

@@ -32,6 +32,7 @@ from tests.spiders.lines import Line, answer, html, unread
 
 SITEMAP = b"<urlset><url><loc>http://a.test/listed</loc></url><url><loc>http://b.test/</loc></url></urlset>"
 FEED = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='http://hub.test/'/></feed>"
+WALL = "<script>window._cf_chl_opt = {}; a = '/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'</script>"
 
 
 @pytest.fixture
@@ -243,8 +244,7 @@ def test_what_the_browser_made_of_a_page(line: Line) -> None:
 def test_a_render_that_shows_a_wall(line: Line) -> None:
     """It is obeyed like any."""
     lease = lease_with(line, FLAG_RENDER)
-    body = "<script>window._cf_chl_opt = {}; a = '/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'</script>"
-    line.respond(lease, html(lease, body), wire=None, rendered=Rendered(lease.row.url))
+    line.respond(lease, html(lease, WALL), wire=None, rendered=Rendered(lease.row.url))
 
     assert line.last.reason is Reason.CHALLENGE
 
@@ -402,6 +402,18 @@ def test_a_project_chooses_links(tmp_path: Path, spider: type[WebSpider], links:
 
     assert (len(line.last.found), fetched(line).error, lease.ended) == (links, error, True)
     assert line.counts.get("errors/ours", 0) == line.web.errors == errors
+
+
+@pytest.mark.parametrize(("body", "reason"), [("<p>words", Reason.RENDERED), (WALL, Reason.CHALLENGE)])
+def test_a_choice_that_fails_on_a_rendered_page(tmp_path: Path, body: str, reason: Reason) -> None:
+    """The end of the page names the fault, whatever the browser was shown."""
+    line = Line(tmp_path, FailingChoice)
+    line.add(f"{HOST}/one")
+    lease = lease_with(line, FLAG_RENDER)
+
+    line.respond(lease, html(lease, body), wire=None, rendered=Rendered(lease.row.url))
+
+    assert (line.last.reason, line.last.error, line.last.found) == (reason, "could not be read", ())
 
 
 def test_a_page_without_a_fault_ends_the_row(line: Line) -> None:
