@@ -9,7 +9,7 @@ import pytest
 
 import crawlerproject
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
+from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import BadCertificate, BadCertificates, CrawlModels, stored_fact
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Visit
@@ -172,3 +172,17 @@ def test_a_mended_certificate_is_forgotten() -> None:
 
     assert stored_fact(store, HostFact.CERTIFICATE, BadCertificate, HOST) == BadCertificate()
     assert certificates.facts() == [(f"certificate/{HOST}", b"")]
+
+
+@pytest.mark.parametrize("flags", [0, FLAG_RENDER])
+def test_a_page_that_repeats_another_is_no_news_of_its_domain(flags: int) -> None:
+    """Neither as it came nor as the browser shows it: a farm that copies one page has no more hosts for it."""
+    learned = models_of(MemoryStore())
+    reason, status = (Reason.RENDERED, None) if flags else (Reason.FETCHED, 200)
+    copied = Visit(row(f"https://{HOST}/copy", flags), reason, status, marks=(1, 2))
+    copied.duplicate = Duplicate("near", "https://b.example/")
+    learned.learn(copied, 1.0)
+    assert learned.domains.of(HOST).pages == 0
+
+    learned.learn(Visit(row(f"https://{HOST}/own", flags), reason, status, marks=(3, 4)), 2.0)
+    assert learned.domains.of(HOST).pages == 1
