@@ -97,6 +97,8 @@ def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderTh
             _keep_small(folder, CrawlDir(unfinished / folder.relative_to(crawl)))
         with ExitStack() as locks:
             closed = _stopped(crawl, holders, unfinished, locks) or _running(crawl, holders, unfinished, wait_seconds)
+            if _holders(crawl) != holders:  # a fleet of another number has begun since
+                raise OperatorError(f"Other workers have begun to share the crawl in {crawl}; try again.")
             found = [_folder_then(crawl, folder, unfinished, closed) for folder in folders_of(crawl)]
         _finish(crawl, unfinished, target, found)
     except BaseException:
