@@ -203,19 +203,19 @@ def _opened_to_read(folder: str, shown: Iterable[str], tries: int) -> Rdict:
     of_database.create_missing_column_families(False)
     of_database.set_max_open_files(_KEEP_OPEN)
     tables = {name: each for name, each in options.table_options().items() if name in shown}
-    left = tries
+    here, left = folder, tries
     while True:
-        # Another way in: rocksdict (0.3) writes its own settings file into whatever folder it opens, to read only too.
-        with TemporaryDirectory(prefix="frontier-") as here:
-            try:
+        try:
+            # Another way in: rocksdict (0.3) writes its own settings file into any folder it opens, to read only too.
+            with TemporaryDirectory(prefix="frontier-") as here:
                 for file in Path(folder).absolute().iterdir():
                     if file.name != _ROCKSDICT_FILE:
                         Path(here, file.name).symlink_to(file)
                 return Rdict(here, of_database, tables, access_type=AccessType.read_only(False))
-            except Exception as error:  # rocksdict raises no narrower class
-                left -= 1
-                if not left:
-                    raise opening_error(folder, str(error).replace(here, folder)) from error
+        except Exception as error:  # rocksdict raises no narrower class
+            left -= 1
+            if not left:
+                raise opening_error(folder, str(error).replace(here, folder)) from error
         time.sleep(_BETWEEN_SECONDS)
 
 

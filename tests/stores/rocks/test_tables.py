@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks import options as rocks_options
 from crawlerproject.stores.rocks import schema
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import open_to_read
 
 
 @pytest.mark.parametrize(("step", "words"), [(1, "a newer version"), (-1, "an older version")])
@@ -48,6 +50,14 @@ def test_a_read_only_folder_is_the_operators(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OperatorError, match="cannot be written"):
         RocksStore(tmp_path)
+
+
+def test_no_place_for_temporary_files_is_the_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frontier is read by links in a folder of its own."""
+    RocksStore(tmp_path / "frontier").close()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(OperatorError, match="none"):
+        open_to_read(tmp_path / "frontier", tries=2)
 
 
 def test_a_damaged_store_is_the_operators(tmp_path: Path) -> None:
