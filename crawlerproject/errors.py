@@ -53,7 +53,7 @@ class StorageError(Exception):
 
 
 class LeaseLost(StorageError):
-    """Another worker holds what this one wrote for; nothing of it was written. Begin anew."""
+    """Another worker holds what this one wrote for; nothing of it was written. Start over."""
 
 
 OPERATOR_ERROR, STORE_FORGOT = "operator_error", "store_forgot"

@@ -71,7 +71,7 @@ class Run:
 
     @property
     def halted(self) -> str:
-        """Why nothing is leased, in words: as ``stopped``, or for want of a network; "" while the crawl runs."""
+        """Why nothing is leased, in words: as ``stopped``, or that there is no network; "" while the crawl runs."""
         return self.stopped or self.outage
 
     @property

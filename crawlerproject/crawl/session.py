@@ -1,4 +1,4 @@
-"""All that a crawl works with from its start to its end, or until it begins anew: built whole and replaced as one."""
+"""All that a crawl works with from its start to its end, or until it starts over: built whole and replaced as one."""
 
 from __future__ import annotations
 

@@ -15,11 +15,7 @@ from scrapy.http import HtmlResponse, Response
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.guard.guard import Refused
-from crawlerproject.items import (
-    LeaseResult,
-    Rendered,
-    RenderFailed,
-)
+from crawlerproject.items import Ending, LeaseResult, Rendered, RenderFailed
 from crawlerproject.reading import page_reader
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
@@ -382,6 +378,14 @@ class Choosing(WebSpider):
         page.found = [found for found in page.found if "/kept/" in found.address.url]
 
 
+class ChoosingAsBefore(WebSpider):
+    """Written for version 1.7: a response is a record beside the page."""
+
+    def choose_links(self, page: Ending) -> None:
+        if b"other" in page.outcome.body and page.outcome.reason == "fetched" and page.outcome.status == 200:
+            page.found = page.found[:1]
+
+
 class FailingChoice(WebSpider):
     """A fault of the project's, where it chooses."""
 
@@ -390,7 +394,8 @@ class FailingChoice(WebSpider):
 
 
 @pytest.mark.parametrize(
-    ("spider", "links", "error", "errors"), [(Choosing, 1, "", 0), (FailingChoice, 0, "could not be read", 1)]
+    ("spider", "links", "error", "errors"),
+    [(Choosing, 1, "", 0), (ChoosingAsBefore, 1, "", 0), (FailingChoice, 0, "could not be read", 1)],
 )
 def test_a_project_chooses_links(tmp_path: Path, spider: type[WebSpider], links: int, error: str, errors: int) -> None:
     """Those that it leaves are queued; where it fails none is, and the page is archived as ever."""

@@ -4,7 +4,7 @@ A failure waits for the answer to a request that was sent after it, which says t
 within a fraction of a second. When none comes for a second, connections are opened to some addresses that answered of
 late, and nothing is sent on them. One that opens says the same. When none does, the crawl waits, and what failed waits
 as if it had never been asked for. From then on the addresses are tried in turn, and one ordinary request goes with
-each try. What fails for want of files, memory or processes of this machine is spared at once.
+each try. What fails because this machine lacks files, memory or processes is spared at once.
 
 Where a captive portal answers in the place of every host, plain HTTP proves nothing: what failed under https waits for
 an answer under https, and those addresses are tried first, certificates included.
