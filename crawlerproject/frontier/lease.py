@@ -19,7 +19,7 @@ REST_STATUSES = (429, 503)
 
 @dataclass(slots=True)
 class Lease:
-    """Ends exactly once, by ``FrontierScheduler.finish``; a crash ends it too: the row is still queued."""
+    """Ends exactly once, by one of the ends of ``Frontier``; a crash ends it too: the row is still queued."""
 
     row: QueuedPage
     host: Host

@@ -180,7 +180,7 @@ class HostPoliteness:
         if wait > 0:
             most = self._stretch * self.rests.max_seconds
             base = max(wait, min(self._stretch * self.rests.start_seconds, most))  # of a short Retry-After, too
-            # As the breaker does: so many failures and one probe, whoever names the pages of a dead host.
+            # As the breaker does: so many failures and one probe, whichever site names the pages of a dead host.
             dead = status is None and door.escalation >= self.breaker.max_failures
             if dead:
                 base = most = self._stretch * left_alone_seconds(2 + door.escalation - self.breaker.max_failures)

@@ -92,7 +92,7 @@ def decided_key(row: QueuedPage, reason: str) -> bytes:
 
 
 class FrontierState:
-    """Shared by admission, leasing and completion; ``now`` is epoch seconds everywhere."""
+    """Shared by what takes URLs in, leases them and ends leases; ``now`` is epoch seconds everywhere."""
 
     def __init__(self, hosts: HostTable, robots: RobotsCache) -> None:
         self.hosts = hosts

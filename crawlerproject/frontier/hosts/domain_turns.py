@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from crawlerproject.frontier.hosts.host import Host
 
 # Hosts of one domain that are being looked up or stand in line while others of it wait. Ours: at 50 ms an answer these
-# are 160 look-ups a second, and the line of an address is never empty for want of a look-up.
+# are 160 look-ups a second, and the line of an address never runs empty.
 STANDING = 8
 # Hosts that wait in memory for one thing (a domain's look-ups, an address), in order; more than these come back later,
 # or as soon as the domain has no other to look up.

@@ -246,7 +246,7 @@ class HostsOnDisk:
                 host.on_disk = host.rests_on_disk = False
             raise
         for host in hosts:
-            if host.on_disk:  # rows that are kept for a later run are counted anew when the host comes back
+            if host.on_disk:  # rows that are kept for a later run are counted again when the host comes back
                 self._table.waits(host, host.kept)
                 host.kept = 0
             self._table.workbench.drop(host)

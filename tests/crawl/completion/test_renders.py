@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reasons import Reason
@@ -82,6 +83,20 @@ def test_a_page_without_its_files_of_that_moment_is_no_measure(bench: Bench, blo
 
     gains = bench.frontier.renders.of(lease.row.host).gains.values()
     assert sum(gain.rendered for gain in gains) == learned
+
+
+@pytest.mark.parametrize(("repeated", "earned"), [("", 1), ("http://other.test/", 0)])
+def test_a_rendered_page_that_repeats_another_earns_its_domain_no_hosts(
+    bench: Bench, repeated: str, earned: int
+) -> None:
+    """As for a page that needs no browser."""
+    lease = to_render(bench)
+    before = bench.frontier.domains.of(lease.row.host).pages
+    result = shown(lease, rendered(lease, bench))
+    result.marks, result.duplicate = (4711,), Duplicate("near", repeated, 1) if repeated else None
+    bench.session.pages.finish(result)
+
+    assert bench.frontier.domains.of(lease.row.host).pages - before == earned
 
 
 def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
