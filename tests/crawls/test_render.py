@@ -253,9 +253,8 @@ def test_audit_and_verify_agree(crawled: Crawled) -> None:
 OUTCOMES = {
     "loop": {"render-timeout"},
     "late-loop": {"render-timeout"},
-    "hog": {"render-failed", "render-timeout"},
-    # On a busy machine its time may be over before its memory is.
-    "heap": {"render-failed", "render-timeout", "rendered"},
+    "hog": {"render-failed", "render-timeout"},  # on a busy machine its time may be over before its memory is
+    "heap": {"render-failed", "render-timeout"},
     # Twenty-seven round trips, before it counts as loaded: a busy machine may need longer than the test's short limit.
     "dialogs": {"rendered", "render-timeout"},
     "downloads": {"rendered"},
