@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import answer_seconds
 from crawlerproject.crawl.roles.single_process import SingleProcess
+from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS
@@ -145,10 +146,15 @@ class RedisWorker(SingleProcess):
         # Another worker's clock may be a little behind.
         rest_seconds = stretched_seconds and stretched_seconds + LEAST_DOUBT_SECONDS
         hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
+
+        def failed(error: StorageError) -> None:
+            if not isinstance(error, StoreForgot):  # by its mark the commit loop ends the crawl
+                run.pause(str(error))
+
         return IpReservations(
             in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
             ends,
-            failed=lambda error: run.pause(str(error)),
+            failed,
             rest_seconds=rest_seconds,
             worker=self._fleet.fleet.worker,
         )

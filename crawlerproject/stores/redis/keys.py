@@ -41,7 +41,7 @@ class WorkerKeys(NamedTuple):
 class FleetKeys(NamedTuple):
     """Keys that all workers share."""
 
-    facts: str  # hash: format, partitions, id, forgot, reports
+    facts: str  # hash: format, partitions, id, forgot, reports, questions
     seen: str  # sorted set: worker by the store time (ms) of its last report
     incarnations: str  # hash: worker -> the incarnation that reports
     quiet: str  # hash: worker -> "1" when it has nothing to do

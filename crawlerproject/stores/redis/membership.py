@@ -18,7 +18,7 @@ from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.forgetting import stopped
+from crawlerproject.stores.redis.forgetting import forgotten, stopped
 from crawlerproject.stores.redis.keys import ShareKeys, address_keys, fleet_keys, share_keys, worker_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
@@ -65,6 +65,7 @@ class RedisFleet:
         self.lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
         self.crawl_id = crawl_id
+        self._questions = 0  # about addresses, of all workers, at the last of this one
 
     def begin(self, incarnation: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
         """Report for the first time. Raises NameTaken when one goes by this name that is none of ``earlier``."""
@@ -184,6 +185,7 @@ class RedisFleet:
         """Let ``rested`` addresses rest, then reserve ``wanted`` ones: of these what ``AddressTurns.ask`` says.
 
         Each is (address, mark of the request, domain, whether a quick one waits in this worker's line). One round trip.
+        Raises StoreForgot when Redis may have lost reservations of other workers.
         """
         rest = f"{self.worker}:rest"
         calls = [
@@ -194,7 +196,13 @@ class RedisFleet:
             Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits)])
             for ip, mark, domain, quick_waits in wanted
         ]
-        return [int(answer) / 1000 for answer in self.link.many(calls)[len(rested) :]]
+        calls.append(Call(scripts.COUNT_QUESTIONS, [self._keys.facts], [self.crawl_id]))
+        *answers, questions = self.link.many(calls)
+        if questions <= self._questions:
+            what = f"knows {max(0, questions - 1)} of {self._questions} questions about addresses"
+            raise forgotten(self.link, self.crawl, what)
+        self._questions = questions
+        return [int(answer) / 1000 for answer in answers[len(rested) :]]
 
 
 class RedisQuotas:

@@ -329,6 +329,15 @@ return 1
 """
 )
 
+# With each question about addresses, behind it: whether its answers are of a server that knows what there was before.
+# KEYS facts; ARGV the crawl's id -> how often addresses were asked about since the crawl began; -1: it is not known
+COUNT_QUESTIONS = script(
+    """
+if (redis.call('HGET', KEYS[1], 'id') or '') ~= ARGV[1] then return -1 end
+return redis.call('HINCRBY', KEYS[1], 'questions', 1)
+"""
+)
+
 # Of a block of fingerprints the rows are one value, the oldest first. Beside those of table 0 its pages stand, each as
 # its length (two bytes, high first) and that many bytes.
 # KEYS hashes; ARGV bytes that the rows of a block may have, then for each hash: field of the rows, row, field of the

@@ -19,7 +19,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import address_keys, fleet_keys, worker_keys
+from crawlerproject.stores.redis.keys import CRAWL_ID, address_keys, fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.reader import RedisView
 from crawlerproject.stores.redis.store import RedisStore
@@ -270,6 +270,24 @@ def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
     assert ours.addresses([("192.0.2.1", "one:2", *site)], [], LEASE_MS, 0) == [0.0], "only ours knows when it is over"
     ours.addresses([], [("192.0.2.1", "one:2", *site)], LEASE_MS, 0)
     assert theirs.addresses([("192.0.2.1", "two:3", *site)], [], LEASE_MS, 0) == [0.0]
+
+
+@pytest.mark.parametrize("lost", ["all", "the last questions"])
+def test_a_redis_that_lost_reservations_grants_nothing(store: RedisStore, lost: str) -> None:
+    """The address may be another worker's: emptied, or with data from before."""
+    facts = fleet_keys(store.crawl).facts
+    store.link.call("HSET", [facts], CRAWL_ID, "first")
+    fleet = RedisFleet(store.link, store.crawl, "one", LEASE_MS, "first")
+    fleet.addresses([("192.0.2.1", "one:1", "site.test", False)], [], LEASE_MS, 0)
+    before = store.link.call("HGET", [facts], "questions")
+    fleet.addresses([("192.0.2.2", "one:2", "site.test", False)], [], LEASE_MS, 0)
+    if lost == "all":
+        store.link.call("DEL", [facts])
+    else:
+        store.link.call("HSET", [facts], "questions", before)
+
+    with pytest.raises(StoreForgot, match="questions about addresses"):
+        fleet.addresses([("192.0.2.3", "one:3", "site.test", False)], [], LEASE_MS, 0)
 
 
 def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
