@@ -26,6 +26,8 @@ from crawlerproject.stores.archive.archived_captures import ArchivedCapture, Cap
 _ROWS = 2000  # rows of one row group: some 20 MB of text
 _IN_WAT = frozenset({"warcinfo", "request", "response", "revisit", "metadata"})
 
+METADATA_LINE = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.string())])
+"""Laid out as the entries of Arrow's maps are. No map: Hugging Face datasets (5.2) has none."""
 PAGE_SCHEMA = pa.schema(
     [
         pa.field("url", pa.string(), nullable=False),
@@ -42,7 +44,7 @@ PAGE_SCHEMA = pa.schema(
         ("structured", pa.string()),  # JSON-LD, OpenGraph and microdata as JSON
         ("text_main", pa.string()),  # where it is asked for: the article
         ("boilerplate", pa.float32()),  # the share of the page's letters that it leaves out
-        ("metadata", pa.map_(pa.string(), pa.string())),  # the capture's metadata record
+        ("metadata", pa.list_(METADATA_LINE)),  # the capture's metadata record, as a map has it in versions up to 1.7
         ("warc_filename", pa.string()),
         ("warc_record_offset", pa.int64()),
         ("rendered", pa.bool_()),  # of what a browser made of the page
@@ -153,7 +155,7 @@ class Writers:
                 "structured": page.structured or None,
                 "text_main": None if main is None else main.text,
                 "boilerplate": None if main is None else main.boilerplate,
-                "metadata": sorted((name, value) for name, value in notes.items() if value),
+                "metadata": [{"key": name, "value": value} for name, value in sorted(notes.items()) if value],
                 "warc_filename": self._warc.name,
                 "warc_record_offset": member.offset,
                 "rendered": archived.rendered,

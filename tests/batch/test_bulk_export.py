@@ -43,7 +43,8 @@ def row(page: int, hours: int, text: str = "") -> dict[str, Any]:
         "url": f"http://a.test/{page}?ü", "fetch_time": FETCHED + timedelta(hours=hours), "status": 200,
         "mime": "text/html", "title": f"Page {page}", "text": text or f"Line one\nof page {page}, \u2028 \"quoted\"",
         "language": None if page % 3 else "en", "words": 5, "canonical": None, "digest": "A" * 32,
-        "metadata": [("via", "http://a.test/")], "warc_filename": f"{hours}.warc.gz", "warc_record_offset": 1 << 40,
+        "metadata": [{"key": "via", "value": "http://a.test/"}],
+        "warc_filename": f"{hours}.warc.gz", "warc_record_offset": 1 << 40,
     }  # fmt: skip
 
 
@@ -112,6 +113,15 @@ def test_a_body_is_a_request_of_its_size(crawl: CrawlDir) -> None:
     (crawl.exports / OPENSEARCH / "two").rmdir()
     assert exported(crawl) == 2 * PAGES
     assert {path: path.read_bytes() for path in made} == made
+
+
+def test_a_file_of_an_earlier_version_is_exported(crawl: CrawlDir) -> None:
+    """Where ``metadata`` is a map; the column is not read."""
+    column = PAGE_SCHEMA.get_field_index("metadata")
+    earlier = PAGE_SCHEMA.set(column, pa.field("metadata", pa.map_(pa.string(), pa.string())))
+    rows = [row(3, 2) | {"metadata": [("via", "http://a.test/")]}]
+    pq.write_table(pa.Table.from_pylist(rows, earlier), crawl.processed / "pages" / "three.parquet")
+    assert exported(crawl) == 2 * PAGES + 1
 
 
 def test_a_document_has_what_is_known(crawl: CrawlDir) -> None:
