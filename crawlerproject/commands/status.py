@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_progress import WorkerLook, upload_text, uploads_of
+from crawlerproject.inspection.crawl_progress import upload_text
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
+from crawlerproject.inspection.host_table import Outlook
+from crawlerproject.inspection.status_facts import SILENT_SECONDS, ailment, facts_of, stale
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_bytes, human_seconds
-from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.poison import poison_of
-from crawlerproject.stores.redis.reader import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
-from crawlerproject.watch.fleet_summary import of_all, worker_row
-
-# The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
-_SILENT_SECONDS = 60.0
-# Of docs/status.schema.json: another number when a name goes or changes its meaning; new names come without.
-_SCHEMA = 1
+from crawlerproject.watch.fleet_summary import of_all
 
 
 class Command(InspectCommand):
@@ -51,16 +44,7 @@ class Command(InspectCommand):
             say(f"{crawl.folder} {ill or 'is at work'}")
             self.exitcode = int(bool(ill))
             return
-        with crawl.store() as store:
-            ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
-            if crawl.running:
-                ahead = with_addresses(ahead, crawl.status.get("progress", {}))
-            workers = store.workers() if isinstance(store, RedisView) else []
-        facts = status_facts(crawl, ahead)
-        if crawl.plan is None:
-            facts |= worker_facts(crawl, workers)
-        else:
-            facts["workers"] = [_local_worker(worker, crawl.plan, crawl.now) for worker in crawl.workers]
+        facts, ahead = facts_of(crawl)
         if opts.json:
             say_json(facts)
         elif opts.metrics:
@@ -71,50 +55,6 @@ class Command(InspectCommand):
             say(*status_lines(crawl, ahead, facts))
 
 
-def ailment(crawl: CrawlView) -> str:
-    """Why a supervisor should look after the crawl; "" for one that is at work, paused ones included."""
-    if not crawl.running:
-        return "is not at work"
-    statuses = [worker.status for worker in crawl.workers if worker.running] or [crawl.status]
-    silent_seconds = max(crawl.now - float(status.get("time", crawl.now)) for status in statuses)
-    return f"has said nothing for {human_seconds(silent_seconds)}" if silent_seconds > _SILENT_SECONDS else ""
-
-
-def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
-    """What programs get with ``--json``."""
-    status, progress = crawl.status, crawl.status.get("progress", {})
-    now = crawl.running and not progress.get("paused") and not _stale(crawl)
-    bound = bound_by(load_of(crawl.status)) if crawl.running else None
-    return {
-        "schema": _SCHEMA,
-        "folder": str(crawl.folder),
-        "running": crawl.running,
-        "said_seconds_ago": round(max(0.0, crawl.now - status["time"]), 1) if "time" in status else None,
-        "paused": progress.get("paused", "") if crawl.running else "",
-        "finish_reason": None if crawl.running else status.get("finish_reason"),
-        "pages": progress.get("pages", 0),
-        "bytes": progress.get("bytes", 0),
-        "errors": progress.get("errors", 0),
-        "totals": status.get("totals") or None,
-        "pages_per_second": status.get("pages_per_second", 0.0) if now else 0.0,
-        "bytes_per_second": status.get("bytes_per_second", 0.0) if now else 0.0,
-        "cpu_share": status.get("cpu_share", 0.0) if crawl.running else 0.0,
-        "bound_by": bound.what if bound else None,
-        "politeness_ceiling_per_second": round(ahead.ceiling, 3),
-        "hosts": dict(ahead.hosts),
-        "queued": ahead.queued,
-        "eta_seconds": ahead.eta_seconds,
-        "slowest": [{"host": row.host, "queued": row.queued, "eta_seconds": row.eta_seconds} for row in ahead.slowest],
-        "resting_queued": ahead.resting_queued,
-        "rests_end_in_seconds": ahead.rests_end_in_seconds,
-        "parked_queued": ahead.parked_queued,
-        "reader": status.get("build", {}).get("reader"),
-        "paused_hosts": crawl.pauses.hosts,
-        "uploads": uploads_of(crawl.folders) or None,
-        "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
-    }
-
-
 def _said(crawl: CrawlView) -> dict[str, Any]:
     """The latest status of the processes at work on this machine, for metrics; empty when none is at work."""
     each = {worker.folder.name: worker.status for worker in crawl.workers if worker.running and worker.status}
@@ -122,41 +62,6 @@ def _said(crawl: CrawlView) -> dict[str, Any]:
     if not crawl.workers and crawl.running:
         at_work = [crawl.status]
     return of_all(at_work[0], at_work[1:]) | {"each": each} if at_work else {}
-
-
-def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str, Any]:
-    """Of a crawl of several workers: the workers themselves, and what those of other machines add to the sums."""
-    here = {worker.folder.name for worker in crawl.workers}
-    if not workers and not here:
-        return {}
-    elsewhere = [worker.info for worker in workers if worker.name not in here]
-    done = crawl.status.get("progress", {}) | {"pages_per_second": crawl.status.get("pages_per_second", 0.0)}
-    sums = {
-        name: done.get(name, 0) + sum(info.get(name, 0) for info in elsewhere)
-        for name in ("pages", "bytes", "errors", "pages_per_second")
-    }
-    shown = {"partitions": 0, "machine": "", "pages": 0, "pages_per_second": 0.0, "paused": ""}
-    rows = [
-        {"name": worker.name, "here": worker.name in here, "reported_seconds_ago": round(worker.seconds_ago, 1)}
-        | {name: worker.info.get(name, none) for name, none in shown.items()}
-        for worker in workers
-    ]
-    known = {"totals": None} if elsewhere else {}  # what the folders here say is not all
-    return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
-
-
-def _local_worker(worker: WorkerLook, plan: FleetPlan, now: float) -> dict[str, Any]:
-    """Of a crawl of several workers on this machine alone: one of them."""
-    status, row = worker.status, worker_row(worker, now)
-    ago = row["reported_seconds_ago"]
-    return row | {
-        "here": True,
-        "partitions": len(plan.held(row["name"])),
-        "reported_seconds_ago": None if ago is None else round(ago, 1),
-        "pid": status.get("pid") if worker.running else None,
-        "finish_reason": None if worker.running else status.get("finish_reason"),
-        "queued": status.get("progress", {}).get("queued_urls", 0),
-    }
 
 
 def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
@@ -170,7 +75,7 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
     lines += _done(facts)
     if facts["paused"]:
         lines.append(f"Paused    {facts['paused']}")
-    elif crawl.running and _stale(crawl):
+    elif crawl.running and stale(crawl):
         lines.append(f"Silent    its last word is {human_seconds(facts['said_seconds_ago'])} old: see its log")
     elif crawl.running:
         rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
@@ -194,7 +99,7 @@ def _worker(worker: dict[str, Any]) -> str:
         where = "here" if worker["here"] else f"on {worker['machine'] or 'another machine'}"
         does = f"{worker['pages']:,} pages, {worker['pages_per_second']:.1f} pages/s"
         does = f"paused: {worker['paused']}" if worker["paused"] else does
-        if worker["reported_seconds_ago"] > _SILENT_SECONDS:
+        if worker["reported_seconds_ago"] > SILENT_SECONDS:
             silent = human_seconds(worker["reported_seconds_ago"])
             return f"{worker['name']}: {where}, silent for {silent}; after its lease others have its partitions"
         return f"{held}, {where}, {does}, reported {human_seconds(worker['reported_seconds_ago'])} ago"
@@ -202,7 +107,7 @@ def _worker(worker: dict[str, Any]) -> str:
         return f"{held}, {_end(worker, began=worker['reported_seconds_ago'] is not None)}"
     if worker["paused"]:
         return f"{held}, paused: {worker['paused']}"
-    if worker["reported_seconds_ago"] > _SILENT_SECONDS:
+    if worker["reported_seconds_ago"] > SILENT_SECONDS:
         ago = human_seconds(worker["reported_seconds_ago"])
         return f"{held}, silent as process {worker['pid']}: its last word is {ago} old"
     rate = f"{worker['pages']:,} pages, {worker['pages_per_second']:.1f} pages/s, {worker['queued']:,} queued"
@@ -259,11 +164,6 @@ def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:
         age = human_seconds(crawl.now - crawl.run.get("started", 0.0))
         return f"running as process {crawl.status['pid']} for {age}"
     return _end(crawl.status, began=bool(crawl.status))
-
-
-def _stale(crawl: CrawlView) -> bool:
-    """Whether the running crawl has said nothing for long: a stopped process, a disk that takes nothing."""
-    return crawl.now - float(crawl.status.get("time", crawl.now)) > _SILENT_SECONDS
 
 
 def _counts(done: dict[str, Any]) -> str:

@@ -97,6 +97,22 @@ def _look(worker: CrawlDir) -> WorkerLook:
     return WorkerLook(worker, read_facts(worker.run), status, worker.running(status))
 
 
+def worker_row(worker: WorkerLook, now: float) -> dict[str, Any]:
+    """One worker on this machine as metrics show it; ``now`` in epoch seconds."""
+    status = worker.status
+    progress = status.get("progress", {})
+    return {
+        "name": worker.folder.name,
+        "machine": "",
+        "running": worker.running,
+        "ended": status.get("ended"),
+        "reported_seconds_ago": max(0.0, now - status["time"]) if "time" in status else None,
+        "paused": progress.get("paused", "") if worker.running else "",
+        "pages": progress.get("pages", 0),
+        "pages_per_second": status.get("pages_per_second", 0.0) if worker.running else 0.0,
+    }
+
+
 def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
     """A status of all of them: what was done is summed up, of loads the heaviest counts."""
     said = [worker.status for worker in workers if worker.status]

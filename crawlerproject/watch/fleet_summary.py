@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crawlerproject.inspection.crawl_progress import WorkerLook, uploads_together, workers_below
+from crawlerproject.inspection.crawl_progress import WorkerLook, uploads_together, worker_row, workers_below
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 Status = Mapping[str, Any]
@@ -65,22 +65,6 @@ class Beside:
             every = workers_below(self._crawl)
             self._seen = [worker for worker in every if worker.folder.name != self._own.name]
         return self._seen
-
-
-def worker_row(worker: WorkerLook, now: float) -> dict[str, Any]:
-    """One worker on this machine as metrics show it; ``now`` in epoch seconds."""
-    status = worker.status
-    progress = status.get("progress", {})
-    return {
-        "name": worker.folder.name,
-        "machine": "",
-        "running": worker.running,
-        "ended": status.get("ended"),
-        "reported_seconds_ago": max(0.0, now - status["time"]) if "time" in status else None,
-        "paused": progress.get("paused", "") if worker.running else "",
-        "pages": progress.get("pages", 0),
-        "pages_per_second": status.get("pages_per_second", 0.0) if worker.running else 0.0,
-    }
 
 
 def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:

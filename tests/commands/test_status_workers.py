@@ -7,8 +7,9 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from crawlerproject.commands.status import _worker, ailment, worker_facts
+from crawlerproject.commands.status import _worker
 from crawlerproject.inspection.crawl_progress import uploads_together
+from crawlerproject.inspection.status_facts import ailment, worker_facts
 from crawlerproject.reports.metrics import crawl_metrics
 from crawlerproject.stores.redis.reader import ActiveWorker
 from tests.commands.status_schema import SCHEMA, mistakes
