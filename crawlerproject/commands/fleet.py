@@ -23,6 +23,7 @@ from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.json_log import take_process
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.operator_files.control import StopOrders
 from crawlerproject.terminal import refusal
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,8 @@ class Command(CrawlCommand):
         folder = whole_crawl(self.settings)
         if shared(self.settings):
             names = _names(opts.name or socket.gethostname(), opts.workers)
-            self.exitcode = Supervisor([self._worker(folder, name, opts) for name in names]).run()
+            workers = [self._worker(folder, name, opts) for name in names]
+            self.exitcode = Supervisor(workers, asked_to_stop=StopOrders(folder)).run()
             return
         try:
             with WholeCrawl(folder) as whole:
@@ -107,7 +109,7 @@ class Command(CrawlCommand):
             is_new=whole.is_new,
         )
         workers = [self._worker(whole.folder, name, opts, whole.lock) for name in plan.workers]
-        self.exitcode = Supervisor(workers, service).run()
+        self.exitcode = Supervisor(workers, service, asked_to_stop=StopOrders(whole.folder)).run()
 
     def _take_log(self) -> None:
         """It is taken: what is checked as a worker is said by the supervisor."""

@@ -50,7 +50,7 @@ def show(crawl: CrawlView, took: dict[str, Any], nothing: str, *, as_json: bool)
     if as_json:
         say_json({"crawl": pauses.crawl or None, "hosts": pauses.hosts, **took})
         return
-    say(*paused_lines(pauses) or [nothing], *([_taken_up(crawl, took)] if took else []))
+    say(*paused_lines(pauses) or [nothing], *([taken_up(crawl, took)] if took else []))
 
 
 def paused_lines(pauses: Pauses) -> list[str]:
@@ -65,14 +65,14 @@ def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
     folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
     folders = [folder for folder in folders if folder.running(read_facts(folder.status))]
 
-    def taken_up() -> bool:
+    def is_known() -> bool:
         return all(_has_read(folder, version) for folder in folders)
 
-    waited = round(waited_for(taken_up, ORDER_SECONDS), 1)
-    return {"running": crawl.running, "seconds": waited if crawl.running and taken_up() else None}
+    waited = round(waited_for(is_known, ORDER_SECONDS), 1)
+    return {"running": crawl.running, "seconds": waited if crawl.running and is_known() else None}
 
 
-def _taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
+def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
     """The same for a person; workers on other machines have folders of their own."""
     if not took["running"]:
         said = "The crawl does not run; its next start reads this."

@@ -1,9 +1,10 @@
-"""The operator's orders to a running crawl: pauses, added seeds, checkpoints for backups, limits of the crawl."""
+"""The operator's orders to a running crawl: pauses, stops, added seeds, checkpoints for backups, limits of the crawl."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ _LEFT: dict[str, str] = {
         "Hosts that have had as much as they may have: {hosts} (scrapy hosts); a higher limit lets them go on."
     ),
 }
+STOPPED = "stopped"
+"""A crawl's ``finish_reason`` after ``scrapy stop``."""
 # A look is two calls of the system: 20 µs.
 _TICK_SECONDS = 0.5
 
@@ -53,11 +56,12 @@ _MOST_LOOKS = 500
 
 
 class Orders(CrawlTask):
-    """Pauses and resumes, takes in seeds, makes checkpoints for backups, and ends a crawl that has reached a limit."""
+    """Pauses and resumes, takes in seeds, makes checkpoints for backups; ends a crawl at a limit, or when asked to."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler, _TICK_SECONDS)
         self._stopping = False
+        self._began = time.time()  # an earlier stop was for others
         self._backups: Backups | None = None  # from the first look on
 
     def spider_closed(self) -> None:
@@ -104,6 +108,11 @@ class Orders(CrawlTask):
                 crawl.control.look_again()
                 raise
             scheduler.resume()
+        if crawl.run.pauses.stopped_at > self._began:
+            self._stopping = True
+            logger.warning("The crawl ends: the operator says so. What is on its way ends first.")
+            self.close_crawl(STOPPED)
+            return
         if self._backups is None:
             self._backups = Backups(crawl.folder)
         if (order := self._backups.due(crawl.session)) is not None:

@@ -99,9 +99,12 @@ class Supervisor:
         workers: Sequence[Worker],
         service: Service | None = None,
         clock: Callable[[], float] = time.monotonic,
+        asked_to_stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``asked_to_stop``: by something else than a signal; looked at a few times a second."""
         self.workers = workers
         self._service = service
+        self._asked_to_stop = asked_to_stop
         self._clock = clock
         self._stopping = False
 
@@ -124,6 +127,8 @@ class Supervisor:
                     status = max(status, self._look(worker, outputs[worker.name]))
                 if self._service is not None:
                     self._service.look()
+                if not self._stopping and self._asked_to_stop():
+                    self._pass_on()
                 await asyncio.sleep(_LOOK_SECONDS)
         return status
 

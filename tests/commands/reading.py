@@ -29,6 +29,7 @@ OTHERS = {
     "recover": "mends",
     "resume": "resumes",
     "state": "migrates, restores, backs up; migrate --check reads",
+    "stop": "ends the crawl",
     "upload": "keeps how far it is in upload/",
 }
 #: Commands that run Scrapy's engine, which one process does only once.

@@ -458,6 +458,7 @@ ELSEWHERE = {
     "reparse": "tests/commands/test_reparse.py",
     "replay": "tests/commands/test_replay.py",
     "state": "tests/commands/test_state.py",
+    "stop": "tests/crawls/test_pushes.py, tests/crawls/operator/test_orders.py",
     "view": "one URL, no folder",
 }
 """Others, and why or where."""

@@ -25,6 +25,7 @@ from crawlerproject.extensions.http_listener import MAX_CONNECTIONS
 from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
 from crawlerproject.stores.logs.request_log import read_log
 from crawlerproject.stores.redis.reader import RedisView
+from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PARTITIONS, Workers, workers
 from tests.crawls.fleet.local_fleets import LocalFleetRun
 from tests.stores.redis_servers import redis_server
@@ -184,7 +185,7 @@ def without_a_server(given: Started, _: str) -> Iterator[Said]:
     fleet.start()
     try:
         yield said
-        fleet.supervisor.send_signal(signal.SIGINT)
+        assert scrapy("stop", folder=fleet.folder).returncode == 0
         assert fleet.wait(DEADLINE_SECONDS) == 0, said()[-3000:]
     finally:
         fleet.close()

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from crawlerproject.fleet import supervisor
 from crawlerproject.fleet.supervisor import Supervisor, Worker
+from crawlerproject.stores.operator_files.control import StopOrders, change_pauses
 from tests.web.waiting import wait_until
 
 
@@ -114,6 +116,26 @@ def test_ctrl_c_reaches_each_once_and_nothing_starts_again(tmp_path: Path) -> No
     assert waits.output.read_text() == "ready\npressed\n"
     assert starts(tmp_path, "fails") == 1
     assert status == 0
+
+
+def test_an_order_to_stop_is_as_good_as_a_signal(tmp_path: Path) -> None:
+    """Given once, for what began before it; nothing starts again."""
+    waits = shell(tmp_path, "waits", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done")
+    fails = shell(tmp_path, "fails", "exit 1")
+    fails.wait_seconds = 3600.0
+    change_pauses(tmp_path, lambda pauses: setattr(pauses, "stopped_at", time.time()))
+    stopped = StopOrders(tmp_path)
+    assert not stopped()
+
+    def order() -> None:
+        wait_until(lambda: waits.output.exists() and "ready" in waits.output.read_text() and fails.start_at > 0)
+        change_pauses(tmp_path, lambda pauses: setattr(pauses, "stopped_at", time.time()))
+
+    thread = threading.Thread(target=order)
+    thread.start()
+    assert Supervisor([waits, fails], asked_to_stop=stopped).run() == 0
+    thread.join()
+    assert starts(tmp_path, "fails") == 1
 
 
 def test_one_that_had_not_begun_when_it_was_asked_to_end(tmp_path: Path) -> None:

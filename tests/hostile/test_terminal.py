@@ -109,6 +109,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "add": [[url], [f"x{EVIL}://"]],
         "pause": [["evil.test"], [f"x{EVIL}"]],
         "resume": [["evil.test"], [f"x{EVIL}"]],
+        "stop": [[], ["-s", f"CRAWL_DIR={folder}{EVIL}"]],
         "verify": [[str(folder)]],
         "index": [[str(folder)]],
         "recover": [[str(folder)]],

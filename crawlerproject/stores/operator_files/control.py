@@ -1,7 +1,8 @@
-"""The operator's orders to a crawl, as files in ``control/`` of its folder: pauses, and seeds to add.
+"""The operator's orders to a crawl, as files in ``control/`` of its folder: pauses, stops, and seeds to add.
 
-Files hold whether the crawl runs or not, and over any restart. ``paused.json`` lists what is paused; each ``add-….txt``
-holds seeds that the crawl has not queued yet. A command ends once its file is complete and durable. The folder is
+Files hold whether the crawl runs or not, and over any restart. ``paused.json`` lists what is paused, and when the crawl
+was last asked to stop, which is for the processes of that moment alone; each ``add-….txt`` holds seeds that the crawl has
+not queued yet. A command ends once its file is complete and durable. The folder is
 accessible to its owner alone, since the crawl does whatever it says.
 """
 
@@ -13,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import orjson
@@ -32,6 +33,7 @@ class Pauses:
 
     crawl: str = ""  # "" while the crawl as a whole is not
     hosts: dict[str, str] = field(default_factory=dict)  # by host name
+    stopped_at: float = 0.0  # epoch seconds: processes that began before it end
 
 
 class Control:
@@ -70,14 +72,28 @@ class Control:
         return sorted(self._added_in.glob(_ADDED)) if self._added_in.is_dir() else []
 
 
+class StopOrders:
+    """Whether a stop was ordered since this was made, for a process that is no worker itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self._control = Control(folder)
+        self._began = time.time()
+
+    def __call__(self) -> bool:
+        """One ``stat`` when nothing has changed."""
+        pauses = self._control.changed()
+        return pauses is not None and pauses.stopped_at > self._began
+
+
 def read_pauses(folder: Path) -> Pauses:
     """The pauses of the crawl in ``folder``; none before the first one."""
     try:
         kept = orjson.loads((CrawlDir(folder).control / _PAUSED_FILE).read_bytes())
-        return Pauses(str(kept["crawl"]), {str(name): str(why) for name, why in kept["hosts"].items()})
+        hosts = {str(name): str(why) for name, why in kept["hosts"].items()}
+        return Pauses(str(kept["crawl"]), hosts, float(kept.get("stopped_at", 0.0)))
     except FileNotFoundError:
         return Pauses()
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # edited by hand: ours are always complete
+    except (ValueError, KeyError, TypeError, AttributeError):  # edited by hand: ours are always complete
         return Pauses("paused.json cannot be read; scrapy resume writes it again")
 
 
@@ -87,7 +103,7 @@ def change_pauses(folder: Path, change: Callable[[Pauses], object]) -> int:
         pauses = read_pauses(folder)
         change(pauses)
         path = control / _PAUSED_FILE
-        replace_file(path, orjson.dumps({"crawl": pauses.crawl, "hosts": pauses.hosts}), SECRET_FILE)
+        replace_file(path, orjson.dumps(asdict(pauses)), SECRET_FILE)
         return path.stat().st_mtime_ns
 
 

@@ -62,7 +62,7 @@ def test_a_paused_crawl_asks_nothing_and_takes_in_seeds(tmp_path: Path) -> None:
             added = scrapy("add", two, "--json", folder=folder)
             refused = scrapy("add", "gopher://example.org/", folder=folder)
             assert after(web, "one.test", paused) == []
-            process.terminate()
+            stopped = scrapy("stop", folder=folder)
             assert process.wait(timeout=30) == 0
         mode = CrawlDir(folder).control.stat().st_mode & 0o777
         files = {path.stat().st_mode & 0o777 for path in CrawlDir(folder).control.iterdir()}
@@ -74,6 +74,8 @@ def test_a_paused_crawl_asks_nothing_and_takes_in_seeds(tmp_path: Path) -> None:
             assert process.wait(timeout=60) == 0
 
         assert said["seconds"] <= most_late_seconds()
+        assert "The running crawl took it up after" in stopped.stdout, stopped.stderr
+        assert scrapy("stop", folder=folder).returncode == 2  # it does not run
         assert resumed.returncode == 0, resumed.stderr
         assert json.loads(added.stdout) == {"added": 1, "refused": {}, "running": True, "taken_in": True}
         assert refused.returncode == 2
@@ -82,6 +84,7 @@ def test_a_paused_crawl_asks_nothing_and_takes_in_seeds(tmp_path: Path) -> None:
         assert len(web.paths("one.test")) == len(set(web.paths("one.test"))) == 30
     assert (mode, files) == (0o700, {0o600})
     assert "The crawl is paused, since" in log_of(web)
+    assert log_of(web).count("The crawl ends: the operator says so.") == 1  # the next start is not meant
     assert "Traceback" not in log_of(web)
 
 
@@ -153,11 +156,11 @@ def test_workers_of_one_machine_obey_together(tmp_path: Path) -> None:
             quick(folder, "resume")
             moved_on(web, "s0.test")
             moved_on(web, "s2.test")
-            for process in (one, two):
-                process.terminate()
+            stopped = quick(folder, "stop")
             assert (one.wait(timeout=60), two.wait(timeout=60)) == (0, 0)
         assert [web.paths(f"t{number}.test") for number in range(4)] == [["/"]] * 4
     assert host["seconds"] <= most_late_seconds()
     assert whole["seconds"] <= most_late_seconds()
     assert (said["added"], said["taken_in"]) == (4, True)
+    assert (stopped["running"], stopped["seconds"] is not None) == (True, True)
     assert "Traceback" not in log_of(web)
