@@ -1,4 +1,4 @@
-"""The operator's orders to a running crawl: pauses, stops, added seeds, checkpoints for backups, limits of the crawl."""
+"""The operator's orders to a running crawl: pauses, stops, added seeds, checkpoints, limits of the crawl."""
 
 from __future__ import annotations
 

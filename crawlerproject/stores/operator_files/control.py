@@ -1,9 +1,9 @@
 """The operator's orders to a crawl, as files in ``control/`` of its folder: pauses, stops, and seeds to add.
 
 Files hold whether the crawl runs or not, and over any restart. ``paused.json`` lists what is paused, and when the crawl
-was last asked to stop, which is for the processes of that moment alone; each ``add-….txt`` holds seeds that the crawl has
-not queued yet. A command ends once its file is complete and durable. The folder is
-accessible to its owner alone, since the crawl does whatever it says.
+was last asked to stop, which is for the processes of that moment alone; each ``add-….txt`` holds seeds that the crawl
+has not queued yet. A command ends once its file is complete and durable. The folder is accessible to its owner alone,
+since the crawl does whatever it says.
 """
 
 from __future__ import annotations
