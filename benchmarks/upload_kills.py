@@ -144,9 +144,6 @@ def _left(wanted: dict[str, bytes], folder: CrawlDir, place: Place) -> list[str]
     problems = [] if archived(there) == wanted else ["what is there is not what was here"]
     if place.unfinished():
         problems.append("parts of files are left there")
-    packs = [name for name in there if name.startswith("log/robots-")]
-    if len(packs) != 1:
-        problems.append(f"{len(packs)} packs of robots.txt copies")
     if list(folder.warc.iterdir()):
         problems.append("WARC files are left here")
     if unsettled := [name for name, known in Journal(folder) if known.stage not in ("confirmed", "removed")]:

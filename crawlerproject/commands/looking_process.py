@@ -19,10 +19,10 @@ from scrapy.settings import Settings
 from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.robots_versions import robots_versions
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.logs.request_log import last_of_host
-from crawlerproject.stores.logs.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
 
 # Of a host's page (ours): what a person reads.
@@ -75,16 +75,13 @@ def _host(settings: Settings, name: str) -> dict[str, Any]:
 
 
 def _robots(folders: Sequence[CrawlDir], origin: str) -> dict[str, Any] | None:
-    """The newest copy of an origin's robots.txt, its beginning."""
-    versions = sorted(version for folder in folders for version in robots_versions(folder.robots_copies, origin))
+    """The newest version of an origin's robots.txt, its beginning."""
+    versions = robots_versions(folders, origin)
     if not versions:
         return None
-    since, path = versions[-1]
-    with path.open("rb") as file:
-        body = file.read(_ROBOTS_BYTES)
-        cut = bool(file.read(1))
-    text = body.decode("utf-8", "backslashreplace")
-    return {"origin": origin, "since": since.timestamp(), "versions": len(versions), "text": text, "cut": cut}
+    newest = versions[-1]
+    text, cut = newest.body[:_ROBOTS_BYTES].decode("utf-8", "backslashreplace"), len(newest.body) > _ROBOTS_BYTES
+    return {"origin": origin, "since": newest.since.timestamp(), "versions": len(versions), "text": text, "cut": cut}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.robots_versions import then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, span_of
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
@@ -52,7 +53,7 @@ def message(crawl: CrawlView, story: HostStory, *, listed: bool) -> Iterator[str
         )
     else:
         yield _what_was_asked(who.token, story)
-        yield _robots(who.token, story)
+        yield _robots(who.token, crawl, story)
     if listed:
         yield f"{story.host} and all names below it are on our list of sites that are never asked again."
     else:
@@ -79,11 +80,18 @@ def _what_was_asked(token: str, story: HostStory) -> str:
     return text
 
 
-def _robots(token: str, story: HostStory) -> str:
-    if not story.robots_then:
-        return "Your server gave us no robots.txt, which permits everything (RFC 9309)."
-    version = story.robots_then[-1]
+def _robots(token: str, crawl: CrawlView, story: HostStory) -> str:
+    then, _ = then_and_now(crawl.folders, story.origins, story.began)
+    if then:
+        seen = f"{then[-1].origin}/robots.txt", then[-1].moment
+    else:  # its archive may be elsewhere by now
+        own = {f"{origin}/robots.txt" for origin in story.origins}
+        asked = (visit.attempt for visit in story.reached if visit.attempt["url"] in own)
+        found = next((each for each in asked if each["status"] == 200), None)
+        if found is None:
+            return "Your server gave us no robots.txt, which permits everything (RFC 9309)."
+        seen = found["url"], f"{found['time'][:19].replace('T', ' ')} UTC"
     return (
-        f"It went by {version.origin}/robots.txt as we saw it on {version.since}. "
+        f"It went by {seen[0]} as we saw it on {seen[1]}. "
         f'To slow it, add "User-agent: {token}" and "Crawl-delay: 30" there; to stop it, "Disallow: /".'
     )

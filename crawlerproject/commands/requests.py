@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 
+from crawlerproject.inspection.robots_versions import RobotsVersion, then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
-from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
+from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 
-# A robots.txt up to this many lines is printed; of a longer one the file is named.
+# A robots.txt up to this many lines is printed; of a longer one the number.
 _LINES = 40
 
 
@@ -29,11 +30,12 @@ class Command(InspectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         host = bare_host(one_argument(args, "a host", self.example))
-        story = host_story(self.look().folders, host, *span_of(opts), subdomains=opts.subdomains)
+        folders = self.look().folders
+        story = host_story(folders, host, *span_of(opts), subdomains=opts.subdomains)
         if opts.json:
             say_json([visit.as_dict() for visit in story.visits])
         else:
-            say(*_lines(story))
+            say(*_lines(story), *_robots_lines(*then_and_now(folders, story.origins, story.began)))
 
 
 def _lines(story: HostStory) -> list[str]:
@@ -51,19 +53,19 @@ def _lines(story: HostStory) -> list[str]:
     lines += ["", f"{len(story.visits):,} requests, {human_bytes(story.received_bytes)}; {counts}"]
     if story.pauses:
         lines.append(f"Pauses: shortest {human_seconds(min(story.pauses))}, {story.too_soon:,} shorter than promised")
-    lines += _robots("robots.txt then", story.robots_then)
-    if [version.path for version in story.robots_now] != [version.path for version in story.robots_then]:
-        lines += _robots("robots.txt now", story.robots_now)
-    elif story.robots_now:
-        lines.append("robots.txt now: the same")
     return lines
+
+
+def _robots_lines(then: list[RobotsVersion], now: list[RobotsVersion]) -> list[str]:
+    lines = _robots("robots.txt then", then)
+    return [*lines, *(_robots("robots.txt now", now) if now != then else ["robots.txt now: the same"] if now else [])]
 
 
 def _robots(title: str, versions: list[RobotsVersion]) -> list[str]:
     lines = []
     for version in versions:
         # Lines as robots.txt has them (RFC 9309 2.2): str.splitlines() would also break at what is escaped here.
-        text = re.split(r"\r\n|\r|\n", version.path.read_bytes().decode("utf-8", "replace").rstrip("\r\n"))
-        lines.append(f"{title}: {version.origin}/robots.txt, seen since {version.since} ({version.path})")
+        text = re.split(r"\r\n|\r|\n", version.body.decode("utf-8", "replace").rstrip("\r\n"))
+        lines.append(f"{title}: {version.origin}/robots.txt, seen since {version.moment} ({version.place})")
         lines += [f"    {line}" for line in text] if len(text) <= _LINES else [f"    {len(text):,} lines"]
     return lines

@@ -1,4 +1,4 @@
-"""What a crawl did at one host: every attempt with the pause before it, and robots.txt as it was then and is now."""
+"""What a crawl did at one host: every attempt with the pause before it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from crawlerproject.rules.politeness.audit import LastAnswers, Pause, asked_of
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import open_log, rows
-from crawlerproject.stores.logs.robots_copies import robots_versions
 
 # A host key without its port, in SQL.
 _NAME = "regexp_replace(host, ':[0-9]+$', '')"
@@ -40,22 +38,12 @@ class Attempt(NamedTuple):
         return {**self.attempt, "pause_seconds": self.pause_seconds, "too_soon": self.too_soon}
 
 
-class RobotsVersion(NamedTuple):
-    """One text of a robots.txt and since when it was so."""
-
-    origin: str
-    since: str
-    path: Path
-
-
 @dataclass(slots=True)
 class HostStory:
     """Facts for an answer to a site's owner."""
 
     host: str
     visits: list[Attempt] = field(default_factory=list)
-    robots_then: list[RobotsVersion] = field(default_factory=list)  # in force at the first visit
-    robots_now: list[RobotsVersion] = field(default_factory=list)  # the newest that is known
 
     @property
     def reached(self) -> list[Attempt]:
@@ -66,6 +54,17 @@ class HostStory:
     def statuses(self) -> Counter[str]:
         """Answers by status, failures by reason."""
         return Counter(str(visit.attempt["status"] or visit.attempt["reason"]) for visit in self.visits)
+
+    @property
+    def origins(self) -> list[str]:
+        """Those that may have a robots.txt for what was asked."""
+        hosts = sorted({visit.attempt["host"] for visit in self.visits}) or [self.host]
+        return [f"{scheme}://{host}" for host in hosts for scheme in ("https", "http")]
+
+    @property
+    def began(self) -> datetime | None:
+        """The first attempt."""
+        return datetime.fromisoformat(self.visits[0].attempt["time"]) if self.visits else None
 
     @property
     def received_bytes(self) -> int:
@@ -103,15 +102,6 @@ def host_story(
         if asked is not None and (before := answers.ask(host_name(asked.host), asked.end)) is not None:
             pause = Pause(asked.host, before, asked.start, asked.promised_seconds or 0.0)
         story.visits.append(Attempt(row, pause))
-    hosts = sorted({visit.attempt["host"] for visit in story.visits}) or [story.host]
-    first = datetime.fromisoformat(story.visits[0].attempt["time"]) if story.visits else None
-    for origin in [f"{scheme}://{host}" for host in hosts for scheme in ("https", "http")]:
-        versions = sorted(version for folder in folders for version in robots_versions(folder.robots_copies, origin))
-        if not versions:
-            continue
-        then = [version for version in versions if first is not None and version[0] <= first] or versions[:1]
-        for chosen, into in ((then[-1], story.robots_then), (versions[-1], story.robots_now)):
-            into.append(RobotsVersion(origin, f"{chosen[0]:%Y-%m-%d %H:%M:%S} UTC", chosen[1]))
     return story
 
 

@@ -358,7 +358,7 @@ def close_to_others(folder: Path) -> None:
 def _links(folder: str) -> Iterator[str]:
     """Every symbolic link below a folder; an entry costs about a microsecond, a folder ten.
 
-    The copies of robots.txt are left out: ten million hosts have as many folders, and what writes there looks itself.
+    Copies of robots.txt, of versions before 1.8, are left out: they may be millions of folders; nothing writes there.
     """
     waiting, left_out = [folder], str(CrawlDir(folder).robots_copies)
     while waiting:

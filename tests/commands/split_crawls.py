@@ -132,7 +132,6 @@ def _divide_files(source: CrawlDir, into: CrawlDir, plan: FleetPlan) -> None:
     shutil.copytree(source.control, into.control)
     for name in (source.crawl_file,):
         shutil.copy(name, into)
-    shutil.copytree(source.robots_copies, folders[1].robots_copies)
     for log in source.log.glob("requests-*.jsonl"):
         lines = log.read_bytes().splitlines(keepends=True)
         for line in lines:

@@ -14,7 +14,6 @@ import pytest
 
 from crawlerproject.commands.never import add
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.logs.robots_copies import robots_versions, save_robots
 from tests.commands.crawled import ask, scrapy
 from tests.web.judge import read_visits
 from tests.web.running import RunningWeb, crawl_command, read_pages, small_settings, start, synthetic_web
@@ -126,16 +125,6 @@ def test_a_list_line_is_whole_and_once(tmp_path: Path) -> None:
     assert add(path, "www.b.example", "again", now) == ("b.example  # asked by Ben, 2026-01-31", 2, False)
     with pytest.raises(OperatorError, match="neither a domain nor an IP address"):
         add(path, "not a host!", "x", now)
-
-
-def test_versions_of_robots_txt_are_told_apart(tmp_path: Path) -> None:
-    """Oldest first, one for each change."""
-    for at, body in ((1000.0, b"a"), (2000.0, b"a"), (3000.0, b"b")):
-        save_robots(tmp_path, "http://a.test", at, body)
-
-    versions = robots_versions(tmp_path, "http://a.test")
-
-    assert [(seen.timestamp(), path.read_bytes()) for seen, path in versions] == [(1000.0, b"a"), (3000.0, b"b")]
 
 
 class _Tags(HTMLParser):

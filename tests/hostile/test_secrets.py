@@ -20,13 +20,12 @@ from scrapy.utils.project import get_project_settings
 from crawlerproject.batch.plans import write_plan
 from crawlerproject.commands.audit import _logs
 from crawlerproject.config.crawl_file import CrawlFile, read_crawl_file, write_crawl_file
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.wacz import Packing, write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, refuse_links_out, take_lock, write_facts
-from crawlerproject.stores.logs.robots_copies import save_robots
 from crawlerproject.stores.uploads.upload_process import upload_lock
 from tests.commands.running import archive, crawl, scrapy
 from tests.hostile.arena import Asked, arena, page
@@ -283,34 +282,6 @@ def test_what_was_planted_under_a_temporary_name_is_not_written_to(
     assert victim.exists() == (kind == "link")
     if kind == "link":
         assert victim.read_bytes() == b"as it was"
-
-
-def test_a_robots_copy_does_not_follow_a_link(tmp_path: Path) -> None:
-    """The same for the copies beside the log."""
-    first = save_robots(tmp_path, "http://a.test", 1_700_000_000.0, b"one")
-    later = first.with_name(first.name.replace("20231114", "20231115"))
-    victim = tmp_path / "victim"
-    victim.write_bytes(b"as it was")
-    for digest in ("fe05bcdc", later.stem.rpartition("-")[2]):
-        later.with_name(f"{later.stem.rpartition('-')[0]}-{digest}.part").symlink_to(victim)
-
-    save_robots(tmp_path, "http://a.test", 1_700_086_400.0, b"two")
-
-    assert victim.read_bytes() == b"as it was"
-
-
-def test_a_robots_copy_does_not_follow_a_folder(tmp_path: Path) -> None:
-    """Their folders are too many to be looked at when a crawl starts."""
-    home, outside = tmp_path / "log" / "robots", tmp_path / "outside"
-    outside.mkdir()
-    first = save_robots(home, "http://a.test", 1_700_000_000.0, b"one")
-    first.parent.rename(tmp_path / "moved")
-    first.parent.symlink_to(outside)
-
-    with pytest.raises(StorageError, match="it is a link"):
-        save_robots(home, "http://a.test", 1_700_086_400.0, b"two")
-
-    assert list(outside.iterdir()) == []
 
 
 # --- who looks on --------------------------------------------------------------------------------

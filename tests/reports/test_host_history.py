@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.logs.robots_copies import save_robots
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 
@@ -84,22 +82,10 @@ def test_subdomains_on_request(tmp_path: Path) -> None:
     assert [visit.attempt["host"] for visit in below.visits] == ["a.test", "www.a.test"]
 
 
-def test_robots_then_and_now(tmp_path: Path) -> None:
-    """The version in force at the first visit, and the newest."""
-    crawl = CrawlDir(tmp_path)
-    for seconds, text in ((-60.0, b"old"), (-10.0, b"then"), (3600.0, b"now")):
-        save_robots(crawl.robots_copies, "http://a.test", START + seconds, text)
-    found = story(tmp_path, attempt(0))
-    assert [version.path.read_bytes() for version in found.robots_then] == [b"then"]
-    assert [version.path.read_bytes() for version in found.robots_now] == [b"now"]
-    since = datetime.fromtimestamp(START + 3600.0, UTC)
-    assert found.robots_now[0].since == f"{since:%Y-%m-%d %H:%M:%S} UTC"
-
-
 def test_a_host_that_was_never_asked(tmp_path: Path) -> None:
     """Nothing is known, which is no error."""
     found = story(tmp_path, attempt(0), host="b.test")
-    assert (found.visits, found.pauses, found.robots_now) == ([], [], [])
+    assert (found.visits, found.pauses, found.began) == ([], [], None)
 
 
 @pytest.mark.parametrize(

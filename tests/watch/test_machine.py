@@ -63,6 +63,8 @@ def test_files_of_all_depths_count(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a" * size)
     (folder.warc / "link").symlink_to("/nowhere")
+    (folder.robots_copies / "ab").mkdir(parents=True)
+    (folder.robots_copies / "ab" / "old.txt").write_bytes(b"left out: a file a host")
 
     assert sizes(folder) == {"frontier": 0, "warc": 10 + len("/nowhere"), "index": 5, "log": 0}
 

@@ -57,8 +57,6 @@ class CrawlRecords:
         written = self._archive.write(wire, context, digest, original)
         if lease.embed is None:
             remember(result, written, original, self._duplicates, self._frontier)
-        if lease.row.kind.is_robots and wire.status == result.status == 200:
-            self._archive.robots_copy(lease.row.note, wire.started_at, result.body)
         return written
 
     def _write_render(self, rendered: Rendered, result: LeaseResult) -> Written | None:

@@ -1,8 +1,7 @@
-"""What a crawl leaves behind, kept in step: WARC files, their index, the request log, robots.txt copies."""
+"""What a crawl leaves behind, kept in step: WARC files, their index, the request log."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from hashlib import sha1
 from typing import NamedTuple
@@ -25,7 +24,6 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import RequestLog
-from crawlerproject.stores.logs.robots_copies import save_robots
 from crawlerproject.wire import Wire
 
 
@@ -63,8 +61,6 @@ class Archive:
         clock: Callable[[], float],
         lost: RowsLost | None = None,
     ) -> None:
-        self._robots_copies = folder.robots_copies
-        self._robots: deque[tuple[str, float, bytes]] = deque()  # copies to be kept: origin, epoch seconds, body
         self._index = CdxjFiles(folder.index, parquet_of(folder))
         recovery = recover(folder.warc, committed, self._index, lost)
         self.messages = [*recovery.messages, *self._index.catch_up(folder.warc)]
@@ -94,13 +90,6 @@ class Archive:
         date = warc_date(render.ended_at)
         return Written(position.filename, position.offset, built.length, digest, built.record_id, date)
 
-    def robots_copy(self, origin: str, fetched_at: float, body: bytes) -> None:
-        """Keep a fetched version of a robots.txt beside the log, with the next ``sync``.
-
-        Not at once: while a file is synced, to make another can take tenths of a second.
-        """
-        self._robots.append((origin, fetched_at, body))
-
     def flush(self) -> None:
         """Hand everything buffered to the operating system: it survives the death of the process."""
         self.warc.keep()
@@ -109,9 +98,6 @@ class Archive:
 
     def sync(self) -> None:
         """Make the appended captures survive a power loss; may run in a thread."""
-        while self._robots:
-            save_robots(self._robots_copies, *self._robots[0])  # it stays when there is no room
-            self._robots.popleft()
         self.warc.sync()
 
     def close(self) -> None:

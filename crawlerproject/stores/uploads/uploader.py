@@ -26,7 +26,7 @@ from crawlerproject.rules.archive.uploads import (
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir
 from crawlerproject.stores.uploads.upload_journal import Journal
-from crawlerproject.stores.uploads.upload_sources import DAY_SECONDS, Group, Source, groups, pack
+from crawlerproject.stores.uploads.upload_sources import Group, Source, groups
 from crawlerproject.stores.uploads.upload_target import TargetError, Transfer, UploadTarget, here, measured
 
 MARK = "uploaded-by.json"
@@ -75,7 +75,6 @@ class Uploader:
         self.problems: list[str] = []  # what cannot be mended from here
         self._folder, self._opens, self._journal, self._options = folder, opens, journal, options
         self._claimed = False
-        self._packed_at: float | None = None
         self._refused: list[str] = []  # in this round
         self._sent_before = 0  # files, in earlier rounds
 
@@ -92,10 +91,6 @@ class Uploader:
         """Send, confirm and remove all that may be now. Raises StorageError, TargetError among them, OperatorError."""
         self._refused, self._sent_before = [], self.figures.sent_files
         self._claim()
-        now = self._options.clock()
-        if ended or self._packed_at is None or now - self._packed_at >= DAY_SECONDS:
-            pack(self._folder, now)
-            self._packed_at = now
         found = list(groups(self._folder, ended=ended))
         self._count(found)
         refused = self._refused

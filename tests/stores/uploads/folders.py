@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.logs.robots_copies import save_robots
 from crawlerproject.stores.uploads.uploader import MANIFEST, MARK
 from tests.commands.running import archive
 
@@ -25,8 +24,6 @@ def crawl_folder(place: Path) -> CrawlDir:
     (folder.index / f"{LARGE}.cdxj").write_text("")
     (folder.log / "requests-2026-11-20.jsonl.gz").write_bytes(gzip.compress(b'{"day":20}\n', mtime=0))
     (folder.log / TODAY).write_text('{"day":21}\n')
-    for number in range(3):
-        save_robots(folder.robots_copies, f"http://h{number}.test", 1.7e9 + number, b"User-agent: *\n")
     return folder
 
 
@@ -39,7 +36,7 @@ def local(folder: CrawlDir) -> dict[str, bytes]:
 def archived(there: dict[str, bytes]) -> dict[str, bytes]:
     """What of the other place is compared byte by byte."""
     made = (MARK, MANIFEST, f"log/{TODAY}.gz")
-    return {name: data for name, data in there.items() if name not in made and "log/robots-" not in name}
+    return {name: data for name, data in there.items() if name not in made}
 
 
 def nothing_lost(wanted: dict[str, bytes], folder: CrawlDir, there: dict[str, bytes]) -> None:
