@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
+from crawlerproject.rules.consent.verdict import PURPOSES
 from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS
 
 LARGEST = 1e10
@@ -70,6 +71,9 @@ SETTINGS: dict[str, Setting] = {
     "CRAWLER_NAME": _text("PoliteCrawler", decisive=True),  # the group of robots.txt that is obeyed
     "CRAWLER_INFO_URL": _text(),
     "CRAWLER_CONTACT": _text(),
+    # What the pages are for, and whether a site's words on that are recorded or obeyed; "auto": by the purpose.
+    "PURPOSE": _word(*PURPOSES, decisive=True),
+    "CONSENT": _word("auto", "record", "obey", decisive=True),
     "CRAWL_DIR": _text(of_process=True),
     # Pace.
     "PACE_PRESET": _text("default"),

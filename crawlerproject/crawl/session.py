@@ -199,6 +199,7 @@ def _description(settings: BaseSettings, crawl_name: str) -> list[tuple[str, str
         ("software", f"crawlerproject/{__version__}"),
         ("http-header-user-agent", identity(settings).user_agent),
         ("robots", "obeyed (RFC 9309)"),
+        ("purpose", settings["PURPOSE"]),
         ("isPartOf", crawl_name),
         ("hostname", socket.gethostname()),
     ]
