@@ -11,15 +11,17 @@ import logging
 import re
 from typing import Any, Self
 
+import scrapy
+from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.reactor import is_reactor_installed
 from scrapy.utils.spider import DefaultSpider
 
 from crawlerproject import settings as ours
-from crawlerproject.config.old_settings import warn_old_names
+from crawlerproject.config.old_settings import warn_nowhere, warn_old_names
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
-from crawlerproject.config.values import identity, let_in_flight
+from crawlerproject.config.values import NO_BOUND_BYTES, check_local_address, identity, let_in_flight
 from crawlerproject.json_log import take_log
 
 logger = logging.getLogger(__name__)
@@ -40,6 +42,8 @@ _OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
 _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name in _OFF}
 
 # The guard obeys robots.txt below every middleware; Scrapy's own would only fetch it once more.
+_SCRAPYS_LOG_STATS = "scrapy.extensions.logstats.LogStats"
+_LOG_STATS = "crawlerproject.extensions.scrapy_parts.RestingLogStats"
 _SCRAPYS_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _HOST_QUEUE = "crawlerproject.crawl.host_queue.HostPriorityQueue"
 _STOP = "crawlerproject.crawl.host_queue.StopMiddleware"
@@ -48,8 +52,6 @@ _NEAREST = 10_000
 # That queue gives each place to another host, and a place mostly waits for its pause: 20 requests a second at 5 s. An
 # interrupted crawl waits for all of them, which takes no longer than one pause.
 _CONCURRENT_REQUESTS = 100
-# Stands for DOWNLOAD_MAXSIZE = 0, which means no bound.
-_NO_BOUND_BYTES = 2**62
 # The bot's name in a User-Agent: as in "Mozilla/5.0 (compatible; foobot/2.1; +https://…)", or the first product.
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][A-Za-z0-9_-]*)")
 _PRODUCT = re.compile(r"\s*([A-Za-z_-][A-Za-z0-9_-]*)")
@@ -73,6 +75,7 @@ class Guarded:
                 "allowed_domains and DEPTH_LIMIT are off; the add-on leaves them to it in a project of its own.",
                 crawler.spidercls.__name__,
             )
+        _warn_of_start(crawler.spidercls)
         return cls(frontier=_of_frontier(crawler))
 
     @classmethod
@@ -84,6 +87,7 @@ class Guarded:
         """Runs after the spider's ``custom_settings`` are applied."""
         take_log(settings)
         warn_old_names(settings)
+        warn_nowhere(settings)
         if not self._frontier:
             _give_back(settings)
         keep_guard(settings)
@@ -103,6 +107,7 @@ class PoliteCrawl:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Whether the crawler's spider is a ``WebSpider``."""
+        _warn_of_start(crawler.spidercls)
         return cls(frontier=_of_frontier(crawler))
 
     @classmethod
@@ -124,6 +129,7 @@ class PoliteCrawl:
         _defaults(settings)
         take_log(settings)
         warn_old_names(settings)
+        warn_nowhere(settings)
         if self._frontier:
             set_for_frontier(settings)
             keep_guard(settings)
@@ -145,6 +151,16 @@ def _of_frontier(crawler: Crawler) -> bool:
     from crawlerproject.spiders.web import WebSpider  # late: this module is imported before the event loop is chosen
 
     return issubclass(crawler.spidercls, WebSpider)
+
+
+def _warn_of_start(spidercls: type[Spider]) -> None:
+    """Such a spider was written for an earlier Scrapy, and would end at once with nothing."""
+    found = next((name for base in spidercls.__mro__ for name in ("start", "start_requests") if name in vars(base)), "")
+    if found == "start_requests":
+        logger.warning(
+            "%s has start_requests() and no start(): Scrapy %s does not call it; write async def start(self) instead.",
+            *(spidercls.__name__, scrapy.__version__),
+        )
 
 
 def _defaults(settings: BaseSettings) -> None:
@@ -177,8 +193,13 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
     for name in ("FETCH_TIMEOUT_SECONDS", "FETCH_CONNECT_TIMEOUT_SECONDS", "FETCH_FIRST_BYTE_TIMEOUT_SECONDS"):
         settings.set(name, settings.getfloat("DOWNLOAD_TIMEOUT"), _ADDON)
     settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)
-    settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or _NO_BOUND_BYTES, _ADDON)
+    settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or NO_BOUND_BYTES, _ADDON)
+    check_local_address(settings)
     settings.set("CONCURRENT_REQUESTS", _CONCURRENT_REQUESTS, _ADDON)
+    extensions = settings.getdict("EXTENSIONS")
+    if extensions.get(_SCRAPYS_LOG_STATS, 0) is not None:
+        more = {_SCRAPYS_LOG_STATS: None, _LOG_STATS: 0}
+        settings.set("EXTENSIONS", extensions | more, settings.getpriority("EXTENSIONS") or _ADDON)
     settings.set("LOG_FORMATTER", "crawlerproject.extensions.scrapy_parts.GuardedLogFormatter", _ADDON)
     _chain(settings, {_SCRAPYS_ROBOTS: None})
     _give_back(settings)

@@ -118,7 +118,6 @@ SCRAPER_SLOT_MAX_ACTIVE_SIZE = 64_000_000
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 ASYNCIO_EVENT_LOOP = "uvloop.Loop"
 
-ROBOTSTXT_OBEY = False  # ours cannot be switched off; this is Scrapy's own, which allows on error
 COOKIES_ENABLED = False
 REDIRECT_ENABLED = False
 RETRY_ENABLED = False

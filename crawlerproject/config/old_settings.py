@@ -11,7 +11,7 @@ import logging
 from typing import Any
 
 from scrapy import Spider
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from crawlerproject import settings as ours
 from crawlerproject.config.settings_table import ALL, FORMER, RENAMED, SETTINGS, WITHOUT_EFFECT
@@ -38,6 +38,22 @@ INSTEAD: dict[str, str] = {
     "USER_AGENT": "use CRAWLER_NAME, CRAWLER_INFO_URL and CRAWLER_CONTACT",
 }
 """Setting of Scrapy's: what to use, or what happens, in a crawl of ``WebSpider``."""
+NOWHERE: dict[str, str] = {
+    **dict.fromkeys(("DNSCACHE_ENABLED", "DNSCACHE_SIZE", "DNS_RESOLVER", "DNS_TIMEOUT"), "use FETCH_DNS_SERVERS"),
+    "TWISTED_DNS_RESOLVER": "use FETCH_DNS_SERVERS",
+    **dict.fromkeys(
+        (
+            *("DOWNLOADER_CLIENTCONTEXTFACTORY", "DOWNLOADER_CLIENT_TLS_CIPHERS", "DOWNLOADER_CLIENT_TLS_METHOD"),
+            *("DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING", "DOWNLOAD_TLS_MAX_VERSION", "DOWNLOAD_TLS_MIN_VERSION"),
+        ),
+        "OpenSSL's defaults hold",
+    ),
+    "DOWNLOAD_VERIFY_CERTIFICATES": "certificates are verified, TLS_ALLOW_HOSTS names exceptions",
+    "ROBOTSTXT_OBEY": "robots.txt is obeyed",
+    "ROBOTSTXT_PARSER": "the crawler has its own",
+}
+"""The same, for every spider."""
+_WISHED_OFF = frozenset({"DNSCACHE_ENABLED", "DOWNLOAD_VERIFY_CERTIFICATES", "ROBOTSTXT_OBEY"})
 ALLOWED_DOMAINS = "allowed_domains"
 """The spider's attribute; ``scope`` does its work."""
 # `scrapy startproject` writes these into every project: they are no wish.
@@ -69,6 +85,18 @@ def warn_old_names(settings: BaseSettings) -> None:
     """Log the same in one line. Before a crawler freezes its settings."""
     if messages := take_old_names(settings):
         logger.warning("Settings of an earlier version: %s.", "; ".join(messages))
+
+
+def warn_nowhere(settings: BaseSettings) -> None:
+    """One line for what was set and does nothing for any spider. Before the add-on sets what a spider needs."""
+    found = []
+    for name, instead in NOWHERE.items():
+        if (settings.getpriority(name) or 0) >= _PROJECT:
+            default = getattr(default_settings, name, None)
+            wished = not settings.getbool(name) if name in _WISHED_OFF else settings[name] != default
+            found += [f"{name} ({instead})"] if wished else []
+    if found:
+        logger.warning("Set, but without effect here: %s.", "; ".join(found))
 
 
 def unused(spider: Spider, settings: BaseSettings) -> list[str]:

@@ -6,6 +6,7 @@ They may come from a command line, where everything is a string.
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
 
+NO_BOUND_BYTES = 2**62
+"""Stands for Scrapy's DOWNLOAD_MAXSIZE = 0, which means no bound."""
 # Of Scrapy's downloader, which holds all requests in one slot (settings.py).
 _CONCURRENCY = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN")
 # A crawler that Scrapy is given is given its project's settings once more (CrawlerRunner.create_crawler).
@@ -104,6 +107,24 @@ def ip_seconds_of(settings: BaseSettings) -> float | None:
     if not settings.getbool("PACE_PER_IP"):
         return None
     return _seconds(settings, "PACE_IP_SECONDS")
+
+
+def local_address(given: str | tuple[str, int] | None) -> tuple[str, int] | None:
+    """Scrapy's ``DOWNLOAD_BIND_ADDRESS`` and ``bindaddress``: an address of ours, or one with a port (0: any)."""
+    return (given, 0) if isinstance(given, str) and given else given or None
+
+
+def check_local_address(settings: BaseSettings) -> None:
+    """Raise OperatorError for an address that this machine has not: every request would fail."""
+    address = local_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
+    try:
+        if address is not None:
+            with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as trial:
+                trial.bind((address[0], 0))
+    except (OSError, TypeError) as error:
+        raise OperatorError(
+            f"DOWNLOAD_BIND_ADDRESS is {settings['DOWNLOAD_BIND_ADDRESS']!r}; use an IP address of this machine."
+        ) from error
 
 
 def _seconds(settings: BaseSettings, name: str) -> float:

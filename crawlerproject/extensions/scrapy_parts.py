@@ -1,19 +1,23 @@
-"""Scrapy's log formatter and feed exporter, with what a crawl needs changed."""
+"""Scrapy's log formatter, log statistics and feed exporter, with what a crawl needs changed."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.extensions.logstats import LogStats
 from scrapy.logformatter import LogFormatter
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.guard.guard import guard_of
+from crawlerproject.rules.printable import human_seconds
 from crawlerproject.runtime.services import services_of
 from crawlerproject.terminal import guard_log
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.logformatter import LogFormatterResult
 
 logger = logging.getLogger(__name__)
@@ -37,6 +41,26 @@ class QuietLogFormatter(GuardedLogFormatter):
     def scraped(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
         """No line."""
         return None  # type: ignore[return-value]  # as its documentation allows
+
+
+class RestingLogStats(LogStats):
+    """Scrapy's line, and in it the hosts that rest: why nothing seems to happen."""
+
+    _crawler: Crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        made = super().from_crawler(crawler)
+        made._crawler = crawler
+        return made
+
+    def log(self, spider: Spider) -> None:
+        """One line an interval."""
+        super().log(spider)
+        if resting := guard_of(self._crawler).pace.resting():
+            first = max(resting, key=lambda name: resting[name])
+            more = f" and {len(resting) - 1:,} more" if len(resting) > 1 else ""
+            logger.info("Resting: %s (for %s)%s", first, human_seconds(resting[first]), more)
 
 
 class CrawlFeeds(FeedExporter):

@@ -31,6 +31,8 @@ class Exchange:
     pause_seconds: float = 0.0  # before the next request there, as far as it is known: how long a connection would idle
     error: FetchError | None = None  # known before anything is sent: the download handler raises it
     mark: Callable[[], AbstractContextManager[object]] = nullcontext  # entered while the body is decoded
+    max_bytes: int | None = None  # of the body; None: FETCH_MAX_BYTES
+    as_scrapys: bool = False  # its own headers say what is accepted, and the body stays as it was encoded
     wire: Wire | None = None  # None until something was connected
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
-from crawlerproject.config.values import identity, list_of
+from crawlerproject.config.values import identity, list_of, local_address
 from crawlerproject.errors import FetchError, LeaseOver, OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.exchange import exchange_of
@@ -111,8 +111,8 @@ def parse_proxy(url: str) -> Proxy:
 class CrawlerDownloadHandler(BaseDownloadHandler):
     """Fetches with our own HTTP/1.1 client.
 
-    Reads the request's ``Exchange`` and sets its ``wire``. Of Scrapy's own meta keys it reads ``proxy`` and
-    ``download_timeout`` and sets ``download_latency``.
+    Reads the request's ``Exchange`` and sets its ``wire``. Of Scrapy's own meta keys it reads ``proxy``,
+    ``bindaddress`` and ``download_timeout``, and sets ``download_latency``.
     Raises ``FetchError``, and nothing else for whatever the web does; ``LeaseOver`` when no time is left to ask.
     """
 
@@ -128,6 +128,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         self._budget = unread_answers_of(crawler)
         self._proxy_resolver: Resolver | None = None
         self._writer = RequestWriter(identity(crawler.settings).user_agent)
+        self._local = local_address(crawler.settings.get("DOWNLOAD_BIND_ADDRESS"))
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch one request."""
@@ -142,9 +143,13 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             if self._refuses(ip):
                 raise FetchError(Reason.PRIVATE_ADDRESS, ip)
             endpoint = Endpoint(ip, target.port, target.host, target.scheme == "https")
-            sent = archived = self._writer.write(request.method, target, request.headers, request.body)
+            accepts = not exchange.as_scrapys
+            sent = archived = self._writer.write(request.method, target, request.headers, request.body, accepts=accepts)
         else:
             endpoint, sent, archived = await self._through(proxy, request, target)
+        local = local_address(meta["bindaddress"]) if "bindaddress" in meta else self._local
+        if local is not None:
+            endpoint = endpoint._replace(local=local)
         timeout_seconds = min(self._limits.timeout_seconds, meta.get("download_timeout") or float("inf"))
         if exchange.ask_until is not None:
             timeout_seconds = min(timeout_seconds, exchange.ask_until - since_boot())
@@ -152,7 +157,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
                 raise LeaseOver(request.url)
         try:
             wire, headers = await self._pool.fetch(
-                endpoint, sent, request.method, timeout_seconds, exchange.pause_seconds
+                endpoint, sent, request.method, timeout_seconds, exchange.pause_seconds, exchange.max_bytes
             )
         except FetchError as error:
             if error.wire is not None:
@@ -164,7 +169,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
         await self._budget.room()  # what is returned here is read and judged in the same go
         with exchange.mark():
-            return response_of(request.url, wire, headers, self._limits.max_bytes)
+            url = request.url.partition("#")[0]
+            return response_of(url, wire, headers, None if exchange.as_scrapys else self._limits.max_bytes)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""
@@ -175,7 +181,9 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
 
     async def _through(self, proxy: Proxy, request: Request, target: Target) -> tuple[Endpoint, bytes, bytes]:
         """Endpoint, bytes to send, bytes to archive (the same without the proxy's password)."""
-        for ip in (exchange_of(request).address, ip_of(target.host)):
+        exchange = exchange_of(request)
+        accepts = not exchange.as_scrapys
+        for ip in (exchange.address, ip_of(target.host)):
             if ip and self._refuses(ip):  # the proxy would connect to it for us
                 raise FetchError(Reason.PRIVATE_ADDRESS, ip)
         if self._proxy_resolver is None:
@@ -191,9 +199,11 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             authority = b"[%b]:%d" if ":" in target.host else b"%b:%d"
             authority %= (target.host.encode("ascii"), target.port)
             tunnel = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (authority, authority, login_line)
-            sent = self._writer.write(request.method, target, request.headers, request.body)
+            sent = self._writer.write(request.method, target, request.headers, request.body, accepts=accepts)
             return Endpoint(ip, proxy.port, target.host, True, True, tunnel), sent, sent
-        archived = self._writer.write(request.method, target, request.headers, request.body, absolute=True)
+        archived = self._writer.write(
+            request.method, target, request.headers, request.body, absolute=True, accepts=accepts
+        )
         head, _, body = archived.partition(b"\r\n\r\n")
         sent = head + b"\r\n" + login_line + b"\r\n" + body if login_line else archived
         return Endpoint(ip, proxy.port, target.host, False, True), sent, archived
@@ -217,10 +227,13 @@ def pool_for(crawler: Crawler) -> Pool:
     return services_of(crawler).once(Pool, made)
 
 
-def response_of(url: str, wire: Wire, received: dict[bytes, list[bytes]], max_bytes: int) -> Response:
-    """Scrapy's response: the decoded body, and headers without the Content-Encoding that was taken off."""
+def response_of(url: str, wire: Wire, received: dict[bytes, list[bytes]], max_bytes: int | None) -> Response:
+    """Scrapy's response: the decoded body, and headers without the Content-Encoding that was taken off.
+
+    ``max_bytes`` of the decoded body; None: it stays as it was encoded.
+    """
     flags, body = [], wire.body
-    if coding := received.get(b"Content-Encoding"):
+    if max_bytes is not None and (coding := received.get(b"Content-Encoding")):
         decoded = decode(body, b",".join(coding), max_bytes)
         body = decoded.body
         if decoded.truncated:

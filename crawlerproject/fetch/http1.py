@@ -55,8 +55,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"(https?)://([^/?#\\]*)([^#]*)", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^\x21-\x7e]")
 _HOST = re.compile(r"[a-z0-9._~%-]+|\[[0-9a-f:.]+\]")
-# Ours to decide: framing is made here, and the proxy's password is not for the site.
-_OURS = frozenset((b"Host", b"Content-Length", b"Transfer-Encoding", b"Accept-Encoding", b"Proxy-Authorization"))
+# Ours to decide: framing is made here, robots.txt and pace are those of the URL's host, and the proxy's password is not
+# for the site.
+_OURS = frozenset((b"Host", b"Content-Length", b"Transfer-Encoding", b"Proxy-Authorization"))
+_OURS_TO_DECODE = _OURS | {b"Accept-Encoding"}
 
 _HEAD, _LENGTH_BODY, _CLOSE_BODY, _CHUNK_SIZE, _CHUNK_DATA, _CHUNK_END, _TRAILER = range(7)
 
@@ -430,25 +432,34 @@ class RequestWriter:
         self._plain = b"".join(reversed(self._defaults.values())) + self._tail + b"\r\n"
 
     def write(
-        self, method: str, target: Target, given: dict[bytes, list[bytes]], body: bytes, *, absolute: bool = False
+        self,
+        method: str,
+        target: Target,
+        given: dict[bytes, list[bytes]],
+        body: bytes,
+        *,
+        absolute: bool = False,
+        accepts: bool = True,
     ) -> bytes:
         """The request's bytes; ``absolute`` is the form for a plain proxy (RFC 9112 3.2.2).
 
-        ``given`` are its own headers by name in title case: Scrapy's, read past its normalising.
+        ``given`` are its own headers by name in title case: Scrapy's, read past its normalising. ``accepts`` False:
+        they alone say what is accepted, and in which coding.
         """
         path = b"http://" + target.host_header + target.path if absolute else target.path
         start = b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (method.encode("ascii"), path, target.host_header)
-        framing = b""  # Content-Length where a body belongs (RFC 9110 8.6); a GET or HEAD carries none
-        if method not in ("GET", "HEAD") and (body or method in ("POST", "PUT", "PATCH")):
+        framing = b""  # Content-Length where a body is, or belongs (RFC 9110 8.6)
+        if body or method in ("POST", "PUT", "PATCH"):
             framing = b"Content-Length: %d\r\n" % len(body)
-        if not given:
+        if not given and accepts:
             return start + self._plain if not framing else start + self._plain[:-2] + framing + b"\r\n" + body
-        lines = [start]
+        lines, ours = [start], _OURS_TO_DECODE if accepts else _OURS
         for name, values in dict.items(given):
-            if name not in _OURS:
+            if name not in ours:
                 lines += [b"%b: %b\r\n" % (_one_line(name), _one_line(value)) for value in values]
-        lines += [line for name, line in self._defaults.items() if not dict.__contains__(given, name)]
-        lines += (self._tail, framing, b"\r\n", body if framing else b"")
+        defaults = (name for name in self._defaults if accepts or name != b"Accept")
+        lines += [self._defaults[name] for name in defaults if not dict.__contains__(given, name)]
+        lines += (self._tail if accepts else b"", framing, b"\r\n", body if framing else b"")
         return b"".join(lines)
 
 

@@ -81,6 +81,7 @@ class Endpoint(NamedTuple):
     tls: bool
     proxied: bool = False
     tunnel: bytes = b""  # the CONNECT request that makes a proxy's connection the site's
+    local: tuple[str, int] | None = None  # our own address and port, 0 for any; None: the system chooses
 
 
 class Connection(asyncio.Protocol):
@@ -264,17 +265,17 @@ async def _open(
     loop: asyncio.AbstractEventLoop, connection: Connection, end: float, tls_context: ssl.SSLContext | None
 ) -> None:
     endpoint = connection.endpoint
-    name = endpoint.host.rstrip(".")
+    name, local = endpoint.host.rstrip("."), endpoint.local
     handshake_seconds = max(end - monotonic(), 0.0) + 5.0  # connect's own timeout rings first
     if not endpoint.tls:
-        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port)
+        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port, local_addr=local)
     elif not endpoint.tunnel:
         await loop.create_connection(
-            lambda: connection, endpoint.ip, endpoint.port,
+            lambda: connection, endpoint.ip, endpoint.port, local_addr=local,
             ssl=tls_context, server_hostname=name, ssl_handshake_timeout=handshake_seconds,
         )  # fmt: skip
     else:
-        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port)
+        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port, local_addr=local)
         reader = ResponseReader("CONNECT")
         try:
             await connection.exchange(endpoint.tunnel, reader, end)
@@ -332,10 +333,12 @@ class Pool:
         method: str = "GET",
         timeout_seconds: float | None = None,
         pause_seconds: float = 0.0,
+        max_bytes: int | None = None,
     ) -> Exchanged:
         """Send one request once and read its answer; raises FetchError only (``wire`` set once connected).
 
         ``pause_seconds`` go by before the next one: with a pause longer than connections are kept, none is kept.
+        ``max_bytes`` of its body, instead of the pool's own limit.
         """
         started = monotonic()
         deadline = started + (timeout_seconds or self._limits.timeout_seconds)
@@ -349,7 +352,7 @@ class Pool:
             connection = await connect(endpoint, deadline, self._limits, self._context(endpoint))
             wire.connect_seconds = monotonic() - started
         wire.unverified = endpoint.tls and self._certificates.allows(endpoint.host, endpoint.port)
-        reader = ResponseReader(method, self._limits.max_bytes)
+        reader = ResponseReader(method, self._limits.max_bytes if max_bytes is None else max_bytes)
         self._busy.add(connection)
         reusable = False
         try:

@@ -32,6 +32,7 @@ from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.refused_urls import bad_port
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.runtime.clock import stamp, steady
@@ -307,7 +308,12 @@ class PaceGuard:
             )
             asked = header.decode("latin-1") if header else None
             visit.retry_after_seconds = retry_after_seconds(asked, now, rests.retry_after_max_seconds)
+            rested_until = host.rest_until
             self.politeness.after(host, visit, now, self.rng)
+            if host.rest_until > max(rested_until, now):
+                why = "it did not answer" if response is None else f"it answered {response.status}"
+                why += f" with Retry-After: {asked}" if visit.retry_after_seconds else ""
+                logger.info("%s is left alone for %s: %s", host.name, human_seconds(host.rest_until - now), why)
             # What was learned is kept while it matters: the rest, and the time after which it is forgiven.
             clock.forget_at = max(clock.forget_at, max(host.rest_until, now) + rests.forgive_seconds)
             clock.address = ip or clock.address
@@ -324,6 +330,12 @@ class PaceGuard:
                     neighbours.leave(ticket.ip, now - end)
                 if ip and ip != ticket.ip:
                     neighbours.leave(ip, now - end, entered=False)
+
+    def resting(self) -> dict[str, float]:
+        """The hosts that are left alone beyond their pause, each with the seconds that are left."""
+        now = self.clock()
+        hosts = [host for clock in self.names.values() for host in clock.hosts.values()]
+        return {host.name: host.rest_until - now for host in hosts if host.rest_until > now}
 
     def outlook(self, key: str, floor_seconds: float = 0.0) -> tuple[float, float | None]:
         """The pause promised to a host now, and the seconds until it may be asked (None: a request is in flight)."""

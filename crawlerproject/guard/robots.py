@@ -129,6 +129,7 @@ class RobotsGuard:
             raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.answer.error
         rules = self._cache.rules(origin)
         if not rules.allowed(request.url):
+            self._count("forbidden")
             packed = self._copies.robots(origin)
             small = packed is not None and len(packed) <= _NAMED_BYTES
             line = refusing_line(RobotsRecord.unpack(packed).body, self.token, request.url) if packed and small else ""
@@ -165,6 +166,9 @@ class RobotsGuard:
 
     async def _ask(self, origin: str, download: Download, asks: Request) -> _Origin:
         answer = await self._fetch(origin, download, asks)
+        self._count("request_count")
+        if answer.error is not None:
+            self._count(f"exception_count/{type(answer.error)}")
         now = self.clock()
         outcome = self._cache.answered(origin, answer.status, answer.body, Reason.FETCHED, now)
         if outcome.record is not None:
@@ -186,6 +190,8 @@ class RobotsGuard:
                 return _Answer(None, why=str(error), error=error.with_traceback(None))
             location = response.headers.get("Location") if response.status in _REDIRECTS else None
             if not location:
+                self._count("response_count")
+                self._count(f"response_status_count/{response.status}")
                 if not 200 <= response.status < 300:
                     return _Answer(response.status, why=f"status {response.status}")
                 body = usable_body(response.body, response.flags)
@@ -199,6 +205,11 @@ class RobotsGuard:
             if not await self._may_follow(origin, url, download, asks):
                 return _Answer(None, why=f"it is redirected to {url}, where robots.txt does not let us ask")
         return _Answer(response.status)
+
+    def _count(self, what: str) -> None:
+        """Under the keys of Scrapy's RobotsTxtMiddleware."""
+        if self.stats is not None:
+            self.stats.inc_value(f"robotstxt/{what}")
 
     async def _may_follow(self, origin: str, url: str, download: Download, asks: Request) -> bool:
         """Whether the rules of another host let us ask for what a robots.txt is redirected to."""

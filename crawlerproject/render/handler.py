@@ -8,6 +8,7 @@ exception classes, and a spider that was not written for this crawler takes ever
 from __future__ import annotations
 
 import asyncio
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Response
 
+from crawlerproject.config.values import NO_BOUND_BYTES
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
@@ -32,6 +34,8 @@ from crawlerproject.runtime.services import services_of
 if TYPE_CHECKING:
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.render.renderer import Renderer
+
+logger = logging.getLogger(__name__)
 
 # What the answer's meta tells a spider; the rest is in the exchange.
 _TOLD = ("download_latency", "rendered")
@@ -74,6 +78,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
     Everything else is its parent's. Raises ``Refused`` besides.
     """
 
+    _sends_as_scrapys = False  # requests that are not the frontier's
     _guard: Guard | None = None  # until the first request
     _renderer: Renderer | None = None  # until the first page that needs it
 
@@ -101,6 +106,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         exchange = exchange_of(request)
         plain = request.replace(meta={name: value for name, value in request.meta.items() if name != META_KEY})
         own = exchange_of(plain)
+        own.as_scrapys, own.max_bytes = self._sends_as_scrapys, exchange.max_bytes
         try:
             if plain.meta.get("render"):
                 return await self._rendered(plain)
@@ -149,11 +155,21 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
     """Raises exceptions that are both ``FetchError`` and Scrapy's class; a truncated response is a failure.
 
     ``DOWNLOAD_FAIL_ON_DATALOSS`` and ``meta["download_fail_on_dataloss"]`` apply: where they are off, a response that
-    broke off has the flag ``dataloss``.
+    broke off has the flag ``dataloss``. ``download_maxsize`` and ``download_warnsize`` apply, as settings and in meta.
+    Bodies stay encoded: Scrapy's HttpCompressionMiddleware is above.
     """
+
+    _sends_as_scrapys = True
+    _said_of_host = False
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch one request."""
+        most_bytes = request.meta.get("download_maxsize")
+        if most_bytes is not None:
+            exchange_of(request).max_bytes = most_bytes or NO_BOUND_BYTES
+        if b"Host" in request.headers and not self._said_of_host:
+            self._said_of_host = True
+            logger.warning("A request's own Host header is not sent: robots.txt and pace are those of its URL's host.")
         try:
             response = await super().download_request(request)
         except FetchError as failure:
@@ -162,7 +178,7 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
             raise known from failure
         except Refused as refusal:
             error = refusal.__cause__  # of the robots.txt: the page would have failed likewise
-            if isinstance(error, FetchError) and (known := _as_scrapy(error)) is not error:
+            if isinstance(error, FetchError) and type(known := _as_scrapy(error)) is not FetchError:
                 raise known from refusal
             raise
         finally:  # else meta=response.meta would carry the exchange's bytes to the next request, and to disk
@@ -172,11 +188,21 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
             if flag == _LOSS and not meta.get(
                 "download_fail_on_dataloss", settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
             ):
-                response.flags.append("dataloss")
+                response.flags[response.flags.index(flag)] = "dataloss"
             else:
                 reason, kind, why = _CUT[flag]
                 raise _BOTH[kind](reason, why)
+        warn_bytes = request.meta.get("download_warnsize", self.crawler.settings.getint("DOWNLOAD_WARNSIZE"))
+        if 0 < warn_bytes < len(response.body):
+            received = f"Received {len(response.body)} bytes, more than the download warn size"
+            logger.warning("%s (%d), in request %s.", received, warn_bytes, request)
         return response
+
+    async def _robots(self, request: Request) -> Response:
+        try:
+            return await super()._robots(request)
+        except FetchError as failure:  # in stats and log under the name that Scrapy has for it
+            raise _as_scrapy(failure) from failure
 
 
 def _as_scrapy(error: FetchError) -> FetchError:

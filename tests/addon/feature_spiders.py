@@ -254,6 +254,35 @@ class Bounds(Feature, scrapy.Spider):
         yield self.said(response, flags=response.flags)
 
 
+class Client(Feature, scrapy.Spider):
+    """What Scrapy's own client does with a request and its answer."""
+
+    name = "client"
+    custom_settings = {"DOWNLOAD_WARNSIZE": 5_000, "DOWNLOAD_BIND_ADDRESS": "127.9.9.9"}
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield scrapy.Request(self.at("/search#part"), body=b'{"query": 1}')
+        yield scrapy.Request(self.at("/zstd"), headers={"Host": "other.test"})
+        own = {"Accept-Encoding": "identity"}
+        yield scrapy.Request(self.at("/plain"), headers=own, meta={"bindaddress": "127.9.9.8"})
+        yield scrapy.Request(self.at("/large"))
+        yield scrapy.Request(self.at("/too-large"), meta={"download_maxsize": 100}, errback=self.failed)
+        yield scrapy.Request(self.at("/no/1"), meta={"dont_obey_robotstxt": True})
+
+    def parse(self, response: Response, **kwargs: Any) -> Any:
+        yield self.said(response, text=response.text[:20], flags=response.flags)
+
+
+class Resting(Feature, scrapy.Spider):
+    """A host that asks to be left alone."""
+
+    name = "resting"
+    custom_settings = {"LOGSTATS_INTERVAL": 0.2}
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield scrapy.Request(self.at("/"), meta={"max_retry_times": 1})
+
+
 class Delay(Feature, scrapy.Spider):
     name = "delay"
     custom_settings = {

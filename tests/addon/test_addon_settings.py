@@ -12,16 +12,19 @@ from scrapy.settings import BaseSettings, Settings, default_settings
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.addon import PoliteCrawl
+from crawlerproject.config.old_settings import NOWHERE
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER
+from crawlerproject.errors import OperatorError
 from crawlerproject.spiders.web import WebSpider
 
 ADDONS = {"crawlerproject.addon.PoliteCrawl": 100}
 ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+LOG_STATS = "crawlerproject.extensions.scrapy_parts.RestingLogStats"
 # What of Scrapy's defaults is otherwise for spiders that are not ours; docs/addon.md tells why.
 OTHERWISE = {
     "ADDONS", "SPIDER_MODULES", "TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP", "USER_AGENT", "LOG_FORMATTER",
     "DOWNLOAD_HANDLERS", "DOWNLOAD_HANDLERS_BASE", "DOWNLOADER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES_BASE",
-    "SCHEDULER_PRIORITY_QUEUE", "CONCURRENT_REQUESTS",
+    "SCHEDULER_PRIORITY_QUEUE", "CONCURRENT_REQUESTS", "EXTENSIONS", "EXTENSIONS_BASE",
 }  # fmt: skip
 # A project's own, one for each way in which the add-on could be in its way.
 THEIRS: dict[str, Any] = {
@@ -65,6 +68,8 @@ def test_other_spiders_keep_scrapys_defaults() -> None:
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     assert (handlers["http"], handlers["https"], handlers["ftp"]) == (SCRAPY_HANDLER, SCRAPY_HANDLER, None)
     assert settings["USER_AGENT"] == "PoliteCrawler/1.0"
+    extensions = set(settings.getwithbase("EXTENSIONS")) ^ set(default_settings.EXTENSIONS_BASE)
+    assert extensions == {LOG_STATS, "scrapy.extensions.logstats.LogStats"}
 
 
 @pytest.mark.parametrize("name", THEIRS)
@@ -118,6 +123,65 @@ def test_our_spiders_have_none_of_scrapys_downloader_middlewares() -> None:
     chain = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
 
     assert {str(component).partition(".")[0] for component in chain} == {"crawlerproject"}
+
+
+def test_log_stats_that_are_off_stay_off() -> None:
+    """Ours takes the place of Scrapy's, and not that of nothing."""
+    off = {"EXTENSIONS": {"scrapy.extensions.logstats.LogStats": None}}
+
+    assert LOG_STATS not in settings_of(Plain, off).getwithbase("EXTENSIONS")
+
+
+@pytest.mark.parametrize("spider", [Plain, WebSpider])
+@pytest.mark.parametrize(
+    ("name", "value", "wished"),
+    [
+        ("ROBOTSTXT_OBEY", False, True),
+        ("ROBOTSTXT_OBEY", True, False),  # of Scrapy's template
+        ("DOWNLOAD_VERIFY_CERTIFICATES", False, True),
+        ("DOWNLOAD_TLS_MIN_VERSION", "TLSv1.3", True),
+        ("DOWNLOADER_CLIENT_TLS_CIPHERS", "DEFAULT", False),
+        ("DNS_TIMEOUT", 5, True),
+    ],
+)
+def test_what_no_spider_uses_is_said(
+    spider: type[scrapy.Spider], name: str, value: Any, wished: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In one line, with what happens instead; what a template writes, or means nothing, needs no word."""
+    settings_of(spider, {name: value})
+
+    assert (f"Set, but without effect here: {name} ({NOWHERE[name]})." in caplog.messages) is wished
+
+
+class Before213(Plain):
+    """Of an earlier Scrapy."""
+
+    def start_requests(self) -> Any:
+        """What nothing calls any more."""
+
+
+class Both(Before213):
+    """Of a spider that serves both."""
+
+    async def start(self) -> Any:
+        """What Scrapy calls."""
+        yield None
+
+
+@pytest.mark.parametrize(("spider", "said"), [(Before213, True), (Both, False), (Plain, False), (WebSpider, False)])
+def test_start_requests_alone_is_said(
+    spider: type[scrapy.Spider], said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Scrapy would end at once, with nothing."""
+    settings_of(spider, {})
+
+    assert any("has start_requests() and no start()" in message for message in caplog.messages) is said
+
+
+def test_an_address_to_send_from_must_be_there() -> None:
+    """Every request would fail."""
+    with pytest.raises(OperatorError, match=r"^DOWNLOAD_BIND_ADDRESS is '192\.0\.2\.1'; use an IP address of this"):
+        settings_of(Plain, {"DOWNLOAD_BIND_ADDRESS": "192.0.2.1"})
 
 
 class Chained(Plain):

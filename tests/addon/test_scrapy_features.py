@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.config.old_settings import ALLOWED_DOMAINS, INSTEAD
+from crawlerproject.config.old_settings import ALLOWED_DOMAINS, INSTEAD, NOWHERE
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
 from tests.web import zygote
 from tests.web.running import PROJECT
@@ -42,6 +42,7 @@ stats = {name: crawler.stats.get_stats() for name, crawler in crawlers.items()}
 open("stats.json", "w").write(json.dumps(stats, default=str))
 """
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{}</loc></url><url><loc>{}</loc></url>'
+ZSTD = bytes.fromhex("28b52ffd200e7100007061636b6564206279207a737464")  # "packed by zstd"
 MOST_LATE = 60.0
 
 
@@ -53,6 +54,7 @@ class Ran(NamedTuple):
     stats: dict[str, dict[str, Any]]
     log: str
     heads: dict[str, bytes]  # of the last request for each "host/path"
+    sources: dict[str, str]  # from which address it came
 
     def items(self, name: str) -> list[dict[str, Any]]:
         """What a spider's feed has."""
@@ -98,6 +100,7 @@ class Sites:
     def __init__(self, web: Arena) -> None:
         self.web = web
         self.heads: dict[str, bytes] = {}
+        self.sources: dict[str, str] = {}
         self._asked: dict[str, int] = {}
 
     async def talk(self, asked: Asked, writer: asyncio.StreamWriter) -> float | None:
@@ -105,6 +108,7 @@ class Sites:
         name = asked.host.removesuffix(".test")
         key = name + asked.path
         self.heads[key] = asked.head
+        self.sources[key] = writer.get_extra_info("peername")[0]
         count = self._asked[key] = self._asked.get(key, 0) + 1
         if asked.path == "/robots.txt":
             rules = RULES.get(name, "User-agent: *\nDisallow: /no").replace("{port}", str(self.web.port))
@@ -151,6 +155,14 @@ class Sites:
                 return page("/item/2")
             case "sitemap/map.xml":
                 return answer(SITEMAP.format(url + "/item/1", url + "/other") + "</urlset>", mime="application/xml")
+            case "client/zstd":
+                return answer(ZSTD, mime="text/plain", Content_Encoding="zstd")
+            case "client/large" | "client/too-large":
+                return answer("x" * 9_000, mime="text/plain")
+            case "client/search":
+                return answer(asked.body, mime="text/plain")
+            case "resting/" if count == 1:
+                return answer("", "429 Too Many Requests", Retry_After="1")
             case "bounds/large":
                 return answer("x" * 9_000)
         return page(text=key)
@@ -159,7 +171,7 @@ class Sites:
 HOSTS = (
     *("login", "retry", "redirect", "offsite", "elsewhere", "depth", "errors", "priority", "cache", "headers", "rules"),
     *("sitemap", "checked", "pipelines", "files", "bounds", "delay", "slow", "quick", "promises", "never", "signals"),
-    *("jobs", "silent", "fetched"),
+    *("jobs", "silent", "fetched", "client", "resting"),
 )
 
 
@@ -197,7 +209,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         names = re.findall(r'^    name = "(\w+)"', text, flags=re.MULTILINE)
         ended = scrapy(home, "run.py", *(name for name in names if name != "checked"))
         assert ended.returncode == 0, ended.stderr[-3000:]
-        yield Ran(web, home, json.loads((home / "stats.json").read_text()), ended.stderr, sites.heads)
+        yield Ran(web, home, json.loads((home / "stats.json").read_text()), ended.stderr, sites.heads, sites.sources)
 
 
 # --- the table ----------------------------------------------------------------------------------
@@ -363,6 +375,40 @@ def test_bounds(ran: Ran) -> None:
     assert min(ran.gaps("bounds")) >= 1.2 - LATE_SECONDS
 
 
+@feature("Compressed bodies", "A GET's body, `response.url`", "`DOWNLOAD_WARNSIZE`, `DOWNLOAD_BIND_ADDRESS`")
+def test_client(ran: Ran) -> None:
+    """A GET's body is sent; no fragment comes back; zstd is undone by Scrapy's middleware; meta says from where."""
+    found = {item["path"]: item for item in ran.items("client")}
+    assert found["/search"]["text"] == '{"query": 1}'
+    assert found["/zstd"]["text"] == "packed by zstd"
+    assert b"Host: client.test:" in ran.heads["client/zstd"]
+    assert b"Accept-Encoding: gzip, deflate, br, zstd\r\n" in ran.heads["client/zstd"]
+    assert ran.stats["client"]["httpcompression/response_count"] == 1
+    assert b"Accept-Encoding: identity\r\n" in ran.heads["client/plain"]
+    assert {ran.sources["client/plain"], ran.sources["client/large"]} == {"127.9.9.8", "127.9.9.9"}
+    assert "scrapy.exceptions.DownloadCancelledError" in found["/too-large"]["failed"]
+    assert "Received 9000 bytes, more than the download warn size (5000)" in ran.log
+    assert "A request's own Host header is not sent" in ran.log
+
+
+@feature("`robotstxt/…` stats")
+def test_robots_stats(ran: Ran) -> None:
+    """As Scrapy's middleware counts them."""
+    counted = {key: value for key, value in ran.stats["client"].items() if key.startswith("robotstxt/")}
+    assert counted == {
+        "robotstxt/request_count": 1, "robotstxt/response_count": 1, "robotstxt/response_status_count/200": 1,
+        "robotstxt/forbidden": 1,
+    }  # fmt: skip
+    assert any(key.startswith("robotstxt/exception_count/") for key in ran.stats["errors"])
+
+
+def test_why_a_host_rests_is_in_the_log(ran: Ran) -> None:
+    """Once as it begins, and in the line of statistics while nothing else happens."""
+    assert "resting.test" in ran.log
+    assert "is left alone for 1.0 s: it answered 429 with Retry-After: 1" in ran.log
+    assert "Resting: resting.test" in ran.log
+
+
 @feature("`DOWNLOAD_DELAY`, AutoThrottle")
 def test_delay(ran: Ran) -> None:
     """The longer of Scrapy's pause and ours holds."""
@@ -441,3 +487,4 @@ def test_what_a_frontier_crawl_does_not_use_is_documented() -> None:
     """The other table has the words of the warning."""
     words = {f"`{name}`" for name in (*INSTEAD, ALLOWED_DOMAINS)}
     assert set(rows("What a `WebSpider` does not use")) == words
+    assert set(rows("What no spider uses")) == {f"`{name}`" for name in NOWHERE}

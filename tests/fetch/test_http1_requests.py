@@ -45,13 +45,24 @@ def test_own_headers_come_as_given_and_win() -> None:
 
 
 def test_post_carries_its_length() -> None:
-    """A POST has Content-Length, also when empty; a GET's body is not sent."""
+    """A POST has Content-Length, also when empty; a GET has it where it has a body, which search servers ask for."""
     assert write(Request("http://a.example/", method="POST", body="x=1")).endswith(b"Content-Length: 3\r\n\r\nx=1")
     with_header = Request("http://a.example/", method="POST", body="x=1", headers={"X": "1"})
     assert write(with_header).endswith(b"Content-Length: 3\r\n\r\nx=1")
     assert write(Request("http://a.example/", method="POST")).endswith(b"Content-Length: 0\r\n\r\n")
-    assert b"x=1" not in write(Request("http://a.example/", body="x=1"))
-    assert b"x=1" not in write(Request("http://a.example/", body="x=1", headers={"X": "1"}))
+    assert write(Request("http://a.example/", body="x=1")).endswith(b"Content-Length: 3\r\n\r\nx=1")
+    assert write(Request("http://a.example/", body="x=1", headers={"X": "1"})).endswith(b"3\r\n\r\nx=1")
+    assert b"Content-Length" not in write(Request("http://a.example/"))
+
+
+def test_what_is_accepted_may_be_the_requests_alone_to_say() -> None:
+    """Its Accept-Encoding is sent, and without one there is none: Scrapy's middleware above undoes what comes."""
+    target = parse_target("http://a.example/")
+    for own, lines in (({}, b""), ({b"Accept-Encoding": [b"zstd"]}, b"Accept-Encoding: zstd\r\n")):
+        sent = WRITER.write("GET", target, own, b"", accepts=False)
+
+        head = b"GET / HTTP/1.1\r\nHost: a.example\r\n" + lines
+        assert sent == head + b"User-Agent: Test/1.0 (+https://example.com/; a@example.com)\r\n\r\n"
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from crawlerproject.config.settings_table import ALL, SETTINGS, Kind, Setting
-from crawlerproject.config.values import list_of
+from crawlerproject.config.values import check_local_address, list_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
 from crawlerproject.rules.politeness.pace import HostPaces
@@ -57,6 +57,7 @@ def check_values(settings: BaseSettings) -> None:
 def check_scrapys(settings: BaseSettings) -> None:
     """Scrapy's own that were given, before the log is opened with them. Raises OperatorError."""
     _check_log(settings)
+    check_local_address(settings)
     for name in settings:
         default = getattr(default_settings, name, None)
         if name in SETTINGS or (settings.getpriority(name) or 0) <= _PROJECT or settings[name] is None:
