@@ -6,6 +6,7 @@
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make conformance  the tests of peers and standards against ours, as they publish them (ARGS="robots" runs one suite)
+# make frames  the examples of docs/python.md with pandas, polars, datasets and Spark
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # make alerts  the alert rules, checked and tested by Debian's promtool; rules and dashboard asked of a crawl
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
@@ -41,7 +42,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt coverage conformance bench-conformance check format deploy packages browser bench native fuzz lock alerts audit
+.PHONY: help crawl test hostile hunt coverage conformance bench-conformance frames check format deploy packages browser bench native fuzz lock alerts audit
 .DEFAULT_GOAL := help
 
 help:
@@ -100,13 +101,17 @@ $(PEERS)/.ready: requirements-bench.txt
 bench-engines: $(DEV_READY) native $(ENGINES)/.ready
 	@$(ENGINES)/bin/python -m benchmarks.engines $(ARGS)
 
-# Spark beside the packages of .venv, which are not installed a second time.
-$(ENGINES)/.ready: requirements-engines.txt | $(READY)
+# The examples of docs/python.md, those that want pandas, polars, datasets or Spark included.
+frames: $(DEV_READY) native $(ENGINES)/.ready
+	@HF_HOME=build/huggingface HF_HUB_OFFLINE=1 $(ENGINES)/bin/python -m pytest -q tests/test_api.py $(ARGS)
+
+# Spark and others beside the packages of .venv, which are not installed a second time.
+$(ENGINES)/.ready: requirements-engines.txt | $(DEV_READY)
 	@command -v java >/dev/null || { echo "Installing default-jre-headless"; $(APT) update -qq; \
 		$(APT) install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
-	@echo "Preparing $(ENGINES) with Spark (two minutes, the first time only)"
+	@echo "Preparing $(ENGINES) with Spark, pandas, polars and datasets (two minutes, the first time only)"
 	@$(PY) -m venv $(ENGINES)
-	@$(ENGINES)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-engines.txt
+	@$(ENGINES)/bin/python -m pip install -qq --no-deps --disable-pip-version-check -r requirements-engines.txt
 	@for name in $(VENV) $(ENGINES); do $$name/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; done | { \
 		read -r ours; read -r theirs; echo "$$ours" > "$$theirs/crawler.pth"; }
 	@touch $@

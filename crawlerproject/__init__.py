@@ -4,5 +4,9 @@ import os
 
 __version__ = "1.7.0"
 
-# numpy's BLAS starts a thread a core as it is imported, which nothing here ever asks anything.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# numpy's BLAS starts a thread a core as it is imported, which nothing here ever asks anything. A script that imports
+# ``crawlerproject.api`` may: that module takes the bound away again, where it is ours.
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+BLAS_IS_FREE = BLAS_THREADS not in os.environ
+if BLAS_IS_FREE:
+    os.environ[BLAS_THREADS] = "1"

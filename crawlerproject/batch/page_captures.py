@@ -6,7 +6,6 @@ Of a page that a browser made, title, text and links are those of what it made: 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
@@ -24,7 +23,6 @@ _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _NO_PAGES = ("P", "E")
 _REDIRECT = "R"
 _UNKNOWN = "-"
-_NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date cannot be read
 
 
 class PageCapture:
@@ -40,14 +38,6 @@ class PageCapture:
             coding = capture.headers.get("content-encoding", "").encode("latin-1")
             # That of another answer is not read.
             self.body = decode(self.member.body, coding, _MAX_BODY_BYTES).body if capture.status == _OK else b""
-
-    @property
-    def fetched_at(self) -> datetime:
-        """Its WARC-Date."""
-        try:
-            return datetime.fromisoformat(self.member.field("warc-date"))
-        except ValueError:
-            return _NO_MOMENT
 
     def read_html(self, *, structured: bool = False) -> PageText | None:
         """Title, text and links; None of what is no HTML."""

@@ -142,7 +142,7 @@ class Writers:
         self._pages.add(
             {
                 "url": capture.url,
-                "fetch_time": capture.fetched_at,
+                "fetch_time": archived.fetched_at,
                 "status": archived.status,
                 "mime": capture.mime,
                 "title": page.title,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from crawlerproject.rules.archive.warc_records import is_render
 from crawlerproject.stores.archive.warc_reader import Progress, members, notes_of
 
 _ANSWERS = frozenset({"response", "revisit"})
+_NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date cannot be read
 _STATUS = re.compile(rb"\S+[ \t]+([0-9]{3})(?!\S)")
 
 
@@ -68,6 +69,14 @@ class ArchivedCapture:
     def key(self) -> tuple[str, str]:
         """What the request log's line shares with it: URL and WARC-Date."""
         return self.url, self.member.field("warc-date")
+
+    @property
+    def fetched_at(self) -> datetime:
+        """Its WARC-Date."""
+        try:
+            return datetime.fromisoformat(self.member.field("warc-date"))
+        except ValueError:
+            return _NO_MOMENT
 
     @property
     def ended_at(self) -> float:
