@@ -148,6 +148,7 @@ class Browser:
                 "playwright_page": page,
                 "playwright_include_page": True,
                 "playwright_context": slot.name,
+                "playwright_page_methods": visit.methods,
                 "playwright_page_goto_kwargs": {
                     "wait_until": "domcontentloaded",
                     "timeout": self._limits.navigation_seconds * 1000,

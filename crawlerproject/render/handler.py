@@ -29,6 +29,7 @@ from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
 from crawlerproject.guard.guard import Guard, Refused, guard_of
 from crawlerproject.reasons import Reason
+from crawlerproject.render.request import wants_browser
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         own = exchange_of(plain)
         own.as_scrapys, own.max_bytes = self._sends_as_scrapys, exchange.max_bytes
         try:
-            if plain.meta.get("render"):
+            if wants_browser(plain):
                 return await self._rendered(plain)
             return await self._paced(guard, plain, None, floor_seconds)
         finally:

@@ -83,6 +83,7 @@ class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc] 
             raise NotLoaded from late
 
     async def _apply_page_methods(self, page: Page, request: Request, spider: Any) -> None:
+        await super()._apply_page_methods(page, request, spider)
         await self.visits[request.meta["playwright_context"]].settle(page)
 
 

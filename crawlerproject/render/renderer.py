@@ -24,6 +24,7 @@ from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
+from crawlerproject.render.request import PAGE_METHODS
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.subresources import (
     CrawlSubrequests,
@@ -106,6 +107,7 @@ class Renderer:
             document = embedded(plain)
             subrequests = ShellSubrequests(self._crawler, host_key(request.url), self._cache, self._bounds)
         visit = PageVisit(document, subrequests, rendered, page_time, self._settle_seconds, self._timeout_seconds)
+        visit.methods = request.meta.get(PAGE_METHODS) or ()
         try:
             await self._show(visit, host_key(request.url))
         finally:

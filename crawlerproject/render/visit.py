@@ -128,6 +128,7 @@ class PageVisit:
     time: PageTime
     settle_seconds: float
     timeout_seconds: float
+    methods: Any = ()  # scrapy-playwright's PageMethods, applied before the page is waited for
     page: Page | None = None  # until the browser has opened one
     served: bool = False  # the page has received its document
     _under_way: int = 0

@@ -15,6 +15,7 @@ from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+from scrapy_playwright.page import PageMethod
 
 PORT = "%PORT%"
 
@@ -271,6 +272,21 @@ class Client(Feature, scrapy.Spider):
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
         yield self.said(response, text=response.text[:20], flags=response.flags)
+
+
+class Browsed(Feature, scrapy.Spider):
+    """scrapy-playwright's keys."""
+
+    name = "browsed"
+
+    async def start(self) -> AsyncIterator[Any]:
+        clicks = [PageMethod("click", "button"), PageMethod("wait_for_selector", "#shown")]
+        yield scrapy.Request(self.at("/"), meta={"playwright": True, "playwright_page_methods": clicks})
+        kept = {"playwright": True, "playwright_include_page": True}
+        yield scrapy.Request(self.at("/kept"), meta=kept, errback=self.failed)
+
+    def parse(self, response: Response, **kwargs: Any) -> Any:
+        yield self.said(response, shown=response.css("#shown::text").get())
 
 
 class Resting(Feature, scrapy.Spider):

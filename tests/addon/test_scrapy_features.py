@@ -43,6 +43,15 @@ open("stats.json", "w").write(json.dumps(stats, default=str))
 """
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{}</loc></url><url><loc>{}</loc></url>'
 ZSTD = bytes.fromhex("28b52ffd200e7100007061636b6564206279207a737464")  # "packed by zstd"
+BUTTON = """<!doctype html><button>more</button><script>
+document.querySelector("button").onclick = () => document.body.insertAdjacentHTML("beforeend", "<p id=shown>clicked");
+</script>"""
+FIXED = {
+    "browsed/": answer(BUTTON),
+    "client/zstd": answer(ZSTD, mime="text/plain", Content_Encoding="zstd"),
+    "client/large": answer("x" * 9_000, mime="text/plain"),
+    "client/too-large": answer("x" * 9_000, mime="text/plain"),
+}
 MOST_LATE = 60.0
 
 
@@ -132,6 +141,8 @@ class Sites:
     def made(self, key: str, asked: Asked, count: int) -> bytes:
         """An ordinary answer."""
         url = self.web.url("sitemap.test", "")
+        if key in FIXED:
+            return FIXED[key]
         match key:
             case "login/":
                 return answer('<form action="/in" method="post"><input name="user"><input name="t" value="7"></form>')
@@ -155,10 +166,6 @@ class Sites:
                 return page("/item/2")
             case "sitemap/map.xml":
                 return answer(SITEMAP.format(url + "/item/1", url + "/other") + "</urlset>", mime="application/xml")
-            case "client/zstd":
-                return answer(ZSTD, mime="text/plain", Content_Encoding="zstd")
-            case "client/large" | "client/too-large":
-                return answer("x" * 9_000, mime="text/plain")
             case "client/search":
                 return answer(asked.body, mime="text/plain")
             case "resting/" if count == 1:
@@ -171,7 +178,7 @@ class Sites:
 HOSTS = (
     *("login", "retry", "redirect", "offsite", "elsewhere", "depth", "errors", "priority", "cache", "headers", "rules"),
     *("sitemap", "checked", "pipelines", "files", "bounds", "delay", "slow", "quick", "promises", "never", "signals"),
-    *("jobs", "silent", "fetched", "client", "resting"),
+    *("jobs", "silent", "fetched", "client", "resting", "browsed"),
 )
 
 
@@ -389,6 +396,16 @@ def test_client(ran: Ran) -> None:
     assert "scrapy.exceptions.DownloadCancelledError" in found["/too-large"]["failed"]
     assert "Received 9000 bytes, more than the download warn size (5000)" in ran.log
     assert "A request's own Host header is not sent" in ran.log
+
+
+@feature("scrapy-playwright's `meta`")
+def test_browsed(ran: Ran) -> None:
+    """A page after a click, below the guard; what would need a page with the network is refused in one sentence."""
+    found = {item["path"]: item for item in ran.items("browsed")}
+    assert found["/"]["shown"] == "clicked"
+    assert "scrapy.exceptions.NotSupported" in found["/kept"]["failed"]
+    assert ran.paths("browsed") == ["/"]
+    assert ran.stats["browsed"]["render/pages"] == 1
 
 
 @feature("`robotstxt/…` stats")
