@@ -129,7 +129,7 @@ def runs(port: int) -> list[Run]:
         Run("requests busy.test", "after"),
         Run("reply busy.test", "after"),
         Run("report report.html", "after"),
-        Run("botpage bot.html --address 192.0.2.7", "after"),
+        Run("botpage public --address 192.0.2.7", "after"),
         Run("traps", "after"),
         Run("audit crawls/web", "after"),
         Run("verify", "after"),

@@ -74,6 +74,8 @@ SETTINGS: dict[str, Setting] = {
     # What the pages are for, and whether a site's words on that are recorded or obeyed; "auto": by the purpose.
     "PURPOSE": _word(*PURPOSES, decisive=True),
     "CONSENT": _word("auto", "record", "obey", decisive=True),
+    "CRAWLER_AGENT_SHAPE": _word("short", "compatible"),
+    "IDENTITY_RANGES": _list([]),
     "CRAWL_DIR": _text(of_process=True),
     # Pace.
     "PACE_PRESET": _text("default"),

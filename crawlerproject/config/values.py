@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -16,6 +18,7 @@ from crawlerproject.config.settings_table import LARGEST, SETTINGS
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
+from crawlerproject.rules.url.ip_addresses import own_ranges
 
 NO_BOUND_BYTES = 2**62
 """Stands for Scrapy's DOWNLOAD_MAXSIZE = 0, which means no bound."""
@@ -63,6 +66,16 @@ def list_of_value(value: Any) -> list[str]:
     return [str(part) for part in parts]
 
 
+def ranges_of(settings: BaseSettings, more: Iterable[str] = ()) -> list[IPv4Network | IPv6Network]:
+    """``IDENTITY_RANGES`` and ``more``: from where the crawler asks. Raises OperatorError."""
+    try:
+        return own_ranges([*list_of(settings, "IDENTITY_RANGES"), *more])
+    except ValueError as error:
+        raise OperatorError(
+            f"IDENTITY_RANGES has {error}; give the public addresses or networks (CIDR) from which you crawl."
+        ) from None
+
+
 @dataclass(slots=True, frozen=True)
 class Identity:
     """One crawler's name and how to reach its operator."""
@@ -73,13 +86,15 @@ class Identity:
 
 
 def identity(settings: BaseSettings) -> Identity:
-    """``Name/1.0 (+URL; contact)`` from the CRAWLER_* settings. Raises OperatorError."""
+    """``Name/1.0 (+URL; contact)`` from the CRAWLER_* settings, or in browsers' shape. Raises OperatorError."""
     name = str(settings.get("CRAWLER_NAME") or "").strip()
     if not name or not all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in name):
         raise OperatorError(f"CRAWLER_NAME is {name!r}; use letters, digits, - and _ only: robots.txt files name it.")
     url, contact = str(settings.get("CRAWLER_INFO_URL") or ""), str(settings.get("CRAWLER_CONTACT") or "")
     contacts = "; ".join(part for part in (f"+{url}" if url else "", contact) if part)
     agent = f"{name}/1.0 ({contacts})" if contacts else f"{name}/1.0"
+    if settings.get("CRAWLER_AGENT_SHAPE") == "compatible":
+        agent = f"Mozilla/5.0 (compatible; {'; '.join(filter(None, (f'{name}/1.0', contacts)))})"
     if not (agent.isascii() and agent.isprintable()):
         raise OperatorError("CRAWLER_INFO_URL and CRAWLER_CONTACT must be plain ASCII; they are sent as a header.")
     return Identity(name, agent, bool(contacts))

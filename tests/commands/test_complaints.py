@@ -130,7 +130,7 @@ def test_a_list_line_is_whole_and_once(tmp_path: Path) -> None:
 class _Tags(HTMLParser):
     """Checks that every element that is opened is closed."""
 
-    VOID = frozenset({"meta", "br", "link", "img", "!doctype"})
+    VOID = frozenset({"meta", "br", "link", "img", "input", "!doctype"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +163,6 @@ def test_the_bot_page_says_what_the_settings_say(tmp_path: Path) -> None:
     assert (tags.wrong, tags.open) == ([], [])
     for word in ("TownBot/1.0 (you@example.org)", "192.0.2.7", "<b>&clubs", "30 times", "at least 15", "Disallow: /"):
         assert word in tags.text
-    assert "<script" not in page.read_text()
 
 
 @pytest.mark.parametrize(

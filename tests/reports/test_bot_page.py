@@ -24,7 +24,7 @@ BOT = Bot(
     robots_hours=24.0,
     max_bytes=10_000_000,
 )
-VOID = {"meta", "link", "br"}
+VOID = {"meta", "link", "br", "input"}
 
 
 class Text(HTMLParser):
@@ -96,5 +96,5 @@ def test_settings_cannot_break_the_page() -> None:
     page = bot_page(
         replace(BOT, name=evil, user_agent=evil, contact=evil, operator=evil, purpose=evil, addresses=[evil])
     )
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours
     assert Text(page).text.count("alert(1)") >= 6

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from crawlerproject.config.settings_table import ALL, SETTINGS, Kind, Setting
-from crawlerproject.config.values import check_local_address, list_of
+from crawlerproject.config.values import check_local_address, list_of, ranges_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
 from crawlerproject.rules.politeness.pace import HostPaces
@@ -45,6 +45,7 @@ def check_values(settings: BaseSettings) -> None:
         elif setting.words and value not in setting.words:
             raise OperatorError(f"{name} is {value!r}; use one of {', '.join(setting.words)}.")
     _check_host_paces(str(settings["HOST_PACE_FILE"] or ""))
+    ranges_of(settings)
     for server in list_of(settings, "FETCH_DNS_SERVERS"):
         address = server.partition(":")[0] if server.count(":") == 1 else server.strip("[]")
         _check_ip(address, f"FETCH_DNS_SERVERS has {server!r}; give IP addresses, as 9.9.9.9.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -84,3 +84,33 @@ class AddressRules:
 
     def _listed(self, address: _Address) -> bool:
         return any(address in network for network in self._allow)
+
+
+# Shown in examples (RFC 5737, RFC 3849, RFC 9637): not public, but an example must work as it stands.
+_DOCUMENTATION = tuple(
+    map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"))
+)
+_REFUSED: tuple[_Network, ...] = (*_REFUSED_4, *_REFUSED_6)
+
+
+def own_ranges(texts: Iterable[str]) -> list[_Network]:
+    """The networks from which a crawler asks, of addresses and CIDR blocks, each once and in their order.
+
+    Raises ValueError, which says what is wrong with the first that is no network, or not public.
+    """
+    found: dict[_Network, None] = {}
+    for text in texts:
+        try:
+            network = ip_network(text.strip())
+        except ValueError as error:
+            raise ValueError(f"{text!r}, which is no network ({error})") from None
+        if not any(_within(network, each) for each in _DOCUMENTATION):
+            outside = isinstance(network, IPv6Network) and not network.subnet_of(_GLOBAL_6)
+            if outside or any(network.overlaps(each) for each in _REFUSED):
+                raise ValueError(f"{text!r}, which is not public")
+        found[network] = None
+    return list(found)
+
+
+def _within(network: _Network, block: _Network) -> bool:
+    return network.version == block.version and network.overlaps(block) and network.prefixlen >= block.prefixlen

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.ip_addresses import AddressRules, own_ranges
 
 REFUSED = [
     "127.0.0.1",
@@ -118,3 +118,31 @@ def test_mapped_addresses_are_never_freer(ip: object) -> None:
 def test_any_text_has_an_answer(text: str) -> None:
     """What is no address is refused, without an error."""
     assert AddressRules().refuses(text) or text.strip("[]").count(".") == 3 or ":" in text
+
+
+def test_own_ranges_are_networks_each_once() -> None:
+    """Addresses and blocks of both families, those of examples too."""
+    found = own_ranges(["192.0.2.7", " 8.8.8.0/24", "2001:db8::/64", "2a00:1450::/32", "8.8.8.0/24"])
+    assert list(map(str, found)) == ["192.0.2.7/32", "8.8.8.0/24", "2001:db8::/64", "2a00:1450::/32"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("8.8.8.8/24", "no network"),
+        ("8.8.8", "no network"),
+        ("", "no network"),
+        ("bot.example", "no network"),
+        ("10.1.2.0/24", "not public"),
+        ("0.0.0.0/0", "not public"),
+        ("192.0.0.0/16", "not public"),  # part of it is
+        ("127.0.0.1", "not public"),
+        ("fd00::/8", "not public"),
+        ("::/0", "not public"),
+        ("fe80::1", "not public"),
+    ],
+)
+def test_ranges_that_say_nothing_are_refused(text: str, why: str) -> None:
+    """What is no network, and what is private, wholly or in part."""
+    with pytest.raises(ValueError, match=why):
+        own_ranges(["8.8.8.0/24", text])
