@@ -22,6 +22,7 @@ from crawlerproject import settings as ours
 from crawlerproject.config.old_settings import warn_nowhere, warn_old_names
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
 from crawlerproject.config.values import NO_BOUND_BYTES, check_local_address, identity, let_in_flight
+from crawlerproject.crawl.start.identity_check import check_directory, check_signing
 from crawlerproject.json_log import take_log
 
 logger = logging.getLogger(__name__)
@@ -190,6 +191,8 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
     settings.set("USER_AGENT", who.user_agent, _ADDON)
     if settings["USER_AGENT"] == who.user_agent and not who.reachable:
         logger.warning("No site can reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT, or a USER_AGENT that says how.")
+    check_signing(settings)
+    check_directory(settings)
     for name in ("FETCH_TIMEOUT_SECONDS", "FETCH_CONNECT_TIMEOUT_SECONDS", "FETCH_FIRST_BYTE_TIMEOUT_SECONDS"):
         settings.set(name, settings.getfloat("DOWNLOAD_TIMEOUT"), _ADDON)
     settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)

@@ -29,7 +29,8 @@ def commands_module(arguments: list[str]) -> str:
     package = "crawlerproject.commands"
     found = _find_spec(package)  # the package itself is not imported for it
     alone = f"{package}.{name}"
-    known = name.isidentifier() and found and _PathFinder.find_spec(alone, found.submodule_search_locations)
+    a_word = name.replace("-", "_").isidentifier()
+    known = a_word and found and _PathFinder.find_spec(alone, found.submodule_search_locations)
     return alone if known else package
 
 

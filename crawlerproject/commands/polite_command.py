@@ -16,6 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from crawlerproject.addon import set_for_frontier
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.values import identity, list_of, preset_of
+from crawlerproject.crawl.start.identity_check import check_signing
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import given
@@ -62,6 +63,7 @@ class PoliteCommandMixin(_Command):
             check_scrapys(settings)
             check_values(settings)
             identity(settings)
+            check_signing(settings)
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")
         except OperatorError as error:

@@ -76,6 +76,10 @@ SETTINGS: dict[str, Setting] = {
     "CONSENT": _word("auto", "record", "obey", decisive=True),
     "CRAWLER_AGENT_SHAPE": _word("short", "compatible"),
     "IDENTITY_RANGES": _list([]),
+    # Signed requests; the file, read at the start, is made by `scrapy identity init`.
+    "IDENTITY_KEY_FILE": _text(),
+    "IDENTITY_COVERS": _word("authority", "path"),
+    "IDENTITY_EXCEPT": _list([]),
     "CRAWL_DIR": _text(of_process=True),
     # Pace.
     "PACE_PRESET": _text("default"),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
@@ -19,6 +20,10 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
 from crawlerproject.rules.url.ip_addresses import own_ranges
+from crawlerproject.stores.operator_files.user_settings import user_path
+
+if TYPE_CHECKING:
+    from crawlerproject.rules.identity.key_ring import KeyRing
 
 NO_BOUND_BYTES = 2**62
 """Stands for Scrapy's DOWNLOAD_MAXSIZE = 0, which means no bound."""
@@ -98,6 +103,18 @@ def identity(settings: BaseSettings) -> Identity:
     if not (agent.isascii() and agent.isprintable()):
         raise OperatorError("CRAWLER_INFO_URL and CRAWLER_CONTACT must be plain ASCII; they are sent as a header.")
     return Identity(name, agent, bool(contacts))
+
+
+def own_keys(settings: Mapping[str, Any]) -> KeyRing | None:
+    """The keys of IDENTITY_KEY_FILE, or of the file that ``scrapy identity init`` makes; None without one.
+
+    Raises OperatorError.
+    """
+    from crawlerproject.stores.operator_files.key_file import DEFAULT_FILE, read_keys  # for what signs or verifies
+
+    named = settings.get("IDENTITY_KEY_FILE")
+    path = Path(user_path(str(named or DEFAULT_FILE)))
+    return read_keys(path) if named or path.exists() else None
 
 
 def preset_of(settings: BaseSettings) -> PacePreset:

@@ -14,6 +14,7 @@ from crawlerproject.config.crawl_kind import crawl_folder, local, one_of_several
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
+from crawlerproject.crawl.start.identity_check import check_directory
 from crawlerproject.crawl.start.preflight import check_settings, raise_limit
 from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.guard.guard import guard_of
@@ -51,6 +52,7 @@ class Crawl:
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         raise_limit(settings)
         check_settings(settings)  # the crawl command has done so; another project's may not have
+        check_directory(settings)
         self._lock = take_lock(self.folder)
         try:
             self._migrate()

@@ -22,7 +22,7 @@ from crawlerproject.config.values import identity, list_of, local_address
 from crawlerproject.errors import FetchError, LeaseOver, OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.exchange import exchange_of
-from crawlerproject.fetch.http1 import RequestWriter, Target, parse_target
+from crawlerproject.fetch.http1 import SIGNATURE_FIELDS, RequestWriter, Target, parse_target
 from crawlerproject.fetch.pool import Endpoint, Limits, Pool
 from crawlerproject.fetch.resolver import UNNAMED, Resolver, address_rules, ip_of, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
@@ -36,8 +36,12 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from crawlerproject.fetch.signing import Signer
+
 logger = logging.getLogger(__name__)
 
+# Statuses with which a server asks for a signature, or for a fresh one (draft-ietf-webbotauth-httpsig-protocol-01).
+_ASKING = frozenset({403, 429})
 _DEFAULT_PORT = 1080  # curl's default for a proxy without a port
 
 _CLASSES: dict[bytes, type[Response]] = {  # the common types at once; Scrapy's own table knows the rest
@@ -127,14 +131,22 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         self._proxies = Proxies()
         self._budget = unread_answers_of(crawler)
         self._proxy_resolver: Resolver | None = None
-        self._writer = RequestWriter(identity(crawler.settings).user_agent)
         self._local = local_address(crawler.settings.get("DOWNLOAD_BIND_ADDRESS"))
+        self._signer: Signer | None = None
+        if crawler.settings.get("IDENTITY_KEY_FILE"):
+            from crawlerproject.fetch.signing import signer_of  # no other crawl imports what signs
+
+            self._signer = signer_of(crawler)
+        sign = None if self._signer is None else self._signer.fields
+        self._writer = RequestWriter(identity(crawler.settings).user_agent, sign)
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch one request."""
         meta, exchange = request.meta, exchange_of(request)
         exchange.wire = None  # of an earlier try
         target = parse_target(request.url)
+        if self._signer is not None and not SIGNATURE_FIELDS.isdisjoint(dict.keys(request.headers)):
+            self._signer.replaces(request.url)
         proxy = self._proxies.choose(meta, target.scheme, target.host, target.port)
         if exchange.error is not None and not (proxy is not None and exchange.error.reason in UNNAMED):
             raise exchange.error.with_traceback(None)
@@ -168,6 +180,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         exchange.wire = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
         await self._budget.room()  # what is returned here is read and judged in the same go
+        if self._signer is not None and wire.status in _ASKING and b"Accept-Signature" in headers:
+            wire.signature_asked = self._signer.asked(target, wire.status, headers[b"Accept-Signature"])
         with exchange.mark():
             url = request.url.partition("#")[0]
             return response_of(url, wire, headers, None if exchange.as_scrapys else self._limits.max_bytes)

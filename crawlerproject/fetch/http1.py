@@ -7,6 +7,7 @@ keeps: the head is stored byte for byte, and the result is the same however the 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
@@ -55,6 +56,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"(https?)://([^/?#\\]*)([^#]*)", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^\x21-\x7e]")
 _HOST = re.compile(r"[a-z0-9._~%-]+|\[[0-9a-f:.]+\]")
+SIGNATURE_FIELDS = frozenset((b"Signature", b"Signature-Input", b"Signature-Agent"))
+"""Headers of a signed request, in title case."""
+
 # Ours to decide: framing is made here, robots.txt and pace are those of the URL's host, and the proxy's password is not
 # for the site.
 _OURS = frozenset((b"Host", b"Content-Length", b"Transfer-Encoding", b"Proxy-Authorization"))
@@ -420,10 +424,18 @@ def _parse_authority(scheme: str, authority: str) -> tuple[str, str, int, bytes]
     return scheme, host.strip("[]"), port, header.encode("ascii")
 
 
-class RequestWriter:
-    """Writes requests with one User-Agent (the request's own headers win over it)."""
+Sign = Callable[[str, Target, Callable[[], dict[bytes, list[bytes]]]], bytes]
+"""Header lines that sign a request, b"" for none: by method, target and, if need be, its other headers."""
 
-    def __init__(self, user_agent: str = "") -> None:
+
+class RequestWriter:
+    """Writes requests with one User-Agent (the request's own headers win over it), signed if there is ``sign``.
+
+    Every request of this crawler is written here, whoever asks: what signs it has no other place to be.
+    """
+
+    def __init__(self, user_agent: str = "", sign: Sign | None = None) -> None:
+        self._sign = sign
         self._defaults = {b"Accept": b"Accept: " + ACCEPT + b"\r\n"}
         if user_agent:
             self._defaults[b"User-Agent"] = b"User-Agent: " + _one_line(user_agent.encode("latin-1", "replace"))
@@ -452,15 +464,18 @@ class RequestWriter:
         if body or method in ("POST", "PUT", "PATCH"):
             framing = b"Content-Length: %d\r\n" % len(body)
         if not given and accepts:
-            return start + self._plain if not framing else start + self._plain[:-2] + framing + b"\r\n" + body
-        lines, ours = [start], _OURS_TO_DECODE if accepts else _OURS
-        for name, values in dict.items(given):
-            if name not in ours:
-                lines += [b"%b: %b\r\n" % (_one_line(name), _one_line(value)) for value in values]
-        defaults = (name for name in self._defaults if accepts or name != b"Accept")
-        lines += [self._defaults[name] for name in defaults if not dict.__contains__(given, name)]
-        lines += (self._tail if accepts else b"", framing, b"\r\n", body if framing else b"")
-        return b"".join(lines)
+            rest = self._plain if not framing else self._plain[:-2] + framing + b"\r\n"
+        else:
+            lines, ours = [], _OURS_TO_DECODE if accepts else _OURS
+            ours = ours if self._sign is None else ours | SIGNATURE_FIELDS
+            for name, values in dict.items(given):
+                if name not in ours:
+                    lines += [b"%b: %b\r\n" % (_one_line(name), _one_line(value)) for value in values]
+            defaults = (name for name in self._defaults if accepts or name != b"Accept")
+            lines += [self._defaults[name] for name in defaults if not dict.__contains__(given, name)]
+            rest = b"".join((*lines, self._tail if accepts else b"", framing, b"\r\n"))
+        signed = b"" if self._sign is None else self._sign(method, target, lambda: read_headers(start + rest))
+        return start + signed + rest + (body if framing else b"")
 
 
 def _one_line(value: bytes) -> bytes:

@@ -183,12 +183,13 @@ class Frontier:
             host.spare_addresses -= 1
             host.dead_addresses |= {lease.address}
             host.address_until = 0.0
-        consequence = _AGAIN if next_address else self._politeness.after(host, outcome, now, self._rng)
+        as_before = next_address or outcome.signature_asked  # nothing is known of the page, nor of a robots.txt
+        consequence = _AGAIN if as_before else self._politeness.after(host, outcome, now, self._rng)
         if kind.sent_once and outcome.reason not in UNSENT_FAILURES:
             consequence = replace(consequence, again=False)
-        if kind.is_robots and not next_address:
+        if kind.is_robots and not as_before:
             self._robots_responses.answered(lease, outcome, now)
-        if lease.stored and consequence.again and (next_address or not kind.is_robots):
+        if lease.stored and consequence.again and (as_before or not kind.is_robots):
             state.queue_again(row, host, now, tries=row.tries + 1)
         elif lease.stored and outcome.respelled:
             # It was redirected to the same page by its key: a session id or a tracking parameter.

@@ -67,6 +67,7 @@ class Visit:
     apart: bool = False  # of a requisite: a document, which may still be named as a page
     cut: bool = False  # there is a page of which not all came, or nothing
     too_slow: bool = False  # it was broken off
+    signature_asked: bool = False  # refused for want of another signature, which the next request to its host has
     # http and https share a host's clock but not its troubles: a port that is closed to one of them says nothing
     # of the other, whose robots.txt was answered.
     other_scheme_good: bool = False

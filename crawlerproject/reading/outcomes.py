@@ -46,6 +46,7 @@ def result_of(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
     result.retry_after = header(headers, b"Retry-After")
     result.etag, result.last_modified = header(headers, b"Etag"), header(headers, b"Last-Modified")
     result.freshness = dict(_those_of(headers, _FRESHNESS_NAMES))
+    result.signature_asked = wire.signature_asked
     if wire.flaw:
         result.notes.append(("cut", wire.flaw))
     if wire.unverified:

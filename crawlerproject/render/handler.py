@@ -111,7 +111,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         try:
             if wants_browser(plain):
                 return await self._rendered(plain)
-            return await self._paced(guard, plain, None, floor_seconds)
+            return await self._signed(guard, plain, floor_seconds)
         finally:
             exchange.wire = own.wire
             request.meta.update({name: plain.meta[name] for name in _TOLD if name in plain.meta})
@@ -120,7 +120,14 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         """A robots.txt for the guard: below the downloader, whose places the one that waits may have."""
         assert self._guard is not None  # it asks for this
         self._guard.check(request)
-        return await self._paced(self._guard, request, None)
+        return await self._signed(self._guard, request, 0.0)
+
+    async def _signed(self, guard: Guard, request: Request, floor_seconds: float) -> Response:
+        """Once more, at the host's pace, where it asks for another signature: no frontier does it here."""
+        response = await self._paced(guard, request, None, floor_seconds)
+        wire = exchange_of(request).wire
+        again = wire is not None and wire.signature_asked
+        return await self._paced(guard, request, None, floor_seconds) if again else response
 
     async def _paced(self, guard: Guard, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Response:
         waits = guard.pace.enter(request, lease, floor_seconds)

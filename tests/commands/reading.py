@@ -21,6 +21,7 @@ OTHERS = {
     "crawl": "crawls",
     "export": "keeps what it has exported in processed/",
     "fleet": "crawls",
+    "identity": "makes keys; check reads them, and asks for their directory",
     "index": "makes index/ again",
     "load": "makes search/",
     "pause": "pauses; --list reads",
@@ -73,6 +74,7 @@ def readings(crawl: CrawlDir, url: str, out: Path) -> list[Reading]:
     found = [Reading((name, *given)) for name, of_name in lines.items() for given in of_name]
     return [
         *found,
+        Reading(("verify-request", __file__, "--url", url), (1,)),  # it has no signature
         Reading(("replay", str(crawl), "--port", "0", "-s", "REPLAY_COMMAND=/bin/false"), (2,)),
         Reading(("search", "ax0"), (0 if crawl.search.is_dir() else 2,)),  # of tests.hostile.arena's innocent pages
         Reading(("status", "--alive"), (0 if crawl.locked() else 1,)),

@@ -111,6 +111,8 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "resume": [["evil.test"], [f"x{EVIL}"]],
         "stop": [[], ["-s", f"CRAWL_DIR={folder}{EVIL}"]],
         "verify": [[str(folder)]],
+        "verify-request": [*([f"{out}/evil.txt", "--url", url + path] for path in ("mime", EVIL)), [f"{out}/{EVIL}"]],
+        "identity": [["init", f"https://{EVIL}"], ["check", "-s", f"IDENTITY_KEY_FILE={out}/{EVIL}"]],
         "index": [[str(folder)]],
         "recover": [[str(folder)]],
         "replay": [[str(folder), "--port", "0", "-s", "REPLAY_COMMAND=/bin/false"]],
@@ -158,9 +160,11 @@ def test_no_command_lets_a_control_character_through(crawled: tuple[Arena, Path]
     """Every command of the project on a crawl of hostile values; with ``--json`` its answer is JSON as well."""
     web, folder = crawled
     (folder.parent / "bad.txt").write_text(f"User-agent: *\nDisallow: /mime{EVIL}\nDisallow: /m\n")
+    signed = f'Signature-Input: a=("{EVIL}")\nSignature: a=:AA==:\nSignature-Input: b=("x");keyid="{EVIL}"\n'
+    (folder.parent / "evil.txt").write_text(f"GET /{EVIL} HTTP/1.1\nHost: evil.test{EVIL}\n{signed}")
     (folder.parent / "bad.cdxj").write_text("\n".join(f"test,evil)/ 2026 {{{EVIL}" for _ in range(20)))
     lines = in_process(web.url("evil.test"), folder)
-    assert sorted([*lines, *of_their_own(web, folder), "show"]) == names(), "a new command belongs into the table"
+    assert {*lines, *of_their_own(web, folder), "show"} == {*names()}, "a new command belongs into the table"
 
     seen = ""
     for name, calls in lines.items():

@@ -25,6 +25,7 @@ from crawlerproject.config.crawl_kind import (
 )
 from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import identity, list_of, preset_of, rest_limits_of
+from crawlerproject.crawl.start.identity_check import check_signing
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
@@ -196,6 +197,7 @@ def check_settings(settings: BaseSettings) -> None:
             )
     elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
         raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
+    check_signing(settings)
     find_chromium(settings["RENDER_BROWSER"])
     _check_services(settings)
 
