@@ -119,6 +119,7 @@ def runs(port: int) -> list[Run]:
         Run(f"add http://plain1.test:{port}/", "during", "A seed that the crawl knows already changes nothing."),
         Run('never trap.test --why "asked by their webmaster"', "during"),
         Run("never --list", "during"),
+        Run(f'withdraw http://plain2.test:{port}/ --why "asked by their webmaster"', "during"),
         Run(f"shell --archived http://plain1.test:{port}/gone.html -c response", "after", "Captured; no network."),
         Run(f"why http://trap.test:{port}/calendar/2", "after"),
         Run(f"why http://rules.test:{port}/private/1", "after"),

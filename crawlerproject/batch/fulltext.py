@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import tantivy
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.withdrawal import Withdrawn
 
 JOURNAL = "loaded.txt"
 # Tantivy's own: what names the files that count, and the locks.
@@ -26,6 +27,7 @@ _HEAP_BYTES = 128 * 1024 * 1024  # of the writer, shared by its threads
 _BATCH_ROWS = 500
 _SNIPPET_CHARACTERS = 240
 _TITLE_BOOST = 2.0
+_NOTHING = Withdrawn()
 _COLUMNS = ["url", "fetch_time", "title", "text", "language"]
 
 
@@ -66,8 +68,10 @@ def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
     return loaded
 
 
-def search(index_folder: Path, words: str, limit: int) -> list[Hit]:
-    """The best answers to a query in tantivy's language (words, "phrases", +must, -not, title:word)."""
+def search(index_folder: Path, words: str, limit: int, withdrawn: Withdrawn = _NOTHING) -> list[Hit]:
+    """The best answers to a query in tantivy's language (words, "phrases", +must, -not, title:word), but for those
+    that were ``withdrawn``.
+    """
     if not (index_folder / _META).exists():
         raise OperatorError(f"There is no index in {index_folder}; make one with scrapy load.")
     with _readable(index_folder) as folder:
@@ -77,7 +81,7 @@ def search(index_folder: Path, words: str, limit: int) -> list[Hit]:
             raise OperatorError(
                 f"The index in {index_folder} cannot be read ({error}); remove it, and make it again with scrapy load."
             ) from error
-        return _best(index, words, limit)
+        return _best(index, words, limit, withdrawn)
 
 
 @contextmanager
@@ -93,7 +97,7 @@ def _readable(index_folder: Path) -> Iterator[Path]:
         yield Path(here)
 
 
-def _best(index: Any, words: str, limit: int) -> list[Hit]:
+def _best(index: Any, words: str, limit: int, withdrawn: Withdrawn) -> list[Hit]:
     try:
         query = index.parse_query(words, ["title", "text"], field_boosts={"title": _TITLE_BOOST})
     except ValueError as error:
@@ -102,8 +106,7 @@ def _best(index: Any, words: str, limit: int) -> list[Hit]:
     snippets = tantivy.SnippetGenerator.create(searcher, query, index.schema, "text")
     snippets.set_max_num_chars(_SNIPPET_CHARACTERS)
     hits = []
-    for score, address in searcher.search(query, limit).hits:
-        document = searcher.doc(address)
+    for score, document in _shown(searcher, query, limit, withdrawn):
         snippet = snippets.snippet_from_doc(document)
         first = {name: document.get_first(name) for name in ("url", "title", "language", "fetched")}
         marked = _marked(snippet) or str(document.get_first("text") or "")[:_SNIPPET_CHARACTERS]
@@ -112,6 +115,17 @@ def _best(index: Any, words: str, limit: int) -> list[Hit]:
                 str(first["language"] or ""), str(first["fetched"] or ""))
         )  # fmt: skip
     return hits
+
+
+def _shown(searcher: Any, query: Any, limit: int, withdrawn: Withdrawn) -> list[tuple[float, Any]]:
+    """The documents of the best answers; more are asked for while some of them were withdrawn."""
+    asked = limit
+    while True:
+        found = [(score, searcher.doc(address)) for score, address in searcher.search(query, asked).hits]
+        shown = [each for each in found if not withdrawn.covers(str(each[1].get_first("url")))]
+        if len(shown) >= limit or len(found) < asked:
+            return shown[:limit]
+        asked *= 2
 
 
 def _schema() -> Any:

@@ -17,7 +17,7 @@ from uuid import uuid4
 from crawlerproject.batch.warc_extract import ExtractOptions, Writers
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
-from crawlerproject.stores.archive.warc_reader import members
+from crawlerproject.stores.archive.warc_reader import shown_members
 from crawlerproject.stores.atomic_files import sync_path
 from crawlerproject.stores.crawl_dir import stem_of
 
@@ -59,7 +59,7 @@ def process_warc(
     documents = DocumentTexts()
     try:
         with Writers(parts, wanted, warc, documents) as writers:
-            for member in members(warc, progress=progress):
+            for member in shown_members(warc, progress):
                 if isinstance(member, Flaw):
                     flaw = f"{warc.name} is damaged at byte {member.offset} ({member.what}); the rest is left out"
                     break

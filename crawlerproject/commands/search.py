@@ -32,13 +32,14 @@ class Command(OperatorCommand):
         """Ask and print."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.fulltext import search
+        from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 
         if not args:
             raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')
         if opts.limit < 1:
             raise OperatorError(f"--limit is {opts.limit}; give 1 or more.")
         folder = opts.folder or whole_crawl(self.settings)
-        hits = search(folder.search, " ".join(args), opts.limit)
+        hits = search(folder.search, " ".join(args), opts.limit, withdrawn_of(folder))
         for hit in hits:
             if opts.json:
                 say_json([hit._asdict()], lines=True)

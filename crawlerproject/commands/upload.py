@@ -13,6 +13,8 @@ from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
     from crawlerproject.stores.crawl_dir import CrawlDir
 
 _LEFT = 1
@@ -49,33 +51,37 @@ class Command(OperatorCommand):
             self._upload(folder, place_of(url, crawl, folder), check=opts.check)
 
     def _upload(self, folder: CrawlDir, url: str, *, check: bool) -> None:
-        from crawlerproject.stores.uploads.upload_process import TRIES_AT_END, UploadProcess, upload_lock
-        from crawlerproject.stores.uploads.uploader import UploadOptions
-
-        settings = self.settings
-        options = UploadOptions(
-            settings.getbool("ARCHIVE_KEEP_LOCAL"),
-            settings.getbool("ARCHIVE_READ_BACK"),
-            settings.getfloat("ARCHIVE_MAX_BYTES_PER_SECOND"),
-            time.time,
-            time.sleep,
-        )
-        with upload_lock(folder, wait=False):
-            process = UploadProcess(folder, url, options)
-            if check:
-                process.uploader.doubt()
-            # A crawl that runs still writes to the day of its log.
-            ended = not folder.locked()
-            for _ in range(TRIES_AT_END):
-                wait = process.try_round(ended=ended)
-                if not process.failures:
-                    break
-                say(f"{process.error}; again in {wait:.0f} s", error=True)
-                time.sleep(wait)
-        figures = process.uploader.figures
-        say(*process.uploader.problems, error=True)
-        left = f", {figures.waiting_files:,} left" if process.failures else ""
-        removed = f", {figures.removed_files:,} removed here" if figures.removed_files else ""
-        say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}")
-        if process.failures or process.uploader.problems:
+        if not send(self.settings, folder, url, check=check):
             self.exitcode = _LEFT
+
+
+def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = False) -> bool:
+    """Upload what is left of one folder and say what was done; whether everything is there. OperatorError."""
+    from crawlerproject.stores.uploads.upload_process import TRIES_AT_END, UploadProcess, upload_lock
+    from crawlerproject.stores.uploads.uploader import UploadOptions
+
+    options = UploadOptions(
+        settings.getbool("ARCHIVE_KEEP_LOCAL"),
+        settings.getbool("ARCHIVE_READ_BACK"),
+        settings.getfloat("ARCHIVE_MAX_BYTES_PER_SECOND"),
+        time.time,
+        time.sleep,
+    )
+    with upload_lock(folder, wait=False):
+        process = UploadProcess(folder, url, options)
+        if check:
+            process.uploader.doubt()
+        # A crawl that runs still writes to the day of its log.
+        ended = not folder.locked()
+        for _ in range(TRIES_AT_END):
+            wait = process.try_round(ended=ended)
+            if not process.failures:
+                break
+            say(f"{process.error}; again in {wait:.0f} s", error=True)
+            time.sleep(wait)
+    figures = process.uploader.figures
+    say(*process.uploader.problems, error=True)
+    left = f", {figures.waiting_files:,} left" if process.failures else ""
+    removed = f", {figures.removed_files:,} removed here" if figures.removed_files else ""
+    say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}")
+    return not (process.failures or process.uploader.problems)

@@ -21,6 +21,7 @@ from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, HostPaceFile, NeverCrawlLists
+from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
 
 
 def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
@@ -50,6 +51,7 @@ def url_filters_of(
         hubs=bool(settings.getint("WEBSUB_PORT")),
         requisites=settings["REQUISITES"],
         max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST", DEFAULT_MAX_PER_HOST),
+        withdrawn=WithdrawnFile(whole_crawl(settings), settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS)),
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
@@ -30,6 +31,7 @@ from crawlerproject.rules.url.refused_urls import (
 from crawlerproject.rules.url.scope import Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address, host_name
 from crawlerproject.stores.operator_files.watched_lists import Listing
+from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
 from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class UrlFilters:
     hubs: bool = False  # whether hubs may push to us: else nothing is asked of them
     requisites: str = NO_REQUISITES  # whose requisites of pages are fetched
     max_requisites_per_host: int = DEFAULT_MAX_PER_HOST
+    withdrawn: WithdrawnFile = field(default_factory=partial(WithdrawnFile, None))
 
     def __post_init__(self) -> None:
         self.fetches_requisites = self.requisites != NO_REQUISITES
@@ -112,7 +115,7 @@ class UrlFilters:
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
-        if self.never_crawl.current(now).excludes(host_name(row.host)):
+        if self.never_crawl.current(now).excludes(host_name(row.host)) or self.withdrawn.current(now).refuses(row.url):
             return Reason.NEVERCRAWL
         if ":" in row.host and bad_port(row.host):
             return Reason.BAD_PORT  # queued by a version that asked there

@@ -17,6 +17,7 @@ from scrapy.utils.conf import closest_scrapy_cfg
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import (
     ARCHIVE_SUFFIXES,
@@ -27,6 +28,7 @@ from crawlerproject.stores.crawl_dir import (
     stem_of,
 )
 from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
 
 ADDRESS = "127.0.0.1"
 COLLECTION = "crawl"
@@ -142,7 +144,13 @@ class _Journal:
 
     def lines(self) -> bytes:
         """Sorted, as in a finished index."""
-        return b"".join(sorted(set(self._lines.values())))
+        return b"".join(shown_lines(sorted(set(self._lines.values())), withdrawn_from(self._path)))
+
+
+def shown_lines(lines: Iterable[bytes], withdrawn: Withdrawn) -> list[bytes]:
+    """The lines of an index whose captures were not withdrawn."""
+    parsed = ((line, cdxj.parse(line)) for line in lines)
+    return [line for line, found in parsed if found is None or not withdrawn.covers(found[0].url)]
 
 
 class ReplayIndex:
@@ -201,7 +209,8 @@ class ReplayIndex:
 
     def _link(self, stem: str, index: Path) -> None:
         if self._distant(index) is not None:
-            write_whole(self._place(stem), index.read_bytes(), _FILE_MODE)
+            lines = index.read_bytes().splitlines(keepends=True)
+            write_whole(self._place(stem), b"".join(shown_lines(lines, withdrawn_from(index))), _FILE_MODE)
         else:
             link = self.indexes / f"{stem}.link"
             link.unlink(missing_ok=True)

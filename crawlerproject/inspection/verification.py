@@ -17,8 +17,9 @@ from crawlerproject.inspection.crawl_view import LocalView, frontier_in
 from crawlerproject.reports.warc_check import FileReport, check_file
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.warc_members import Member, is_ours
+from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
 from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
+from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
@@ -27,6 +28,7 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, un
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, OPEN_SUFFIX, CrawlDir, archive_of_stem, stem_of
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, without_places
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.rocks.fleet_view import FleetView
 
@@ -89,6 +91,8 @@ class Verification:
         self._folders = folders_of(crawl)
         self._progress = progress
         self._unknown: list[str] = []  # archived pages that the frontier does not know
+        self._withdrawn = withdrawn_of(crawl)
+        self._tombstones = self._bodiless = 0
 
     def run(self) -> Findings:
         """Check everything."""
@@ -109,7 +113,20 @@ class Verification:
                 self._pages(view)
         for folder in self._folders:
             self._left_over(folder, closed[folder])
+        self._asked_back()
         return self.found
+
+    def _asked_back(self) -> None:
+        """What was withdrawn, how far that is, and what depended on it."""
+        for entry in self._withdrawn.entries:
+            if entry.state is State.ERASING:
+                again = f"scrapy withdraw {entry.what} --erase ends it"
+                self.found.problems.append(f"The erasure of {entry.what} was begun and has not ended; {again}")
+        if self._tombstones:
+            self.found.notes.append(f"{self._tombstones:,} tombstones stand where captures were erased")
+        if self._bodiless:
+            what = "captures of other pages refer to a body that was withdrawn, and are shown without one"
+            self.found.notes.append(f"{self._bodiless:,} {what}")
 
     def _committed(self, view: LocalView, folder: CrawlDir) -> OpenFile | None:
         """What the holder of a frontier has committed of its open file; a former holder has none open."""
@@ -139,8 +156,9 @@ class Verification:
             self.found.problems.append(
                 f"{path.name} is {report.file_bytes} bytes long; {committed.length} were committed"
             )
-        self._cdxj(path, rows)
-        self._parquet_parts(path, rows)
+        shown = [row for row in rows if not self._withdrawn.covers(row.url)]
+        self._cdxj(path, shown)
+        self._parquet_parts(path, shown)
 
     def _one(self, path: Path, view: LocalView | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
         """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
@@ -154,9 +172,15 @@ class Verification:
             if member.kind in cdxj.INDEXED:
                 row = cdxj.row_of_member(member)
                 self.captured.add(row)
+                if self._withdrawn.covers(member.field("warc-refers-to-target-uri")):
+                    self._bodiless += not self._withdrawn.covers(row.url)
                 if not ours:  # others may digest a body in its chunks, or not at all
                     self.captured.add(row._replace(digest=digest_text(payload_digest(member.body))))
                 (shared if member.shared else rows).append(row)
+            elif member.kind == TOMBSTONE:
+                self._tombstones += 1
+            elif self._withdrawn.covers(member.url):
+                pass
             elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
                 hops = _HOPS.search(member.block)
                 if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
@@ -231,7 +255,8 @@ class Verification:
                 self.found.problems.append(f"{name} {what} {warc.name}; scrapy index makes it again")
 
     def _pages(self, view: LocalView) -> None:
-        answered = (record for _, record in view.pages() if record.status)
+        covers = self._withdrawn.covers
+        answered = (record for _, record in view.pages() if record.status and not covers(record.url))
         while batch := list(islice(answered, _AT_A_TIME)):
             self.found.pages += len(batch)
             self.lost += self.captured.missing(batch)

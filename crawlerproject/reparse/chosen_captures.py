@@ -25,7 +25,7 @@ from crawlerproject.stores.archive.archived_captures import captures_in
 from crawlerproject.stores.archive.capture_index import IndexedCapture
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal, journal_rows, merged_lines
+from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal, merged_lines, shown_rows
 from crawlerproject.stores.logs.log_query import open_log
 
 _OK, _NOT_MODIFIED = 200, 304
@@ -92,7 +92,7 @@ def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
     sources: list[Any] = []
     for journal in journals:
         with suppress(FileNotFoundError):  # closed a moment ago: its index is there now
-            latest = {row.start: row for row in journal_rows(journal)}  # an offset is used again after a cut
+            latest = {row.start: row for row in shown_rows(journal)}  # an offset is used again after a cut
             filename = archive_of_journal(journal)
             sources.append(sorted(cdxj.line(row, filename) + b"\n" for row in latest.values()))
     return heapq.merge(*sources, merged_lines(closed_indexes(folders)))

@@ -108,6 +108,7 @@ class CrawlDir(PosixPath):
     ranked_pages = _Part("processed", "rank", "pages.parquet")
     ranked_linked = _Part("processed", "rank", "linked.parquet")
     search = _Part("search")  # the full-text index
+    withdrawn = _Part("withdrawn.txt")  # what was asked back, one line each
 
     def __new__(cls, *args: Any) -> CrawlDir:
         """Of a path at another place the crawl's folder is there."""

@@ -32,6 +32,7 @@ OTHERS = {
     "state": "migrates, restores, backs up; migrate --check reads",
     "stop": "ends the crawl",
     "upload": "keeps how far it is in upload/",
+    "withdraw": "keeps what was asked back in withdrawn.txt; --list reads",
 }
 #: Commands that run Scrapy's engine, which one process does only once.
 WITH_AN_ENGINE = ("fetch", "parse", "reparse", "shell", "view")
@@ -64,6 +65,7 @@ def readings(crawl: CrawlDir, url: str, out: Path) -> list[Reading]:
         "status": [(), ("--json",), ("--metrics",)],
         "robots": [(url,), (f"{url}nowhere", "--json")],
         "traps": [()],
+        "withdraw": [("--list",)],
         "wacz": [(str(crawl), "-o", str(out / "crawl.wacz"), "--text")],
         "why": [(url,), (host, "--json"), (f"{url}nowhere",)],
         "fetch": [(url,)],

@@ -105,6 +105,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "report": [[f"{out}/report.html"]],
         "botpage": [[], [f"{out}/bot.html"]],
         "never": [["x.test", "--why", EVIL, "-s", f"NEVERCRAWL_FILE={out}/never.txt"]],
+        "withdraw": [["x.test", "--why", EVIL, "-s", f"NEVERCRAWL_FILE={out}/never.txt"], ["--list"], [f"x{EVIL}"]],
         "forecast": [[f"{url},http://other.test/"], [f"x{EVIL}://"]],
         "add": [[url], [f"x{EVIL}://"]],
         "pause": [["evil.test"], [f"x{EVIL}"]],

@@ -54,6 +54,8 @@ class CrawlRecords:
         )
         digest = result.digest or payload_digest(wire.body)
         original = self._original(result, digest) if lease.embed is None else None
+        if original is not None and self._archive.withdrawn(original.url):
+            original = None  # what depends on it would be shown no more
         written = self._archive.write(wire, context, digest, original)
         if lease.embed is None:
             remember(result, written, original, self._duplicates, self._frontier)

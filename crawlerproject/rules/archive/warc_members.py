@@ -38,7 +38,9 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 _CHUNKED = re.compile(rb"(?i)\ntransfer-encoding[ \t]*:[^\r\n]*chunked")
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r?\n")  # RFC 9112 7.1
 _OUR_SOFTWARE = b"software: crawlerproject/"  # in the warcinfo of a file that this project wrote
-_WHOLE_AFTER = frozenset({"warcinfo", "metadata"})  # types that end what we write at once
+TOMBSTONE = "tombstone"
+"""WARC-Type of what stands where a capture was erased (``withdrawal.py``)."""
+_WHOLE_AFTER = frozenset({"warcinfo", "metadata", TOMBSTONE})  # types that end what we write at once
 _NO_RECORD = "no WARC or ARC record"
 _ARC_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)")
 _NO_ADDRESS = "0.0.0.0"

@@ -24,6 +24,8 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import RequestLog
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS
+from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
 from crawlerproject.wire import Wire
 
 
@@ -61,6 +63,7 @@ class Archive:
         clock: Callable[[], float],
         lost: RowsLost | None = None,
     ) -> None:
+        self._withdrawn, self._clock = WithdrawnFile(folder, RELOAD_SECONDS), clock
         self._index = CdxjFiles(folder.index, parquet_of(folder))
         recovery = recover(folder.warc, committed, self._index, lost)
         self.messages = [*recovery.messages, *self._index.catch_up(folder.warc)]
@@ -81,6 +84,10 @@ class Archive:
         self._index.append(position.filename, row_of_capture(info, position.offset))
         offset = position.offset + info.offset
         return Written(position.filename, offset, info.length, info.payload_digest, info.record_id, info.date)
+
+    def withdrawn(self, url: str) -> bool:
+        """Whether the captures of a URL were asked back."""
+        return self._withdrawn.current(self._clock()).covers(url)
 
     def write_render(self, render: Render) -> Written:
         """Append what a browser made of a page; StorageError when there is no room, and nothing has changed then."""

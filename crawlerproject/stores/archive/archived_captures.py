@@ -17,7 +17,7 @@ from pathlib import Path
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.archive.warc_records import is_render
-from crawlerproject.stores.archive.warc_reader import Progress, members, notes_of
+from crawlerproject.stores.archive.warc_reader import Progress, notes_of, shown_members
 
 _ANSWERS = frozenset({"response", "revisit"})
 _NO_MOMENT = datetime.fromtimestamp(0, UTC)  # of a record whose WARC-Date cannot be read
@@ -122,9 +122,9 @@ class CaptureReader:
 
 
 def captures_in(path: Path, progress: Progress | None = None, number: int = 0) -> Iterator[ArchivedCapture]:
-    """All captures of a file in order, up to its first flaw."""
+    """The captures of a file in order, up to its first flaw, without those that were withdrawn."""
     reader = CaptureReader(path, number)
-    for member in members(path, progress=progress):
+    for member in shown_members(path, progress):
         if isinstance(member, Flaw):
             break
         if (capture := reader.take(member)) is not None:

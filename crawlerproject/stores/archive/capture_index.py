@@ -17,6 +17,7 @@ from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, stem_of
 from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 
 
 class IndexedCapture(NamedTuple):
@@ -59,7 +60,10 @@ class Captures:
             for line in lines_of_key(index, key):
                 if (parsed := cdxj.parse(line)) is not None:
                     found[parsed[1], parsed[0].offset] = IndexedCapture(parsed[1], parsed[0])
-        return sorted(found.values(), key=lambda capture: (capture.row.timestamp, capture.filename, capture.row.offset))
+        # Of a file that is open, or at another place, the index has them still.
+        lists = [withdrawn_of(folder) for folder in self._folders]
+        shown = [each for each in found.values() if not any(listed.covers(each.row.url) for listed in lists)]
+        return sorted(shown, key=lambda capture: (capture.row.timestamp, capture.filename, capture.row.offset))
 
     def unindexed(self) -> list[str]:
         """Closed WARC files that no index covers."""

@@ -23,10 +23,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xxhash import xxh3_64_hexdigest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.archive.warc_reader import Progress, chunks_of
+from crawlerproject.stores.archive.erasure import covered, erased_chunks
+from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import whole_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -99,9 +101,9 @@ class WaczWriter:
         return hashed
 
     def add_warc(self, warc: Path) -> None:
-        """Add a WARC file as it is."""
-        with warc.open("rb") as file:
-            self.add(f"archive/{warc.name}", chunks_of(file, self._packing.progress))
+        """Add a WARC file as it is, but for what was withdrawn: tombstones stand in its place."""
+        spans = list(covered(warc, withdrawn_from(warc)))
+        self.add(f"archive/{warc.name}", erased_chunks(warc, spans, self._packing.created, self._packing.progress))
 
     def add_index(self, indexes: Sequence[Path]) -> int:
         """Merge sorted CDXJ files into one of gzip blocks, with the list of its blocks; how many lines."""

@@ -29,6 +29,7 @@ from crawlerproject.rules.archive.warc_members import (
     walk,
 )
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
 
 _NOTE = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 _RECORDS_AFTER = 2  # a response's metadata follows it, that of a render perhaps its screenshot
@@ -48,6 +49,16 @@ def members(path: Path, start: int = 0, progress: Progress | None = None) -> Ite
                     yield from plain_records(_Counted(file, progress))
                     return
         yield found
+
+
+def shown_members(path: Path, progress: Progress | None = None) -> Iterator[Member | Flaw]:
+    """``members`` of a file in a crawl's folder, without those that were withdrawn."""
+    withdrawn = withdrawn_from(path)
+    return (
+        found
+        for found in members(path, progress=progress)
+        if isinstance(found, Flaw) or not withdrawn.covers(found.url)
+    )
 
 
 def packed_members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:

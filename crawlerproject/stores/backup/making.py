@@ -41,7 +41,7 @@ from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.tables import open_facts
 
 UNFINISHED_SUFFIX = ".unfinished"
-SMALL = ("formats", "crawl_file", "run", "fleet_plan", "poison", "upload_journal")
+SMALL = ("formats", "crawl_file", "run", "fleet_plan", "poison", "upload_journal", "withdrawn")
 """What else belongs to a crawl's state, by its name in CrawlDir; with it whatever lies in ``control``."""
 ORDERS = ("paused.json", "add-*.txt")
 """The operator's, in ``control``."""

@@ -37,7 +37,7 @@ from crawlerproject.stores.rocks.store import RocksStore
 
 Say = Callable[[str], None]
 # What a later moment knows better than the backup does.
-_THE_LATER_ONE = frozenset({"poison", "upload_journal"})
+_THE_LATER_ONE = frozenset({"poison", "upload_journal", "withdrawn"})
 # What is removed when the backup does not have it: which formats the frontier was in, and which workers shared it.
 _AS_IT_WAS = frozenset({"formats", "fleet_plan"})
 

@@ -1,7 +1,7 @@
 """The CDXJ index, one sorted file per closed WARC; while a WARC is open its rows are kept in a journal.
 
-Invariant: ``index/NAME.cdxj`` exists only whole, and names exactly the captures of the closed ``NAME.warc.gz``.
-It is written after the WARC's Parquet parts, so that where it is, they are.
+Invariant: ``index/NAME.cdxj`` exists only whole, and names exactly the captures of the closed ``NAME.warc.gz`` but for
+those that were withdrawn. It is written after the WARC's Parquet parts, so that where it is, they are.
 Journal rows say which span of the WARC they cover, so following the spans shows whether the journal is
 complete; where it is not (a crash came between the two writes) the rows are read from the WARC itself.
 
@@ -32,6 +32,7 @@ from crawlerproject.stores.archive.warc_reader import Progress, first_member, me
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
 from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from, withdrawn_of
 
 CDXJ_SUFFIX, JOURNAL_SUFFIX = ".cdxj", ".cdxj.open"
 _LINES_AT_ONCE = 1024
@@ -134,6 +135,21 @@ class CdxjFiles:
         self._write_index(warc, rows)
         return messages
 
+    def without_withdrawn(self, warc: Path) -> int:
+        """Write the index of a closed WARC without what was withdrawn since; how many captures that leaves out."""
+        try:
+            lines = self.path(warc.name).read_bytes().splitlines()
+        except FileNotFoundError:  # being closed: it is made without them
+            return 0
+        withdrawn, parsed = withdrawn_of(self.folder.parent), list(map(cdxj.parse, lines))
+        rows = [found[0] for found in parsed if found is not None]
+        gone = sum(withdrawn.covers(row.url) for row in rows)
+        if gone and len(rows) < len(lines):
+            self.rebuild(warc)
+        elif gone:
+            self._write_index(warc, rows)
+        return gone
+
     def catch_up(self, warc_folder: Path) -> list[str]:
         """At start: index closed WARCs without an index, drop journals without a WARC; what was done, as sentences."""
         messages = []
@@ -172,6 +188,8 @@ class CdxjFiles:
         return []
 
     def _write_index(self, warc: Path, rows: list[CdxjEntry]) -> None:
+        withdrawn = withdrawn_of(self.folder.parent)
+        rows = [row for row in rows if not withdrawn.covers(row.url)]
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._parquet is not None:
             self._parquet.write(warc, first_member(warc), rows)
@@ -223,6 +241,12 @@ def without_places(filename: str, captures: int) -> str:
 def archive_of_journal(journal: Path) -> str:
     """The name that the archive file has once it is closed."""
     return f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
+
+
+def shown_rows(journal: Path) -> list[CdxjEntry]:
+    """What a journal holds and was not withdrawn. Raises FileNotFoundError."""
+    withdrawn = withdrawn_from(journal)
+    return [row for row in journal_rows(journal) if not withdrawn.covers(row.url)]
 
 
 def journal_rows(journal: Path) -> list[CdxjEntry]:

@@ -16,6 +16,7 @@ from crawlerproject.stores.atomic_files import new_file
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import compress_into, day_of
+from crawlerproject.stores.operator_files.withdrawn_list import list_of
 from crawlerproject.stores.uploads.upload_target import here
 
 # Copies of robots.txt that a version before 1.8 has packed and not sent.
@@ -59,6 +60,9 @@ def groups(folder: CrawlDir, *, ended: bool) -> Iterator[Group]:
         index = folder.index / f"{stem_of(warc.name)}.cdxj"
         if index.exists():
             yield Group(_sources(folder, [*parquet.parts_of(warc.name), warc, index]), removable=True)
+    listed = list_of(folder)  # of a worker's folder that of its crawl
+    if (found := here(listed)) is not None:
+        yield Group([Source(listed.name, listed, found)])
     yield Group(list(_log(folder, ended=ended)))
     packs = sorted((folder.upload_staged / folder.log.name).glob(_PACKS))
     yield Group([source._replace(passing=True) for source in _sources(folder.upload_staged, packs)])
