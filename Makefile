@@ -6,8 +6,9 @@
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make conformance  the tests of peers and standards against ours, as they publish them (ARGS="robots" runs one suite)
-# make frames  the examples of docs/python.md with pandas, polars, datasets and Spark
+# make frames  the examples of the documentation with pandas, polars, datasets and Spark
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
+# make docs    the documentation as a site, in build/site, with every link checked; make docs-serve shows it
 # make alerts  the alert rules, checked and tested by Debian's promtool; rules and dashboard asked of a crawl
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
 # make audit   known weaknesses of the pinned packages, where the data can be reached; says so where not
@@ -29,6 +30,7 @@ TOOLS_READY := $(TOOLS)/.ready
 PEERS := .venv-bench
 ENGINES := .venv-engines
 CONFORMANCE := .venv-conformance
+DOCS := .venv-docs
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
 # Debian packages that the tests drive as separate programs.
@@ -40,9 +42,10 @@ SEEDS ?=
 WORKERS ?=
 ARGS ?=
 TARGET ?= local
+DOCS_PORT ?= 8000
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt coverage conformance bench-conformance frames check format deploy packages browser bench native fuzz lock alerts audit
+.PHONY: help crawl test hostile hunt coverage conformance bench-conformance frames check format deploy packages browser bench native fuzz lock alerts audit docs docs-serve
 .DEFAULT_GOAL := help
 
 help:
@@ -101,9 +104,9 @@ $(PEERS)/.ready: requirements-bench.txt
 bench-engines: $(DEV_READY) native $(ENGINES)/.ready
 	@$(ENGINES)/bin/python -m benchmarks.engines $(ARGS)
 
-# The examples of docs/python.md, those that want pandas, polars, datasets or Spark included.
+# The examples of the documentation, those that want pandas, polars, datasets or Spark included.
 frames: $(DEV_READY) native $(ENGINES)/.ready
-	@HF_HOME=build/huggingface HF_HUB_OFFLINE=1 $(ENGINES)/bin/python -m pytest -q tests/test_api.py $(ARGS)
+	@HF_HOME=build/huggingface HF_HUB_OFFLINE=1 $(ENGINES)/bin/python -m pytest -q tests/test_api.py tests/test_examples.py $(ARGS)
 
 # Spark and others beside the packages of .venv, which are not installed a second time.
 $(ENGINES)/.ready: requirements-engines.txt | $(DEV_READY)
@@ -129,6 +132,20 @@ $(CONFORMANCE)/.ready: requirements-conformance.txt requirements-conformance-sou
 	@mkdir $(CONFORMANCE)/sources && cd $(CONFORMANCE)/sources && ../bin/python -m pip download -qq --disable-pip-version-check \
 		--no-deps --no-build-isolation --no-binary :all: --require-hashes -r ../../requirements-conformance-sources.txt
 	@cd $(CONFORMANCE)/sources && for archive in *.tar.gz; do tar -xzf "$$archive" && rm "$$archive"; done
+	@touch $@
+
+# A link that leads nowhere, or a page that no list names, is an error.
+docs: $(DOCS)/.ready
+	@$(DOCS)/bin/python -m sphinx -q -W --keep-going -b html -c docs/site . build/site
+	@echo "build/site/index.html; make docs-serve shows it"
+
+docs-serve: docs
+	@$(DOCS)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(DOCS_PORT)
+
+$(DOCS)/.ready: requirements-docs.txt
+	@echo "Preparing $(DOCS) with Sphinx (half a minute, the first time only)"
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-docs.txt
 	@touch $@
 
 # Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].

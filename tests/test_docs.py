@@ -1,6 +1,7 @@
 """The docs say what the code does: settings, reasons and statistics, in both directions."""
 
 import ast
+import functools
 import importlib
 import re
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from crawlerproject.settings import OURS
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 REASONS = (ROOT / "docs" / "reasons.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # A default too long to print is documented as "the list in `FILE`".
 ELSEWHERE = re.compile(r"the list in `([\w/.]+)`")
@@ -114,12 +115,36 @@ def test_the_page_of_commands_has_no_stranger() -> None:
     assert silent == []
 
 
+@functools.cache
+def anchors(page: Path) -> set[str]:
+    """What a forge, and the site, make of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w -]", "", heading).strip().replace(" ", "-") for heading in plain}
+
+
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every relative link of a page is a file."""
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]
+    """Every relative link of a page is a file, and its anchor a heading there."""
+    wrong = []
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
+            wrong.append(link)
 
-    assert [link for link in links if not (page.parent / link.partition("#")[0]).exists()] == []
+    assert wrong == []
+
+
+def test_every_page_is_in_the_sites_lists() -> None:
+    """A page that docs/index.md does not name is found by no reader of the site: add it to one of the lists there."""
+    index = (ROOT / "docs" / "index.md").read_text()
+    blocks = re.findall(r"(?s)```{toctree}.*?\n\n(.*?)```", index)
+    listed = " ".join(blocks).split()
+    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").rglob("*.md")} - {"index"}
+
+    assert pages - set(listed) == set()
+    assert len(listed) == len(set(listed))
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
