@@ -6,12 +6,13 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 
-from crawlerproject.config.values import identity
+from crawlerproject.config.values import identity, own_keys
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.request_proof import Judgement, judge, pasted, read_request
 from crawlerproject.inspection.robots_versions import then_and_now
-from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, span_of
+from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say
@@ -20,12 +21,15 @@ from crawlerproject.terminal import say
 class Command(InspectCommand):
     """A draft: read it before you send it."""
 
-    arguments = "HOST [--since TIME] [--until TIME]"
+    arguments = "HOST [--since TIME] [--until TIME] [--request FILE|-]"
     summary = "Draft the answer to a site's owner from the request log"
 
     example = "scrapy reply example.org --since 2026-01-31"
 
-    options = SPAN
+    options = (
+        *SPAN,
+        option("--request", metavar="FILE", default="", help="request headers that they sent: were they ours?"),
+    )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if opts.json:
@@ -34,13 +38,16 @@ class Command(InspectCommand):
         crawl = self.look()
         story = host_story(crawl.folders, host, *span_of(opts), subdomains=True)
         listed = never_crawl_of(crawl.settings).current(0.0).excludes(story.host)
-        say(*"\n\n".join(message(crawl, story, listed=listed)).split("\n"))
+        seen = (
+            judge(read_request(pasted(opts.request)), own_keys(crawl.settings), crawl.folders) if opts.request else None
+        )
+        say(*"\n\n".join(message(crawl, story, seen, listed=listed)).split("\n"))
         if not listed:  # apart from the letter, which may go straight into a mail program
             say(f'To put it on the list now: scrapy never {story.host} --why "asked by their webmaster"', error=True)
 
 
-def message(crawl: CrawlView, story: HostStory, *, listed: bool) -> Iterator[str]:
-    """Paragraphs; ``listed``: the host is excluded by now."""
+def message(crawl: CrawlView, story: HostStory, seen: Judgement | None = None, *, listed: bool) -> Iterator[str]:
+    """Paragraphs; ``listed``: the host is excluded by now. ``seen``: what was found of a request that they sent."""
     who = identity(crawl.settings)
     info, contact = crawl.settings["CRAWLER_INFO_URL"], crawl.settings["CRAWLER_CONTACT"]
     yield f"Subject: {who.token} at {story.host}"
@@ -54,6 +61,8 @@ def message(crawl: CrawlView, story: HostStory, *, listed: bool) -> Iterator[str
     else:
         yield _what_was_asked(who.token, story)
         yield _robots(who.token, crawl, story)
+    if seen is not None:
+        yield _of_request(seen)
     if listed:
         yield f"{story.host} and all names below it are on our list of sites that are never asked again."
     else:
@@ -78,6 +87,13 @@ def _what_was_asked(token: str, story: HostStory) -> str:
     if story.too_soon:
         text += f" {story.too_soon:,} of these pauses were shorter than we promise; we are looking into that."
     return text
+
+
+def _of_request(seen: Judgement) -> str:
+    if not seen.ours:
+        return f"The request that you sent us was not ours. {seen.sentence}"
+    first = seen.logged[0]["time"][:19].replace("T", " ")
+    return f"The request that you sent us was ours: it is signed with our key, and in our request log at {first} UTC."
 
 
 def _robots(token: str, crawl: CrawlView, story: HostStory) -> str:
