@@ -140,6 +140,9 @@ SETTINGS: dict[str, Setting] = {
     "WARC_MAX_BYTES": _whole(1_000_000_000, 1, _WARC_MAX_BYTES),
     "WARC_PREFIX": _text("crawl"),
     "WARC_OPERATOR": _text(),
+    # What the report, the first page of a replay and a WACZ are headed with.
+    "CRAWL_TITLE": _text(),
+    "CRAWL_DESCRIPTION": _text(),
     "COMMIT_SECONDS": _seconds(1.0, above_least=True),
     "STATE_URL": _text("rocksdb:", of_process=True),
     # Several workers on one crawl: STATE_URL is redis://…

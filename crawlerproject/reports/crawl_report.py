@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crawlerproject.reasons import ANSWERED
+from crawlerproject.reasons import ANSWERED, REMEDIES, Reason
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS, LastAnswers, Pause
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.logs.log_query import open_log, rows
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _MOST_POINTS, _LEAST_POINTS, _LEAST_SECONDS = 120, 12, 5.0
 # Rows of a table: what is not among the first is no news.
 _FIRST = 25
+_MOST_REDIRECTS = 10  # of a seed: Heritrix and browsers follow some 20
+_FIRST_ERROR = 400
+# Of seeds, hosts and failures, which someone may look up.
+_MOST_LISTED = 200
 # A host's pages before it can be listed as repeating itself, and the largest share of new ones with which it is (ours).
 _ENOUGH_PAGES = 5
 _MOST_NEW_SHARE = 0.5
@@ -34,6 +38,15 @@ _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
 _ROBOTS = "rtrim(coalesce(hop, ''), 'R') LIKE '%P'"
 # What a page needs to be seen, and what it asked for in the browser: no pages, as the limits of a crawl count them.
 _REQUISITE = "rtrim(coalesce(hop, ''), 'R') LIKE '%E'"
+_ANSWERED = ", ".join(f"'{reason}'" for reason in sorted(ANSWERED))
+_FAILED = f"(status >= 400 OR status IS NULL AND reason NOT IN ({_ANSWERED}))"
+# Of each page its last attempt; not ``arg_max``, which passes over nulls.
+_LAST = (
+    "url, any_value(host) AS host, count(*) AS attempts, max(time) AS time,"
+    " bool_or(coalesce(hop, '') = '') AS seed, bool_or(rtrim(coalesce(hop, ''), 'R') = '') AS of_seed,"
+    " arg_max_null(status, time) AS status, arg_max_null(reason, time) AS reason,"
+    " arg_max_null(location, time) AS location"
+)
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
 _PAGES = "count(*) FILTER (status IS NOT NULL AND NOT robots AND NOT requisite) AS pages"
@@ -60,6 +73,14 @@ class Interval(NamedTuple):
     rendered: int
 
 
+class SeedEnd(NamedTuple):
+    """What became of a seed."""
+
+    url: str
+    good: bool
+    became: str
+
+
 @dataclass(slots=True)
 class CrawlReport:
     """All figures; every list in the order in which it is shown."""
@@ -82,6 +103,15 @@ class CrawlReport:
     rendered: int = 0
     extensions: list[dict[str, Any]] = field(default_factory=list)
     stale_hosts: list[dict[str, Any]] = field(default_factory=list)
+    # The first so many, the worst or largest first, and how many there are.
+    seeds: list[SeedEnd] = field(default_factory=list)
+    seeds_in_all: int = 0
+    by_host: list[dict[str, Any]] = field(default_factory=list)
+    failed: list[dict[str, Any]] = field(default_factory=list)  # URLs whose last attempt failed
+    failed_in_all: int = 0
+    # Of the crawl itself, beside its log: what stands on the title page, a name and its text, and refusals by reason.
+    about: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[Count] = field(default_factory=list)
 
 
 def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
@@ -97,8 +127,7 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
         report.over_time, report.moment_seconds = _over_time(log)
         report.statuses = _counts(log, "CAST(status AS VARCHAR)", "status IS NOT NULL", "name")
         # A page that a browser made has no status of its own, and is no error.
-        answered = ", ".join(f"'{reason}'" for reason in sorted(ANSWERED))
-        report.errors = _counts(log, "reason", f"status IS NULL AND reason NOT IN ({answered})")
+        report.errors = _counts(log, "reason", f"status IS NULL AND reason NOT IN ({_ANSWERED})")
         report.response_times = _histogram(
             log, "SELECT ttfb_seconds AS x FROM a WHERE ttfb_seconds IS NOT NULL", _TTFB_BOUNDS
         )
@@ -108,7 +137,17 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
         report.duplicates = _duplicates(log)
         report.extensions = _extensions(log)
         report.stale_hosts = _stale_hosts(log)
+        log.execute(f"CREATE TEMP TABLE last AS SELECT {_LAST} FROM a WHERE NOT robots AND NOT requisite GROUP BY url")
+        report.seeds = _seeds(log)
+        report.seeds_in_all = len(report.seeds)
+        report.by_host = _by_host(log)
+        report.failed, report.failed_in_all = _failed(log)
     return report
+
+
+def listed(seeds: Sequence[SeedEnd]) -> list[SeedEnd]:
+    """The first so many, those that were not fetched before the others."""
+    return sorted(seeds, key=lambda seed: seed.good)[:_MOST_LISTED]
 
 
 def _totals(log: DuckDBPyConnection) -> CrawlReport:
@@ -230,3 +269,48 @@ def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
         " HAVING pages >= $enough AND share <= $most ORDER BY share, pages DESC, host LIMIT $first",
         {"enough": _ENOUGH_PAGES, "most": _MOST_NEW_SHARE, "first": _FIRST},
     )
+
+
+def _by_host(log: DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Hosts by their pages; errors are attempts that brought no page, or no robots.txt for want of an answer."""
+    return rows(
+        log,
+        f"SELECT host, {_PAGES}, coalesce(sum(bytes), 0)::BIGINT AS bytes,"
+        f" count(*) FILTER ({_FAILED} AND NOT requisite AND (status IS NULL OR NOT robots)) AS errors,"
+        " min(time)[:10] AS first, max(time)[:10] AS last"
+        " FROM a GROUP BY host ORDER BY pages DESC, errors DESC, host LIMIT $most",
+        {"most": _MOST_LISTED},
+    )
+
+
+def _failed(log: DuckDBPyConnection) -> tuple[list[dict[str, Any]], int]:
+    """URLs whose last attempt failed, by host, and how many there are."""
+    found = rows(
+        log,
+        "SELECT url, status, reason, attempts, time, count(*) OVER () AS in_all FROM last"
+        f" WHERE {_FAILED} ORDER BY host, url LIMIT $most",
+        {"most": _MOST_LISTED},
+    )
+    in_all = found[0]["in_all"] if found else 0
+    return [{name: value for name, value in row.items() if name != "in_all"} for row in found], in_all
+
+
+def _seeds(log: DuckDBPyConnection) -> list[SeedEnd]:
+    """The seeds that were asked for, the earliest first; of one that was redirected also where that led."""
+    found = rows(log, "SELECT url, status, reason, location, seed FROM last WHERE of_seed ORDER BY time, url")
+    ends = {row["url"]: row for row in found}
+    return [_seed_end(row, ends) for row in found if row["seed"]]
+
+
+def _seed_end(seed: dict[str, Any], ends: dict[str, dict[str, Any]]) -> SeedEnd:
+    words, row = "", seed
+    for _ in range(_MOST_REDIRECTS):
+        if row["reason"] != Reason.REDIRECT or (target := ends.get(row["location"])) is None or target is row:
+            break
+        words, row = f"{words}redirect to {target['url']}, ", target
+    if row["reason"] == Reason.REDIRECT:
+        return SeedEnd(seed["url"], False, f"{words}redirect to {row['location']}")
+    good = row["reason"] in ANSWERED and (row["status"] or 0) < _FIRST_ERROR
+    end = row["reason"] if row["status"] in (None, 200) else f"{row['status']}, {row['reason']}"
+    helps = "" if good else REMEDIES.get(row["reason"], "")
+    return SeedEnd(seed["url"], good, f"{words}{end}" + (f". {helps}" if helps else ""))

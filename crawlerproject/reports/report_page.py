@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.reports.crawl_report import Count, CrawlReport
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # A smaller one is rounded to nothing, which it is not.
 _LEAST_SHARE = 0.005
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _PERCENT = re.compile(r"\d+ ?%")
 # Below so many a second an axis counts by the minute.
 _FEW_A_SECOND = 0.5
@@ -31,7 +33,7 @@ _HUNDRED = 100  # units of every canvas: a mark's place is its share
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of an axis, times a power of ten
 _WHOLE_STEPS = (1.0, 2.0, 5.0, 10.0)  # of one that counts whole things
 _MARKS = 4  # of an axis, about
-_NONE = Markup("<p>None.</p>")
+_REASONS = frozenset(map(str, Reason))
 
 
 @cache
@@ -48,8 +50,17 @@ def _part(name: str, *values: Any) -> Markup:
     return Markup(getattr(macros, name)(*values))  # it comes from the template, which escapes
 
 
-def page(title: str, report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> str:
-    """The whole page. ``states``: hosts by state; ``traps``: host, template and why of suspects."""
+class Title(NamedTuple):
+    """What the page is headed with."""
+
+    name: str
+    description: str  # "" for none
+
+
+def page(
+    title: Title, report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]], folder: str
+) -> str:
+    """The whole page. ``states``: hosts by state; ``traps``: host, template and why of suspects; ``folder``: of it."""
     figures = [
         ("Pages", f"{report.pages:,}"),
         ("Attempts", f"{report.attempts:,}"),
@@ -60,11 +71,55 @@ def page(title: str, report: CrawlReport, states: Mapping[str, int], traps: Sequ
         ("To (UTC)", _time(report.ended)),
     ]
     style = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
-    body = _part("page", title, figures, list(_sections(report, states, traps)))
-    return _part("document", title, body, Markup(style))  # ours
+    parts = [part for part in _sections(report, states, traps, folder) if part]
+    body = _part("page", title, report.about, [(name, text) for name, text in figures if text], parts)
+    return _part("document", title.name, body, Markup(style))  # ours
+
+
+def _handed_on(report: CrawlReport) -> Iterable[Markup]:
+    """What whoever is given the archive asks first."""
+    yield _listing(
+        "Seeds",
+        f"What became of each, by its last attempt. {_of(report.seeds, report.seeds_in_all)}",
+        ["seed", "what became of it"],
+        [[seed.url, seed.became] for seed in report.seeds],
+    )
+    yield _listing(
+        "Hosts",
+        "Errors: attempts that brought no page, or no answer for robots.txt; bytes are those on the wire. "
+        + _of(report.by_host, report.hosts),
+        ["host", "pages", "bytes", "errors", "first", "last"],
+        [[row[name] for name in ("host", "pages", "bytes", "errors", "first", "last")] for row in report.by_host],
+    )
+    yield _listing(
+        "URLs that failed",
+        f"By their last attempt. {_of(report.failed, report.failed_in_all)}",
+        ["URL", "why", "attempts", "last (UTC)"],
+        [
+            [row["url"], row["reason"] if row["status"] is None else _status(str(row["status"])), row["attempts"],
+             _time(row["time"])]
+            for row in report.failed
+        ],
+    )  # fmt: skip
+    yield _listing(
+        "Refused",
+        "URLs that were found and not asked for, since the last start. docs/reasons.md explains each word.",
+        ["why", "URLs", ""],
+        [[name, number, REMEDIES.get(Reason(name), "") if name in _REASONS else ""] for name, number in report.refused],
+    )
+
+
+def _of(shown: Sequence[Any], in_all: int) -> str:
+    return f"The first {len(shown):,} of {in_all:,}." if len(shown) < in_all else ""
+
+
+def _listing(title: str, note: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markup:
+    return section(title, _note(note.strip()) + table(names, rows), wide=True) if rows else Markup()
 
 
 def _over_time(report: CrawlReport) -> Markup:
+    if not report.attempts:
+        return Markup()
     over, ends, seconds = report.over_time, _ends(report), report.moment_seconds or 1.0
     received = [moment.bytes / seconds for moment in over]
     return section(
@@ -79,7 +134,7 @@ def _over_time(report: CrawlReport) -> Markup:
 
 def _renders(report: CrawlReport) -> Markup:
     if not report.rendered:
-        return section("Renders", Markup("<p>No attempt by a browser.</p>"))
+        return Markup()
     seconds = report.moment_seconds or 1.0
     chart = _rates("Renders over time", _ends(report), [m.rendered / seconds for m in report.over_time], "renders")
     return section("Renders", Markup("<p>{:,} attempts by a browser.</p>").format(report.rendered) + chart)
@@ -107,7 +162,12 @@ def _day(report: CrawlReport) -> str:
     return f"Times are UTC, of {over[0].time[:10]}." if same else "Times are UTC."
 
 
-def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> Iterable[Markup]:
+def _sections(
+    report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]], folder: str
+) -> Iterable[Markup]:
+    """In the order in which they are read; an empty one is left out."""
+    yield from _handed_on(report)
+    yield section("How to look at it", _part("look", folder), wide=True)
     yield _over_time(report)
     statuses = [Count(_status(count.name), count.number) for count in report.statuses]
     yield _plot("Status codes", statuses, "Answers, robots.txt included.", lambda name: f"c{name[0]}")
@@ -129,40 +189,34 @@ def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Ma
 
 
 def _tables(report: CrawlReport, traps: Sequence[Mapping[str, Any]]) -> Iterable[Markup]:
-    yield section(
+    yield _listing(
         "Trap suspects",
-        table(["host", "template", "why"], [[t["host"], t["template"], t["why"]] for t in traps]),
-        wide=True,
+        "Places that seem to have no end; what looks like one is not followed further.",
+        ["host", "template", "why"],
+        [[t["host"], t["template"], t["why"]] for t in traps],
     )
-    yield section(
+    yield _listing(
         "Extension against Content-Type",
-        _note("An extension that is never HTML may be worth skipping: SKIP_EXTENSIONS.")
-        + table(
-            ["extension", "Content-Type", "pages", "bytes", "HTML"],
-            [
-                [row["extension"] or "(none)", row["type"], row["pages"], row["bytes"], f"{row['html_share']:.0%}"]
-                for row in report.extensions
-            ],
-        ),
+        "An extension that is never HTML may be worth skipping: SKIP_EXTENSIONS.",
+        ["extension", "Content-Type", "pages", "bytes", "HTML"],
+        [
+            [row["extension"] or "(none)", row["type"], row["pages"], row["bytes"], f"{row['html_share']:.0%}"]
+            for row in report.extensions
+        ],
     )
-    yield section(
+    yield _listing(
         "Hosts that mostly repeat themselves",
-        _note("Hosts of whose pages at most half were new: what they have may be worth fewer visits.")
-        + table(
-            ["host", "pages", "new", "share", "bytes"],
-            [
-                [row["host"], row["pages"], row["new"], f"{row['share']:.0%}", row["bytes"]]
-                for row in report.stale_hosts
-            ],
-        ),
+        "Hosts of whose pages at most half were new: what they have may be worth fewer visits.",
+        ["host", "pages", "new", "share", "bytes"],
+        [[row["host"], row["pages"], row["new"], f"{row['share']:.0%}", row["bytes"]] for row in report.stale_hosts],
     )
 
 
 def _plot(title: str, counts: Sequence[Count], note: str, kind: Callable[[str], str] = lambda name: "") -> Markup:
-    """Bars with number and share, and one word when nothing was counted; ``note`` says what is counted."""
+    """Bars with number and share, nothing when nothing was counted; ``note`` says what is counted."""
     total = sum(count.number for count in counts)
     if not total:
-        return section(title, _NONE)
+        return Markup()
     rows = [Bar(name, count, f"{count:,} ({_share(count / total)})", kind(name)) for name, count in counts]
     return section(title, _note(note) + bars(rows))
 
@@ -179,12 +233,17 @@ def _note(text: str) -> Markup:
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
     """A table that scrolls by itself on a narrow screen; numbers and the heads above them to the right."""
     lines = [list(row) for row in rows]
-    if not lines:
-        return _NONE
-    numbers = [isinstance(cell, int) or _PERCENT.fullmatch(str(cell)) is not None for cell in lines[0]]
+    kinds = [_kind(cell) for cell in lines[0]]
     return _part(
-        "table", names, numbers, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in lines]
+        "table", names, kinds, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in lines]
     )
+
+
+def _kind(cell: Any) -> str:
+    """A class of the style sheet: numbers stand to the right, and like dates on one line."""
+    if isinstance(cell, int) or _PERCENT.fullmatch(str(cell)):
+        return "n"
+    return "day" if _DAY.match(str(cell)) else ""
 
 
 class Bar(NamedTuple):

@@ -17,10 +17,12 @@ from tests.commands.crawled import ask, scrapy
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web
 
 PARTS = (
-    "Pages and bytes over time", "Status codes", "Response times (to the first byte)", "Pauses: kept minus promised",
-    "Hosts by state", "File types", "Near-duplicates", "Renders", "Top errors", "Trap suspects",
-    "Extension against Content-Type", "Hosts that mostly repeat themselves",
+    "Seeds", "Hosts", "URLs that failed", "Refused", "How to look at it", "Pages and bytes over time", "Status codes",
+    "Response times (to the first byte)", "Pauses: kept minus promised", "Hosts by state", "File types",
+    "Near-duplicates", "Top errors", "Trap suspects", "Extension against Content-Type",
+    "Hosts that mostly repeat themselves",
 )  # fmt: skip
+TITLE, DESCRIPTION = "The small <web>", "What it is, for those who come later."
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         settings = {
             **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "1", "BACKOFF_MAX_SECONDS": "1", "SCOPE_MAX_DEPTH": "4",
         }  # fmt: skip
-        command = crawl_command(web.folder / "seeds.txt", home / "crawl", web.folder / "hosts", settings)
+        port, given = web.port, (web.folder / "seeds.txt").read_text()
+        more = (f"http://redirects.test:{port}/permanent", f"http://excluded.test:{port}/", "ftp://plain1.test/")
+        (home / "seeds.txt").write_text(given + "\n".join(more))
+        settings |= {"CRAWL_TITLE": TITLE, "CRAWL_DESCRIPTION": DESCRIPTION}
+        command = crawl_command(home / "seeds.txt", home / "crawl", web.folder / "hosts", settings)
         assert measured(command, home / "crawl.log").status == 0
     return home / "crawl"
 
@@ -71,6 +77,34 @@ def test_the_tables_say_what_to_skip(folder: Path) -> None:
     assert all(row["new"] <= row["pages"] / 2 for row in stale.values())
 
 
+def test_it_says_what_the_crawl_was(folder: Path) -> None:
+    """By whom and how far; each seed, also one that was never asked for; what failed and what was refused."""
+    told = ask(folder, "report")
+    log: list[dict[str, Any]] = list(read_log(folder / "log"))
+
+    about = dict(told["about"])
+    assert about["Bot"] == "TestBed/1.0 (+https://example.org/bot; bot@example.org)"
+    assert about["Contact"] == "bot@example.org, https://example.org/bot"
+    assert about["Scope"] == "scope=any; at most 4 links deep"
+    assert about["How it ended"] == "finished"
+    assert {"Began", "Ended", "Made with", "Purpose"} < about.keys()
+    seeds = {
+        re.sub(r":\d+", "", seed["url"]): (seed["good"], re.sub(r":\d+", "", seed["became"])) for seed in told["seeds"]
+    }
+    assert seeds["http://excluded.test/"] == (False, "refused, nevercrawl")
+    assert seeds["ftp://plain1.test/"] == (False, "no URL to crawl: unsupported-scheme")
+    assert seeds["http://redirects.test/permanent"][0]
+    assert seeds["http://redirects.test/permanent"][1].startswith("redirect to http://redirects.test/")
+    assert told["seeds_in_all"] == len(seeds) == 7
+    for name in ("pages", "bytes"):
+        assert sum(row[name] for row in told["by_host"]) == told[name]
+    last = {row["url"]: row for row in log if not robots(row)}
+    gone = {url for url, row in last.items() if (row["status"] or 0) >= 400}
+    assert gone <= {row["url"] for row in told["failed"]} <= last.keys()
+    assert told["failed_in_all"] == len(told["failed"])
+    assert {entry["name"]: entry["number"] for entry in told["refused"]}["nevercrawl"] >= 1
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_in_a_browser(folder: Path, browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     """Wide and narrow: every part is there, no text is cut or sticks out, nothing is loaded, no error."""
@@ -91,6 +125,10 @@ def test_the_page_in_a_browser(folder: Path, browser: Browser, tmp_path: Path, w
         marks = seen.page.locator(".line .marks").all_inner_texts()
         assert [bool(re.search(unit, text)) for unit, text in zip((r"pages/(s|min)", "B/s"), marks, strict=True)]
         assert misaligned(seen) == []
+        assert seen.page.locator("h1").inner_text() == TITLE
+        assert seen.page.locator(".cover p").inner_text() == DESCRIPTION
+        seen.page.emulate_media(media="print")  # on white, in either scheme
+        assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
 def misaligned(seen: Window) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 import orjson
 import pytest
 
-from crawlerproject.reports.crawl_report import CrawlReport, crawl_report
-from crawlerproject.reports.report_page import line, page, table, ticks
+from crawlerproject.reasons import REMEDIES, Reason
+from crawlerproject.reports.crawl_report import CrawlReport, crawl_report, listed
+from crawlerproject.reports.report_page import Title, line, page, table, ticks
 from crawlerproject.rules.archive.log_line import line as log_line
 from crawlerproject.rules.politeness.audit import Audit, asked_of
 
@@ -105,7 +106,7 @@ def test_new_is_what_a_page_is_now(tmp_path: Path) -> None:
 def test_axes_have_units(tmp_path: Path) -> None:
     """Rates, not counts of intervals of unsaid length: one page a second is one page a second."""
     found = report(tmp_path, *(attempt(number, f"h{number}.test", str(number), bytes=5000) for number in range(600)))
-    shown = page("Crawl", found, {}, [])
+    shown = page(Title("Crawl", ""), found, {}, [], "crawls/web")
 
     assert found.moment_seconds == pytest.approx(5.0, rel=0.01)
     assert re.search(r"<span [^>]+>1 pages/s</span>", shown)
@@ -168,10 +169,44 @@ def test_pauses_are_those_of_the_audit(tmp_path: Path, seed: int) -> None:
 
 
 def test_an_empty_log_has_a_report(tmp_path: Path) -> None:
-    """All figures are nothing, and the page says so."""
+    """All figures are nothing, and no part of the page is empty: only how to look at it is left."""
     found = report(tmp_path)
     assert (found.attempts, found.began, found.margins) == (0, "", [])
-    assert page("Crawl", found, {}, []).count("<p>None.</p>") >= 6
+    shown = page(Title("Crawl", ""), found, {}, [], "crawls/web")
+    assert re.findall(r"<h2>(.*?)</h2>", shown) == ["How to look at it"]
+    assert "<dd></dd>" not in shown
+
+
+def test_what_became_of_seeds_and_urls(tmp_path: Path) -> None:
+    """By the last attempt: a seed that was redirected by where that led, one that failed with what helps."""
+    old, new, lost = "http://a.test/old", "http://a.test/new", "http://c.test/"
+    moved: dict[str, Any] = {"status": 301, "reason": "redirect"}
+    found = report(
+        tmp_path,
+        attempt(0, "a.test", url=old, **moved, location=new),
+        attempt(1, "a.test", url=new, hop="R", status=503, reason="http-error"),
+        attempt(2, "a.test", url=new, hop="R"),
+        attempt(3, "b.test", url="http://b.test/", **moved, location="http://z.test/"),
+        attempt(4, "c.test", url=lost, status=None, reason="dns-not-found", ip="", bytes=0),
+        attempt(5, "c.test", url="http://c.test/robots.txt", hop="P", status=None, reason="dns-not-found", ip=""),
+        attempt(6, "a.test", url="http://a.test/x", hop="L", status=404, reason="http-error", bytes=10),
+        attempt(7, "a.test", url="http://a.test/x.css", hop="LE", status=404, reason="http-error"),
+        attempt(8, "a.test", url="http://a.test/y"),
+        attempt(9, "a.test", url="http://a.test/y", status=304, reason="not-modified"),
+    )
+
+    assert [(seed.url, seed.good, seed.became) for seed in found.seeds] == [
+        (old, True, f"redirect to {new}, fetched"),
+        ("http://b.test/", False, "redirect to http://z.test/"),
+        (lost, False, f"dns-not-found. {REMEDIES[Reason.DNS_NOT_FOUND]}"),
+        ("http://a.test/y", True, "304, not-modified"),
+    ]
+    assert [seed.good for seed in listed(found.seeds)] == [False, False, True, True]
+    failed = [(row["url"], row["status"], row["reason"], row["attempts"]) for row in found.failed]
+    assert failed == [("http://a.test/x", 404, "http-error", 1), (lost, None, "dns-not-found", 1)]
+    assert {row["host"]: (row["pages"], row["errors"]) for row in found.by_host} == {
+        "a.test": (6, 2), "b.test": (1, 0), "c.test": (0, 2),
+    }  # fmt: skip
 
 
 def test_totals_and_bars(tmp_path: Path) -> None:
