@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-_SHOWN = 32  # functions
+_SHOWN = 12  # functions
 # The first that a file's path holds says whose part it is. What a function calls in C is its own.
 _PARTS = {
     "rules/page/text_fingerprint.py": "words, near duplicates",
