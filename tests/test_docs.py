@@ -192,3 +192,25 @@ def test_bounds_of_tables_in_memory_are_the_codes(module: str, name: str, number
     """Each row of the table in docs/scale.md that names a constant."""
     found = importlib.import_module("crawlerproject." + module.replace("/", "."))
     assert getattr(found, name) == int(number.replace(",", ""))
+
+
+PRACTICES = (ROOT / "docs" / "best-practices.md").read_text()
+PROOFS = sorted(set(re.findall(r"`([a-z_/]+\.py)::(test_\w+)`", PRACTICES)))
+
+
+@pytest.mark.parametrize(("file", "name"), PROOFS)
+def test_each_practice_has_the_test_that_is_named(file: str, name: str) -> None:
+    """Of docs/best-practices.md."""
+    assert re.search(rf"^(?:async )?def {name}\(", (ROOT / "tests" / file).read_text(), flags=re.MULTILINE)
+
+
+def test_each_practice_has_its_code() -> None:
+    """Files that the tables name exist, and every row has both or is the operator's."""
+    rows = [line.split(" | ") for line in PRACTICES.splitlines() if line.startswith("| ") and " | " in line]
+    rows = [row for row in rows if row[0] != "| asked"]
+    code = {path for row in rows for path in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.\w+)`", row[1])}
+
+    assert len(rows) > 30
+    assert {path for path in code if not (ROOT / "crawlerproject" / path).is_file()} == set()
+    without = [row[0] for row in rows if "::test_" not in row[2] and row[2] != "– |"]
+    assert without == []

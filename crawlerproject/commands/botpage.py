@@ -6,11 +6,12 @@ import argparse
 import time
 from pathlib import Path
 
-from crawlerproject.config.values import identity, preset_of, ranges_of
+from crawlerproject.config.values import identity, own_keys, preset_of, ranges_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.reports.bot_page import CHANGES, RANGES, Bot, bot_folder, bot_page
 from crawlerproject.stores.atomic_files import replace_file
+from crawlerproject.stores.operator_files.key_file import write_directory
 from crawlerproject.terminal import say
 
 
@@ -41,7 +42,7 @@ class Command(InspectCommand):
             [str(each).removesuffix("/32").removesuffix("/128") for each in ranges],
             pace.start_seconds, pace.min_seconds, pace.max_seconds, pace.multiplier,
             settings.getfloat("ROBOTS_TTL_SECONDS") / 3600, settings.getint("FETCH_MAX_BYTES"),
-            str(settings.get("PURPOSE") or ""), str(settings["RENDER"]),
+            str(settings.get("PURPOSE") or ""), str(settings["RENDER"]), bool(settings["IDENTITY_KEY_FILE"]),
         )  # fmt: skip
         if not args:
             say(*bot_page(bot).rstrip("\n").split("\n"))
@@ -58,8 +59,11 @@ class Command(InspectCommand):
                 f"{target}/{error}; move it away, and the page's list of changes begins again."
             ) from error
         _write({target / name: content for name, content in files.items()})
+        ring = own_keys(settings)
+        keys = write_directory(target, ring, time.time()) if ring is not None else []
+        count = len(files) + len(keys)
         say(
-            f"{len(files)} files written to {target}; publish them at the root of the host to which CRAWLER_INFO_URL "
+            f"{count} files written to {target}; publish them at the root of the host to which CRAWLER_INFO_URL "
             f"leads ({where}), and again daily: {RANGES} is to be no older."
         )
         if not ranges:

@@ -9,7 +9,7 @@ from typing import Any
 
 import aiodns
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENONAME, ARES_ENOTFOUND, ARES_ETIMEOUT, DNSError
-from pycares import AAAARecordData, ARecordData
+from pycares import AAAARecordData, ARecordData, PTRRecordData
 
 # The longest wait for one datagram's answer: a third of the time that a look-up has. c-ares waits for less where its
 # server was quick of late (five times as long as it took, 250 ms at least; 1.34, ares_metrics.c).
@@ -46,7 +46,7 @@ class DnsServers:
         self._first = 0  # of the channels, the one that answered last
 
     async def addresses(self, name: str, kind: str, may_send: MaySend) -> tuple[tuple[str, ...], float]:
-        """Addresses of one kind (A, AAAA) and the smallest TTL on the way (CNAMEs included), in seconds.
+        """Addresses of one kind (A, AAAA; PTR: names) and the smallest TTL on the way (CNAMEs included), in seconds.
 
         Asks until there is an answer or the caller's time is over; ``may_send`` is awaited before each datagram.
         Raises NoAnswer.
@@ -59,10 +59,10 @@ class DnsServers:
                 return (), 0.0
             wrong_name = isinstance(error, ValueError) or number in _NO_SUCH_NAME
             raise NoAnswer(str(error.args[-1]) if error.args else "", wrong_name=wrong_name) from error
-        addresses = tuple(
-            record.data.addr for record in result.answer if isinstance(record.data, (ARecordData, AAAARecordData))
-        )
-        return addresses, min((float(record.ttl) for record in result.answer), default=0.0)
+        found = [record.data for record in result.answer]
+        addresses = tuple(data.addr for data in found if isinstance(data, (ARecordData, AAAARecordData)))
+        names = tuple(data.dname.lower().rstrip(".") for data in found if isinstance(data, PTRRecordData))
+        return addresses or names, min((float(record.ttl) for record in result.answer), default=0.0)
 
     async def _ask(self, name: str, kind: str, may_send: MaySend) -> Any:
         """One server after the other, that which answered last first; once more where none of them has an answer."""

@@ -45,6 +45,8 @@ UNNAMED = frozenset({Reason.DNS_NOT_FOUND, Reason.DNS_FAILED})
 
 _NEGATIVE_TTL_SECONDS = 60.0  # ours: a name that is being set up is found within a minute
 
+_MOST_NAMES = 10  # of one address of ours that are looked at (ours)
+
 _LOOK_SECONDS = 1.0
 """How often the file's time is looked at: a stat a second costs nothing, one a request would."""
 
@@ -321,6 +323,37 @@ def resolved_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str
 
     asyncio.run(resolve_all())
     return _spread(found)
+
+
+def names_confirmed(addresses: Iterable[str], settings: BaseSettings) -> dict[str, dict[str, bool]]:
+    """The names of each address by the DNS, and whether they lead back to it (forward-confirmed reverse DNS).
+
+    Asks FETCH_DNS_SERVERS, one question at a time; no name where there is no answer. Blocking.
+    """
+    found: dict[str, dict[str, bool]] = {}
+
+    async def ask_all() -> None:
+        from crawlerproject.fetch.dns_servers import DnsServers, NoAnswer
+
+        servers = DnsServers(list_of(settings, "FETCH_DNS_SERVERS"), TIMEOUT_SECONDS)
+
+        async def ask(name: str, kind: str) -> tuple[str, ...]:
+            try:
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    return (await servers.addresses(name, kind, lambda: asyncio.sleep(0)))[0]
+            except (NoAnswer, TimeoutError):
+                return ()
+
+        try:
+            for address in addresses:
+                kind = "AAAA" if ":" in address else "A"
+                names = await ask(ip_address(address).reverse_pointer, "PTR")
+                found[address] = {name: address in map(ip_of, await ask(name, kind)) for name in names[:_MOST_NAMES]}
+        finally:
+            await servers.close()
+
+    asyncio.run(ask_all())
+    return found
 
 
 def _spread(addresses: dict[str, Sequence[str]]) -> dict[str, str]:

@@ -18,8 +18,9 @@ from markupsafe import Markup
 
 from crawlerproject.reports.bot_words import LANGUAGES, PURPOSES, RENDERS, SENTENCES, Words
 from crawlerproject.reports.report_page import templates
+from crawlerproject.rules.identity.key_ring import DIRECTORY_PATH
 
-RANGES, CHANGES, KEYS = "ranges.json", "changes.json", ".well-known/http-message-signatures-directory"
+RANGES, CHANGES = "ranges.json", "changes.json"
 """Files of the folder beside the pages and robots.txt."""
 _ROBOTS = b"# Everything here is meant to be read, by programs too.\nUser-agent: *\nAllow: /\n"
 _MOST_CHANGES = 100  # on the page, the latest first (ours)
@@ -43,7 +44,7 @@ class Bot:
     max_bytes: int
     purpose_word: str = ""  # of the setting PURPOSE
     render: str = "auto"
-    keys: bytes = b""  # the key directory (a JWK Set), if its requests are signed
+    signed: bool = False  # its requests are
 
     def said(self) -> dict[str, str]:
         """What site owners rely on, by the names of ``SENTENCES``: a change of it is one that the page lists."""
@@ -82,7 +83,7 @@ def bot_page(bot: Bot, language: str = "en", *, files: bool = False, changes: Se
     languages = {code: ("index.html" if code == "en" else f"{code}.html", name) for code, name in LANGUAGES.items()}
     return template.render(
         bot=bot, say=say, language=language, languages=languages if files else {}, changes=changes[:_MOST_CHANGES],
-        purposes=PURPOSES, renders=RENDERS, ranges=RANGES if files else "", keys=KEYS if files and bot.keys else "",
+        purposes=PURPOSES, renders=RENDERS, ranges=RANGES if files else "", keys=DIRECTORY_PATH if bot.signed else "",
     )  # fmt: skip
 
 
@@ -99,8 +100,6 @@ def bot_folder(bot: Bot, ranges: Sequence[IPv4Network | IPv6Network], before: by
     }
     files = {name: page.encode() for name, page in pages.items()}
     files |= {RANGES: client_ranges(ranges, bot.name, now), "robots.txt": _ROBOTS}
-    if bot.keys:
-        files[KEYS] = bot.keys
     return files | {CHANGES: orjson.dumps(entries, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)}
 
 

@@ -77,6 +77,7 @@ def readings(crawl: CrawlDir, url: str, out: Path) -> list[Reading]:
     return [
         *found,
         Reading(("verify-request", __file__, "--url", url), (1,)),  # it has no signature
+        Reading(("doctor",), (1,)),
         Reading(("replay", str(crawl), "--port", "0", "-s", "REPLAY_COMMAND=/bin/false"), (2,)),
         Reading(("search", "ax0"), (0 if crawl.search.is_dir() else 2,)),  # of tests.hostile.arena's innocent pages
         Reading(("status", "--alive"), (0 if crawl.locked() else 1,)),

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 
 from crawlerproject.reports.bot_page import CHANGES, RANGES
 from crawlerproject.reports.bot_words import LANGUAGES
+from crawlerproject.rules.identity.key_ring import DIRECTORY_PATH
 from crawlerproject.rules.robots.policy import parse_robots
 from tests.commands.browser import browser as browser
 from tests.commands.browser import window
@@ -34,6 +35,26 @@ JAFAR: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {name: {"type": "string"} for name in ("ipv4Prefix", "ipv6Prefix", "service")},
+            },
+        },
+    },
+}
+# RFC 7517, section 5, and RFC 8037, section 2; no other member, so no private one.
+JWKS: dict[str, Any] = {
+    "type": "object",
+    "required": ["keys"],
+    "properties": {
+        "keys": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["kty", "crv", "x", "kid"],
+                "properties": {
+                    "kty": {"const": "OKP"},
+                    "crv": {"const": "Ed25519"},
+                    **{name: {"type": "string"} for name in ("x", "kid", "use", "alg")},
+                    **{name: {"type": "integer"} for name in ("nbf", "exp")},
+                },
             },
         },
     },
@@ -76,6 +97,21 @@ def test_what_changed_stands_on_the_page_by_date(folder: Path) -> None:
     assert "contact: old@example.org → you@example.org" in page
     assert "addresses: – → 192.0.2.0/28, 2001:db8::/64" in page
     assert page.index("contact: old@") < page.index("2026-01-31: first published")
+
+
+def test_keys_are_published_with_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JWK Set (RFC 7517, RFC 8037), of which the page speaks when requests are signed; without private parts."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    key, public = tmp_path / "identity.json", tmp_path / "public"
+    signing = ("-s", f"IDENTITY_KEY_FILE={key}")
+    assert scrapy("identity", "init", "https://bot.example", str(tmp_path / "first"), *signing).returncode == 0
+    assert scrapy("botpage", str(public), *SETTINGS, *signing).returncode == 0
+    found = json.loads((public / DIRECTORY_PATH[1:]).read_text())
+
+    assert list(mistakes(found, JWKS)) == []
+    assert (len(found["keys"]), len(found["keys"][0]["x"])) == (1, 43)
+    assert DIRECTORY_PATH in (public / "_headers").read_text()
+    assert f'href="{DIRECTORY_PATH}"' in (public / "index.html").read_text()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

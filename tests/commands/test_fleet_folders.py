@@ -451,6 +451,7 @@ COMPARED = {
 """Commands that this file runs on a fleet's folder."""
 ELSEWHERE = {
     "botpage": "the settings alone",
+    "doctor": "the settings alone",
     "crawl": "tests/fleet/repartition, tests/crawls/fleet",
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",

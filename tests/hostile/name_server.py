@@ -12,6 +12,7 @@ from typing import Any
 import dns.flags
 import dns.message
 import dns.rcode
+import dns.rdatatype
 import dns.rrset
 
 
@@ -37,7 +38,8 @@ class NameServer(asyncio.DatagramProtocol):
         answer = dns.message.make_response(query)
         answer.flags |= dns.flags.RA
         if address := self._address_of(name):
-            answer.answer.append(dns.rrset.from_text(name + ".", 300, "IN", "A", address))
+            kind = dns.rdatatype.to_text(query.question[0].rdtype)
+            answer.answer.append(dns.rrset.from_text(name + ".", 300, "IN", kind, address))
         else:
             answer.set_rcode(dns.rcode.NXDOMAIN)
         self.transport.sendto(answer.to_wire(), addr)

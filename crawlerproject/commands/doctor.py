@@ -1,0 +1,30 @@
+"""``scrapy doctor``: which best practices the configuration breaks, as a site owner would find out."""
+
+from __future__ import annotations
+
+import argparse
+
+from crawlerproject.inspection.own_endpoints import findings
+from crawlerproject.operator_command import InspectCommand
+from crawlerproject.terminal import say, say_json
+
+_WORDS = {True: "good", False: "MEND", None: "?"}
+_EXIT_TO_MEND = 1
+
+
+class Command(InspectCommand):
+    """Exit status 1 when something is to be mended."""
+
+    arguments = "[--json]"
+    summary = "Look at the contact, the bot's page, address ranges, reverse DNS and the clock as a site owner would"
+
+    example = "scrapy doctor"
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        found = list(findings(self.settings))
+        if opts.json:
+            say_json([one._asdict() for one in found])
+        else:
+            say(*(f"{_WORDS[one.good]:4}  {one.about}: {one.said}" for one in found))
+        if any(one.good is False for one in found):
+            self.exitcode = _EXIT_TO_MEND

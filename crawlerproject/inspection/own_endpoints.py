@@ -1,0 +1,185 @@
+"""What the operator has published about the crawler, seen from outside: page, ranges, reverse DNS, clock.
+
+Asked are only hosts that the settings name as the operator's own, once each, and DNS servers about own addresses.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import orjson
+from scrapy.settings import BaseSettings
+
+from crawlerproject.config.values import identity, list_of, ranges_of
+from crawlerproject.fetch.resolver import names_confirmed
+from crawlerproject.fetch.tls import Certificates, allowed_hosts
+from crawlerproject.rules.url.domains import registered_domain
+
+_TIMEOUT_SECONDS = 10.0
+_MOST_BYTES = 1 << 20
+_CLOCK_SECONDS = 60.0  # verifiers of signatures allow no more (draft-ietf-webbotauth-httpsig-protocol-01)
+_OLDEST_SECONDS = 48 * 3600.0  # JAFAR asks for a new file daily: one day may have been missed
+_MOST_ADDRESSES = 16  # of all ranges, whose names are looked up
+_LINK = re.compile(r"""<link\b[^>]{0,500}\brel=["']?client-ranges\b[^>]{0,500}>""", re.IGNORECASE)
+_HREF = re.compile(r"""\bhref=["']?([^"'\s>]+)""", re.IGNORECASE)
+_HEADER = re.compile(r"""<([^>]{1,2000})>[^,]{0,500}\brel="?client-ranges\b""", re.IGNORECASE)
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    about: str
+    good: bool | None  # None: it cannot be told from here
+    said: str  # a sentence; where it is not good, what mends it
+
+
+class Served(NamedTuple):
+    """What an address of the operator's is answered with."""
+
+    url: str
+    body: bytes
+    link: str  # the header Link
+    ahead_seconds: float | None  # of its clock, before ours
+
+
+def findings(settings: BaseSettings) -> Iterator[Finding]:
+    """In the order in which they are mended. Blocking; raises OperatorError for settings that cannot be meant."""
+    who, ranges = identity(settings), ranges_of(settings)
+    if settings["CRAWLER_CONTACT"]:
+        yield Finding("contact", True, f"Site owners can write to {settings['CRAWLER_CONTACT']}.")
+    else:
+        yield Finding("contact", False, "CRAWLER_CONTACT is empty; set an address at which site owners reach you.")
+    page = None
+    if not (url := str(settings["CRAWLER_INFO_URL"] or "")):
+        yield Finding("page", False, "CRAWLER_INFO_URL is empty; publish what scrapy botpage writes, and set its URL.")
+    else:
+        try:
+            page = _served(url, settings)
+        except (OSError, ValueError) as error:
+            yield Finding("page", False, f"{url} cannot be had ({error}); publish what scrapy botpage writes there.")
+    if page is not None:
+        yield from _of_page(page, who.token, str(settings["PURPOSE"]))
+    yield from _of_ranges(page, ranges, settings)
+    yield from _of_addresses(ranges, settings)
+
+
+def _served(url: str, settings: BaseSettings) -> Served:
+    """Ask once, by the environment's proxies and the crawl's certificates; redirects are followed. OSError."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("it is no http or https URL")
+    parts = urlsplit(url)
+    certificates = Certificates(settings["FETCH_CA_FILE"] or "", allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS")))
+    handlers = []
+    if parts.scheme == "https":
+        context = certificates.context(parts.hostname or "", parts.port or 443)
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    request = urllib.request.Request(url, headers={"User-Agent": identity(settings).user_agent})
+    with urllib.request.build_opener(*handlers).open(request, timeout=_TIMEOUT_SECONDS) as answer:
+        body, fields = answer.read(_MOST_BYTES), answer.headers
+        try:
+            ahead = parsedate_to_datetime(fields["Date"]).timestamp() + float(fields["Age"] or 0) - time.time()
+        except (TypeError, ValueError, OverflowError):
+            ahead = None
+        return Served(answer.url, body, ", ".join(fields.get_all("Link") or []), ahead)
+
+
+def _of_page(page: Served, token: str, purpose: str) -> Iterator[Finding]:
+    text = page.body.decode("utf-8", "replace")
+    named = token.lower() in text.lower()
+    yield Finding(
+        "page", named, f"{page.url} names {token}." if named else f"{page.url} does not name {token}; publish its page."
+    )
+    if re.search(rf"(?<![\w-]){re.escape(purpose)}(?![\w-])", text):
+        yield Finding("purpose", True, f"The page says that the purpose is {purpose}.")
+    else:
+        yield Finding("purpose", False, f"The page has no word on PURPOSE={purpose}; write it again: scrapy botpage.")
+    if (ahead := page.ahead_seconds) is None:
+        yield Finding("clock", None, f"{page.url} is answered without a date to compare the clock with.")
+    elif abs(ahead) > _CLOCK_SECONDS:
+        where = "behind" if ahead > 0 else "ahead of"
+        yield Finding(
+            "clock", False, f"The clock is {abs(ahead):,.0f} seconds {where} that of {page.url}; set it by NTP."
+        )
+    else:
+        yield Finding("clock", True, f"The clock agrees with that of {page.url}.")
+
+
+def _of_ranges(
+    page: Served | None, ranges: list[IPv4Network | IPv6Network], settings: BaseSettings
+) -> Iterator[Finding]:
+    if not ranges:
+        yield Finding("ranges", False, "IDENTITY_RANGES is empty; set the public addresses from which you crawl.")
+    if page is None or not ranges:
+        return
+    found = _HEADER.search(page.link)
+    if found is None and (link := _LINK.search(page.body.decode("utf-8", "replace"))):
+        found = _HREF.search(link[0])
+    if found is None:
+        yield Finding("ranges", False, f"{page.url} has no link client-ranges; publish what scrapy botpage writes.")
+        return
+    url = urljoin(page.url, found[1])
+    try:
+        document = orjson.loads(_served(url, settings).body)
+        listed = {str(one.get("ipv4Prefix") or one.get("ipv6Prefix")) for one in document["prefixes"]}
+        age_seconds = time.time() - datetime.fromisoformat(document["creationTime"]).astimezone(UTC).timestamp()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        yield Finding("ranges", False, f"{url} cannot be read ({error}); publish what scrapy botpage writes.")
+        return
+    if listed != set(map(str, ranges)):
+        lack = ", ".join(sorted(listed ^ set(map(str, ranges))))
+        yield Finding("ranges", False, f"{url} and IDENTITY_RANGES differ in {lack}; write it again: scrapy botpage.")
+    elif age_seconds > _OLDEST_SECONDS:
+        yield Finding("ranges", False, f"{url} is {age_seconds / 86400:.0f} days old; have scrapy botpage run daily.")
+    else:
+        yield Finding("ranges", True, f"{url} lists IDENTITY_RANGES.")
+
+
+def _of_addresses(ranges: list[IPv4Network | IPv6Network], settings: BaseSettings) -> Iterator[Finding]:
+    own = ip_address(local) if (local := _leaves_from()) else None
+    if own is not None and own.is_global and ranges:
+        within = any(own in network for network in ranges)
+        said = f"IDENTITY_RANGES has {own}, from which this machine asks."
+        yield Finding(
+            "address", within, said if within else f"This machine asks from {own}; add it to IDENTITY_RANGES."
+        )
+    elif ranges:
+        yield Finding("address", None, "From which public address this machine asks cannot be told from here.")
+    some = list(islice((str(address) for network in ranges for address in islice(network.hosts(), 2)), _MOST_ADDRESSES))
+    domains: set[str] = set()
+    bad = []
+    for address, names in names_confirmed(some, settings).items():
+        good = [name for name, leads_back in names.items() if leads_back]
+        domains |= {registered_domain(name) for name in good}
+        if not good:
+            why = f"has the name {next(iter(names))}, which does not lead back" if names else "has no name"
+            bad.append(f"{address} {why}")
+    if bad:
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        yield Finding("reverse-dns", False, f"{bad[0]}{more}; have names of your domain set both ways in the DNS.")
+    elif len(domains) > 1:
+        several = ", ".join(sorted(domains))
+        yield Finding(
+            "reverse-dns", False, f"The names of your addresses are below {several}; sites expect one domain."
+        )
+    elif some:
+        yield Finding("reverse-dns", True, f"{len(some)} addresses have names below {domains.pop()} that lead back.")
+
+
+def _leaves_from() -> str:
+    """The address from which the public internet is asked; "" where there is no way to it. Nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as trial:
+            trial.connect(("192.0.2.1", 9))  # of documentation: only the way is looked up
+            return str(trial.getsockname()[0])
+    except OSError:
+        return ""
