@@ -9,6 +9,7 @@ from pathlib import Path
 
 from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.about_crawl import settings_there
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, option
 from crawlerproject.stores.archive.wacz import Packing, WaczSigner, is_being_closed, parts_of, write_parts, write_wacz
 from crawlerproject.terminal import say
@@ -17,7 +18,7 @@ from crawlerproject.terminal import say
 class Command(OperatorCommand):
     """Copies closed WARC files into a zip, as they are, and lists their pages."""
 
-    arguments = "[FOLDER] [-o FILE.wacz] [--text] [--split-bytes N] [--key FILE]"
+    arguments = "[FOLDER] [-o FILE.wacz] [--text] [--title T] [--description D] [--split-bytes N] [--key FILE]"
     summary = "Pack a crawl into a WACZ file"
     details = (
         "Pack the closed WARC files of a crawl folder (default: CRAWL_DIR) with their index and lists of pages and "
@@ -28,6 +29,8 @@ class Command(OperatorCommand):
 
     options = (
         option("-o", "--output", metavar="FILE", help="default: the folder's name with .wacz, here"),
+        option("--title", metavar="TEXT", help="default: CRAWL_TITLE of the crawl, or the file's name"),
+        option("--description", metavar="TEXT", help="default: CRAWL_DESCRIPTION of the crawl"),
         option("--text", action="store_true", help="put each page's text into the lists of pages"),
         option(
             "--split-bytes", type=int, metavar="N", help="a new file when its WARC files would have more than N bytes"
@@ -48,13 +51,18 @@ class Command(OperatorCommand):
         if opts.split_bytes is not None and opts.split_bytes < 1:
             raise OperatorError(f"--split-bytes is {opts.split_bytes}; give 1 or more.")
         sign = WaczSigner(opts.key, __version__).sign if opts.key else None
+        said = settings_there(archives.crawl, self.settings)
+        heading = (
+            str(said[name] or "") if given is None else given
+            for name, given in (("CRAWL_TITLE", opts.title), ("CRAWL_DESCRIPTION", opts.description))
+        )
         target = Path(opts.output or f"{archives.crawl.resolve().name}.wacz")
         if archives.open_warcs() or len(warcs) < len(closed):
             say("The WARC file that is still written is left out.", error=True)
         # Each file is copied, and then read for its pages.
         with Bytes("Packing", [*warcs, *warcs]) as progress:
             pages_of_warc = partial(pages_of, text=opts.text, progress=progress.advance)
-            packing = Packing(time.time(), progress.advance, pages_of_warc, opts.text, sign)
+            packing = Packing(time.time(), progress.advance, pages_of_warc, opts.text, sign, *heading)
             if opts.split_bytes is None:
                 pages = write_wacz(target, warcs, packing)
                 say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")

@@ -8,12 +8,29 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
+from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.values import identity
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 Fact = tuple[str, str]
 """A name and its text."""
+
+
+def view_of(folder: CrawlDir, settings: BaseSettings) -> CrawlView | None:
+    """A look at the crawl in a folder that a command names; None of an archive without one. OperatorError."""
+    if not (folder.is_here and (folder.crawl_file.exists() or folder.run.exists() or folder.started_below())):
+        return None
+    own = settings.copy()
+    own.set("CRAWL_DIR", str(folder), "cmdline")
+    apply_of_folder(own)
+    return CrawlView(own)
+
+
+def settings_there(folder: CrawlDir, settings: BaseSettings) -> BaseSettings:
+    """The settings of that crawl."""
+    crawl = view_of(folder, settings)
+    return settings if crawl is None else crawl.settings
 
 
 def title_of(settings: BaseSettings, folder: CrawlDir) -> str:

@@ -47,6 +47,27 @@ def test_everything_is_in_it(tmp_path: Path) -> None:
         check_hashes(packed)
 
 
+def test_title_and_description_are_the_crawls_or_those_given(tmp_path: Path) -> None:
+    """An option wins over the crawl's file, which wins over the name; parts have them too."""
+    folder = archive(tmp_path)
+
+    def headed(*options: str) -> tuple[str, str | None]:
+        target = tmp_path / "small.wacz"
+        target.unlink(missing_ok=True)
+        assert scrapy("wacz", str(folder), "-o", str(target), *options).returncode == 0
+        with zipfile.ZipFile(target) as packed:
+            package = json.loads(packed.read("datapackage.json"))
+        return package["title"], package.get("description")
+
+    assert headed() == ("small", None)
+    (folder / "crawl.toml").write_text('[settings]\nCRAWL_TITLE = "Ours"\nCRAWL_DESCRIPTION = "What it is"\n')
+    assert headed() == ("Ours", "What it is")
+    assert headed("--title", "Another", "--description", "") == ("Another", None)
+    assert scrapy("wacz", str(folder), "-o", str(tmp_path / "p.wacz"), "--split-bytes", "1").returncode == 0
+    parts = json.loads((tmp_path / "p.json").read_text())
+    assert (parts["title"], parts["description"]) == ("Ours", "What it is")
+
+
 def listed(packed: zipfile.ZipFile, name: str) -> list[dict[str, Any]]:
     """The lines of a list of pages, the first one about the others."""
     return [json.loads(line) for line in packed.read(f"pages/{name}.jsonl").splitlines()]

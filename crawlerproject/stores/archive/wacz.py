@@ -72,6 +72,12 @@ class Packing(NamedTuple):
     pages_of: Callable[[Path], Iterable[WaczPage]]  # of one WARC file
     has_text: bool = False
     sign: Callable[[str, str], dict[str, str]] | None = None  # of the package's hash and its date: ``signedData``
+    title: str = ""  # "": the file's name
+    description: str = ""
+
+    def about(self, name: str) -> dict[str, str]:
+        """What a package called ``name`` is headed with."""
+        return {"title": self.title or name, **({"description": self.description} if self.description else {})}
 
 
 class WaczWriter:
@@ -161,10 +167,10 @@ class WaczWriter:
         about = {"format": _PAGES_FORMAT, "id": name, "title": title, "hasText": self._packing.has_text}
         self.add(f"pages/{name}.jsonl", chain([json.dumps(about).encode() + b"\n"], lines), packed=True)
 
-    def finish(self, title: str) -> None:
+    def finish(self, name: str) -> None:
         """Add what lists and seals the rest."""
         created = self._created.strftime("%Y-%m-%dT%H:%M:%SZ")
-        about = {"profile": "data-package", "title": title, "wacz_version": VERSION, "software": "crawlerproject"}
+        about = {"profile": "data-package", **self._packing.about(name), "wacz_version": VERSION, "software": _SOFTWARE}
         package = json.dumps({**about, "created": created, "resources": self._resources}, indent=2).encode()
         hashed = self.add("datapackage.json", [package], listed=False)
         seal: dict[str, Any] = {"path": "datapackage.json", "hash": hashed}
@@ -229,7 +235,7 @@ def write_parts(target: Path, parts: Sequence[Sequence[Path]], packing: Packing)
             {"name": name.name, "path": name.name, "hash": _hash_of(name), "bytes": name.stat().st_size}
             for name in names
         ]
-        about = {"profile": _PARTS_PROFILE, "title": target.stem, "resources": resources}
+        about = {"profile": _PARTS_PROFILE, **packing.about(target.stem), "resources": resources}
         write_whole(whole, json.dumps(about, indent=2).encode())
     except BaseException:
         for path in names:
