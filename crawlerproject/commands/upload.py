@@ -55,8 +55,8 @@ class Command(OperatorCommand):
             self.exitcode = _LEFT
 
 
-def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = False) -> bool:
-    """Upload what is left of one folder and say what was done; whether everything is there. OperatorError."""
+def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = False, aside: bool = False) -> bool:
+    """Upload what is left of one folder, say what was done (``aside``: on stderr); whether all is there."""
     from crawlerproject.stores.uploads.upload_process import TRIES_AT_END, UploadProcess, upload_lock
     from crawlerproject.stores.uploads.uploader import UploadOptions
 
@@ -83,5 +83,5 @@ def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = Fa
     say(*process.uploader.problems, error=True)
     left = f", {figures.waiting_files:,} left" if process.failures else ""
     removed = f", {figures.removed_files:,} removed here" if figures.removed_files else ""
-    say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}")
+    say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}", error=aside)
     return not (process.failures or process.uploader.problems)

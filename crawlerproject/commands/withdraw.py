@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.commands.never import add as never_again
 from crawlerproject.commands.never import target
+from crawlerproject.commands.upload import send
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import InspectCommand, check_there, named_crawl, one_argument, option, waited_for
+from crawlerproject.operator_command import (
+    Bytes,
+    InspectCommand,
+    check_there,
+    locked,
+    named_crawl,
+    one_argument,
+    option,
+    waited_for,
+)
 from crawlerproject.rules.archive.withdrawal import State, Withdrawal, Withdrawn, selector
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.domains import is_public_suffix
@@ -31,13 +42,14 @@ _CLOSING_SECONDS = 120.0
 class Command(InspectCommand):
     """Writes one line into the crawl's list; all that shows captures asks it."""
 
-    arguments = "HOST|URL --why TEXT [--still-crawl] | HOST|URL --remove --why TEXT | --list [--json]"
+    arguments = "HOST|URL --why TEXT [--erase] [--still-crawl] | HOST|URL --remove --why TEXT | --list [--json]"
     summary = "Show no more what is archived of a host or URL, and ask for it no more"
 
     example = 'scrapy withdraw example.org --why "asked by their webmaster"'
 
     options = (
         option("--why", metavar="TEXT", default="", help="who asked, and why; written into the list"),
+        option("--erase", action="store_true", help="cut it out of the archive's files, also where they were uploaded"),
         option("--still-crawl", action="store_true", help="it may be asked for again all the same"),
         option("--remove", action="store_true", help="show it again (what was erased stays erased)"),
         option("--list", action="store_true", help="print what was withdrawn"),
@@ -59,8 +71,12 @@ class Command(InspectCommand):
         else:
             entry = entry or Withdrawal(what, _today(), State.WITHDRAWN, why, opts.still_crawl)
             if entry not in listed.entries:
-                add(list_of(crawl), entry)
+                add(list_of(crawl), entry.line())
             said = [f"{list_of(crawl)}: {entry.line()}", *self._excluded(entry), *_hidden(crawl)]
+            if opts.erase:
+                said += self._erased(crawl, entry)
+            else:
+                self._send(crawl)
         if opts.json:
             say_json({"what": what, "list": str(list_of(crawl)), "done": said})
         else:
@@ -85,6 +101,39 @@ class Command(InspectCommand):
         path = target(self.settings)
         line, number, new = never_again(path, entry.what, entry.why, datetime.now(UTC))
         return [f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}"]
+
+    def _erased(self, crawl: CrawlDir, entry: Withdrawal) -> list[str]:
+        """Cut it out, here and where it was uploaded; the list says how far that is."""
+        from crawlerproject.batch.erase_archive import archive_files, erase_archives
+        from crawlerproject.batch.withdrawn_results import leave_out
+
+        archives, path = archives_of(crawl), list_of(crawl)
+        with locked(archives.to_lock()):
+            begun = entry._replace(state=State.ERASING)
+            change(path, entry, begun)
+            files = [file for folder in archives.folders for file in archive_files(folder)]
+            with Bytes("Erasing", files) as progress:
+                said = erase_archives(archives, Withdrawn([begun]), time.time(), progress.advance)
+            said += leave_out(crawl, withdrawn_of(crawl), erase=True)
+        if not self._send(crawl):
+            raise OperatorError(f"Not all of it is erased where it was uploaded; {self._again(entry)} does the rest.")
+        change(path, begun, entry._replace(state=State.ERASED))
+        add(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {entry.what}: {'; '.join(said)}")
+        self._send(crawl)
+        return said
+
+    def _again(self, entry: Withdrawal) -> str:
+        return f"scrapy withdraw {entry.what} --erase"
+
+    def _send(self, crawl: CrawlDir) -> bool:
+        """Bring what has changed to where the archive is uploaded, unless a crawl does it; whether all is there."""
+        whole = True
+        for folder in archives_of(crawl).folders:
+            if folder.upload_journal.exists() and not folder.locked():
+                from crawlerproject.stores.uploads.upload_journal import Journal
+
+                whole &= send(self.settings, folder, Journal(folder).url, aside=True)
+        return whole
 
     def _shown_again(self, crawl: CrawlDir, what: str, entry: Withdrawal | None, why: str) -> list[str]:
         if entry is None:

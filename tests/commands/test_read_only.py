@@ -84,7 +84,7 @@ def test_the_table_has_every_command(tmp_path: Path) -> None:
     reads = {reading.arguments[0] for reading in readings(CrawlDir(tmp_path), "http://a.test/", tmp_path)}
 
     assert reads | set(OTHERS) == set(names()), "a new command belongs into the table"
-    assert reads & set(OTHERS) == {"pause", "state"}
+    assert reads & set(OTHERS) == {"pause", "state", "withdraw"}
 
 
 @pytest.mark.parametrize("kept", _FOLDERS)

@@ -35,8 +35,10 @@ class Span(NamedTuple):
     captures: int  # responses and revisits in it
 
 
-def covered(path: Path, withdrawn: Withdrawn, progress: Progress | None = None) -> Iterator[Span]:
-    """The spans of a file that are withdrawn, in order; damage is passed over.
+def covered(
+    path: Path, withdrawn: Withdrawn, progress: Progress | None = None, flaws: list[Flaw] | None = None
+) -> Iterator[Span]:
+    """The spans of a file that are withdrawn, in order; damage is passed over, and added to ``flaws``.
 
     Raises OperatorError for a record of them that has no gzip member of its own.
     """
@@ -44,7 +46,7 @@ def covered(path: Path, withdrawn: Withdrawn, progress: Progress | None = None) 
         return
     packed: bool | None = None  # not looked yet
     span: Span | None = None
-    for member in _good(path, progress):
+    for member in _good(path, progress, [] if flaws is None else flaws):
         entry = withdrawn.of(member.url)
         if entry is None:
             continue
@@ -100,13 +102,14 @@ def _begins(member: Member, span: Span) -> bool:
     return member.kind in _BEGINNINGS and span.end - span.start >= _LEAST_BYTES
 
 
-def _good(path: Path, progress: Progress | None) -> Iterator[Member]:
+def _good(path: Path, progress: Progress | None, flaws: list[Flaw]) -> Iterator[Member]:
     """Every good record, also behind damage."""
     position: int | None = 0
     while position is not None:
         start, position = position, None
         for member in members(path, start, progress):
             if isinstance(member, Flaw):
+                flaws.append(member)
                 position = next_member(path, member.offset + 1)
             else:
                 yield member

@@ -150,6 +150,11 @@ class CdxjFiles:
             self._write_index(warc, rows)
         return gone
 
+    def forget_withdrawn(self, filename: str) -> None:
+        """Take out of the journal of an open WARC what was withdrawn: its bytes were erased. StorageError."""
+        if (journal := self._journal(filename)).exists():
+            replace_file(journal, b"".join(map(cdxj.pack, shown_rows(journal))))
+
     def catch_up(self, warc_folder: Path) -> list[str]:
         """At start: index closed WARCs without an index, drop journals without a WARC; what was done, as sentences."""
         messages = []

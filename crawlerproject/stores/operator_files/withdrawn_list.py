@@ -50,14 +50,14 @@ def withdrawn_from(archive: Path) -> Withdrawn:
     return withdrawn_of(archive.parent.parent)
 
 
-def add(path: Path, entry: Withdrawal) -> None:
-    """Append a line. A reader sees all of it or nothing. Raises StorageError."""
+def add(path: Path, line: str) -> None:
+    """Append a line, an entry's or a comment. A reader sees all of it or nothing. Raises StorageError."""
     with storage_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _LIST_MODE)
         try:
             size = os.fstat(descriptor).st_size
             begin = _FIRST_LINE if not size else b"" if os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
-            os.write(descriptor, begin + entry.line().encode() + b"\n")
+            os.write(descriptor, begin + line.encode() + b"\n")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

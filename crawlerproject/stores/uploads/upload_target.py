@@ -88,6 +88,10 @@ class UploadTarget(ABC):
         """Put a file there, going on with what ``transfer.token`` names."""
 
     @abstractmethod
+    def remove(self, name: str) -> None:
+        """Have the place hold a file no more, which may be gone already."""
+
+    @abstractmethod
     def _open(self, name: str) -> BinaryIO:
         """A file there, for reading. May raise anything."""
 
@@ -127,6 +131,10 @@ class FolderTarget(UploadTarget):
             with path.open("rb") as source, whole_file(target) as file:
                 _copy(source, file, transfer)
 
+    def remove(self, name: str) -> None:
+        with target_errors(self.where(name)):
+            (self.folder / name).unlink(missing_ok=True)
+
     def _open(self, name: str) -> BinaryIO:
         return (self.folder / name).open("rb")
 
@@ -150,6 +158,10 @@ class ObjectTarget(UploadTarget):
         where = self.where(name)
         with target_errors(where), path.open("rb") as source, self.files.open(where, "wb") as target:
             _copy(source, target, transfer)
+
+    def remove(self, name: str) -> None:
+        with target_errors(self.where(name)), suppress(FileNotFoundError):
+            self.files.rm_file(self.where(name))
 
     def _open(self, name: str) -> BinaryIO:
         return cast("BinaryIO", self.files.open(self.where(name), "rb"))

@@ -24,7 +24,7 @@ from crawlerproject.rules.archive.uploads import (
     next_step,
 )
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path
-from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir
+from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
 from crawlerproject.stores.uploads.upload_journal import Journal
 from crawlerproject.stores.uploads.upload_sources import Group, Source, groups
 from crawlerproject.stores.uploads.upload_target import TargetError, Transfer, UploadTarget, here, measured
@@ -36,6 +36,8 @@ MANIFEST = "manifest-sha256.txt"
 _TRIES = 3
 # Groups of files that are refused in one round until no more are tried: it is the place then, and not a file.
 _REFUSALS = 3
+
+_PARTS = "index/parquet/"
 
 logger = logging.getLogger(__name__)
 
@@ -242,6 +244,11 @@ class Uploader:
             here_still = (self._folder / name).exists() or (self._folder / name.removesuffix(".gz")).exists()
             if name in present or name == MANIFEST or here_still:
                 continue
+            if known.stage is Stage.CONFIRMED and name.startswith(_PARTS) and _archive_of(name) in present:
+                # Made again, the index of that file has no such part: of what it was about all was withdrawn.
+                self._target.remove(name)
+                self._journal.forget(name)
+                continue
             step = next_step(known, None)
             if step is Step.CONFIRM and self._is_there(name, known.measured):
                 self._journal.set(name, known._replace(stage=Stage.CONFIRMED))
@@ -281,3 +288,8 @@ class Uploader:
         self.figures.waiting_files = len(waiting)
         self.figures.waiting_bytes = sum(source.found.size for source in waiting)
         self._options.tick()
+
+
+def _archive_of(part: str) -> str:
+    """The name of the WARC file that a part of the Parquet index is of, in the folder."""
+    return f"warc/{archive_of_stem(part.rpartition('/')[2].removesuffix('.parquet'))}"
