@@ -113,6 +113,18 @@ class LeaseResult(Visit):
         wire = self.wire
         return wire.body if wire is not None and self.answered and wire.status == 200 and not wire.truncated else b""
 
+    def withhold(self, reason: Reason, words: str) -> None:
+        """Keep nothing of it: the site's ``words`` reserve it from the crawl's purpose."""
+        self.reason, self.error = reason, words
+        self.body, self.etag, self.last_modified = b"", "", ""
+        self.found, self.changed, self.requisites, self.target = (), (), (), None
+        self.is_text, self.is_feed, self.fingerprint, self.canonical, self.marks = False, False, None, None, ()
+        self.shell = self.gained = None
+        if self.wire is not None:
+            self.wire.body = b""
+        if self.rendered is not None:
+            self.rendered.html = self.rendered.screenshot = b""
+
     @property
     def outcome(self) -> LeaseResult:
         """For spiders of version 1.7 and before, where it was a record of its own."""

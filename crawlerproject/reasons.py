@@ -46,6 +46,13 @@ class Reason(StrEnum):
     POISON = "poison"
     HUB_UNPROVEN = "hub-unproven"
     MIDDLEWARE = "middleware"
+    # The site reserves it from our purpose, as far as that is obeyed; of the last two it has answered.
+    RESERVED_ROBOTS = "reserved-robots"
+    RESERVED_LICENSE = "reserved-license"
+    RESERVED_TDMREP = "reserved-tdmrep"
+    RESERVED_HEADER = "reserved-header"
+    RESERVED_PAGE = "reserved-page"
+    PAYMENT_REQUIRED = "payment-required"
 
     # Not yet: it stays queued.
     PAUSED = "paused"
@@ -86,6 +93,17 @@ ANSWERED = frozenset(
 )
 """The outcomes: a server answered, or a browser made a page of what it had answered."""
 
+RESERVED = frozenset(
+    {
+        Reason.RESERVED_ROBOTS,
+        Reason.RESERVED_LICENSE,
+        Reason.RESERVED_TDMREP,
+        Reason.RESERVED_HEADER,
+        Reason.RESERVED_PAGE,
+    }
+)
+"""The site reserves the page from the crawl's purpose: nothing of it is kept."""
+
 REMEDIES: dict[Reason, str] = {
     # Refused.
     Reason.NEVERCRAWL: "The list in NEVERCRAWL_FILE excludes its domain.",
@@ -99,6 +117,8 @@ REMEDIES: dict[Reason, str] = {
     Reason.BAD_PORT: "No web server is looked for at that port, as in browsers.",
     Reason.POISON: "The process died over it twice; scrapy recover --poison queues it again.",
     Reason.MIDDLEWARE: "A middleware of the project refused it.",
+    **dict.fromkeys(RESERVED, "The site reserves it from PURPOSE; scrapy why URL has its words."),
+    Reason.PAYMENT_REQUIRED: "The site wants money for it, which a crawl never pays.",
     # Failed.
     Reason.DNS_NOT_FOUND: "Is the name spelt right? FETCH_HOSTS_FILE holds names of your own.",
     Reason.DNS_FAILED: "Is this machine online? FETCH_DNS_SERVERS names other servers.",

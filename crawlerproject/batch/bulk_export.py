@@ -54,6 +54,7 @@ FIELDS = {
     "words": ("integer", "u64"),
     "canonical": ("keyword", "raw"),
     "digest": ("keyword", "raw"),
+    "consent": ("keyword", "raw"),
     "warc_filename": ("keyword", "raw"),
     "warc_record_offset": ("long", "u64"),
 }
@@ -78,7 +79,7 @@ Wait = Callable[[float], None]
 
 def document(row: dict[str, Any]) -> dict[str, Any]:
     """A page's, of its row; what is not known is left out. The time is RFC 3339 with milliseconds."""
-    made = {name: row[name] for name in _COLUMNS if row[name] is not None}
+    made = {name: row[name] for name in _COLUMNS if row.get(name) is not None}
     made["host"] = host_key(row["url"])
     made["fetch_time"] = row["fetch_time"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
     made["text"] = (row["text"] or "")[:TEXT_CHARACTERS]
@@ -221,9 +222,12 @@ class BulkSender:
         self.sent = Sent()
 
     def make_index(self, index: bytes) -> None:
-        """With these mappings, unless it is there."""
-        status, answer = self._asked("PUT", "", index, {"Content-Type": "application/json"})
-        if status not in _DONE and not (status == _REFUSED and _EXISTS.encode() in answer):
+        """With these mappings; to one that is there the fields are added that an earlier version did not have."""
+        form = {"Content-Type": "application/json"}
+        status, answer = self._asked("PUT", "", index, form)
+        if status == _REFUSED and _EXISTS.encode() in answer:
+            status, answer = self._asked("PUT", "/_mapping", orjson.dumps(orjson.loads(index)["mappings"]), form)
+        if status not in _DONE:
             raise self._unwilling(status, answer)
 
     def send_all(self, bodies: Iterable[Path], journal: Path, done: Callable[[int], None]) -> None:

@@ -19,6 +19,7 @@ from crawlerproject.documents.kinds import kind_of
 from crawlerproject.rules.archive.cdxj import digest_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text, is_render, payload_digest
+from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import main_text
 from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, CaptureReader
@@ -50,6 +51,7 @@ PAGE_SCHEMA = pa.schema(
         ("rendered", pa.bool_()),  # of what a browser made of the page
         ("duplicate", pa.string()),  # exact, canonical or near; null of a page that repeated none when it was fetched
         ("duplicate_of", pa.string()),
+        ("consent", pa.string()),  # allowed, reserved or unknown: what the site's words come to for the crawl's purpose
         ("simhash", pa.string()),  # 16 hexadecimal digits, as in the metadata record; null of a text too short for one
     ]
 )
@@ -88,6 +90,7 @@ class _Place(NamedTuple):
     links: range
     wet: range  # bytes
     content_language: str
+    consent: str
 
 
 class Writers:
@@ -138,6 +141,8 @@ class Writers:
         content_language = plain.content_language if plain is not None else archived.headers.get("content-language", "")
         main = main_text(capture.body, capture.content_type or None) if self._main and html is not None else None
         language = language_of(text) or language_of_header(content_language or page.language)
+        # A browser's page is as reserved as the answer that it was made of.
+        consent = strictest(notes.get(NOTE, ""), plain.consent if plain is not None else "")
         row, first_link = self._pages.count, self._links.count
         self._pages.add(
             {
@@ -161,6 +166,7 @@ class Writers:
                 "rendered": archived.rendered,
                 "duplicate": notes.get("duplicate"),
                 "duplicate_of": notes.get("duplicate-of"),
+                "consent": consent,
                 "simhash": notes.get("simhash"),
             }
         )
@@ -174,7 +180,7 @@ class Writers:
                 self._wet.leave_out(plain.wet)
         elif not archived.rendered and html is not None:
             links = range(first_link, self._links.count)
-            self._answers[archived.answer_id] = _Place(row, links, wet, content_language)
+            self._answers[archived.answer_id] = _Place(row, links, wet, content_language, consent)
 
 
 def _digest(capture: ArchivedCapture) -> str:

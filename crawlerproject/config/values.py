@@ -17,6 +17,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject.config.settings_table import LARGEST, SETTINGS
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.consent.verdict import PURPOSES, obeys
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
 from crawlerproject.rules.url.ip_addresses import own_ranges
@@ -115,6 +116,12 @@ def own_keys(settings: Mapping[str, Any]) -> KeyRing | None:
     named = settings.get("IDENTITY_KEY_FILE")
     path = Path(user_path(str(named or DEFAULT_FILE)))
     return read_keys(path) if named or path.exists() else None
+
+
+def obeyed_for(settings: BaseSettings) -> str:
+    """``PURPOSE``, if words of sites that reserve pages from it are obeyed (``CONSENT``); else ""."""
+    purpose = str(settings.get("PURPOSE") or PURPOSES[0])
+    return purpose if obeys(purpose, str(settings.get("CONSENT") or "auto")) else ""
 
 
 def preset_of(settings: BaseSettings) -> PacePreset:

@@ -256,11 +256,12 @@ class Admission:
         if kind.counts_for_host and kind.in_page_budget and known + (coming or 0) >= self._filters.max_urls_per_host:
             self._state.refused.counts[Reason.BUDGET] += 1
             return False
-        if host.robots_until(address.scheme) > now and (
-            host.left_alone or not self._state.robots.allows(address.scheme, address.host, address.url)
-        ):
-            self._state.refused.add(Reason.ROBOTS, address.url, item.flags)
-            return False
+        if host.robots_until(address.scheme) > now:
+            robots = self._state.robots
+            refusal = None if host.left_alone else robots.refusal_of(address.scheme, address.host, address.url)
+            if host.left_alone or refusal is not None:
+                self._state.refused.add(refusal or Reason.ROBOTS, address.url, item.flags)
+                return False
         return True
 
     def _one_host_too_many(self, name: str, now: float, named_by: str) -> bool:

@@ -105,19 +105,19 @@ class Refusals:
         """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
         self.removed.append(row)
 
-    def refuse_by_rules(self, row: QueuedPage, now: float) -> None:
+    def refuse_by_rules(self, row: QueuedPage, reason: Reason, now: float) -> None:
         """Refuse by robots.txt; rules that are not committed yet and what they refuse are committed together."""
         state, host = self.state, self.host
         if row.url.partition(":")[0] not in host.robots_unstored:
-            self.refuse(row, Reason.ROBOTS, now)
+            self.refuse(row, reason, now)
             return
-        state.refused.add(Reason.ROBOTS, row.url, row.flags)
+        state.refused.add(reason, row.url, row.flags)
         state.take(row, host)
         if row.kind.is_render:
             state.changes.removed.append(row)
             state.hosts.dirty[host.name] = host
         else:
-            state.decide(row, host, self._record(row, Reason.ROBOTS, now))
+            state.decide(row, host, self._record(row, reason, now))
         if row.kind.is_robots:
             self.robots.append(row)
         self.put_off = True
@@ -318,8 +318,9 @@ class LeaseIssuer:
         if until <= now:
             return _ByRobots.UNKNOWN
         rules = self._state.robots.rules(f"{scheme}://{host.name}")
-        if host.left_alone or not rules.allowed(row.url):
-            down.refuse_by_rules(row, now)
+        refusal = Reason.ROBOTS if host.left_alone else self._state.robots.refusal(row.url, rules)
+        if refusal is not None:
+            down.refuse_by_rules(row, refusal, now)
             return _ByRobots.REFUSED
         if rules.visit_times and (closed := rules.seconds_until_open(now)):
             host.closed_until = now + closed

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.consent.verdict import Note, Source, Verdict, judge, reservation
 from crawlerproject.rules.robots.policy import (
     ALLOW_ALL,
     KEPT_BYTES,
@@ -48,8 +49,10 @@ class RobotsOutcome(NamedTuple):
 class RobotsCache:
     """Judges URLs for one product token."""
 
-    def __init__(self, store: RobotsStore, token: str, ttl_seconds: float) -> None:
+    def __init__(self, store: RobotsStore, token: str, ttl_seconds: float, *, obeyed_for: str = "") -> None:
+        """``obeyed_for``: a purpose, for which words that reserve pages are obeyed; "": they are only recorded."""
         self._store = store
+        self._obeyed_for = obeyed_for
         self._token = token
         self.ttl_seconds = ttl_seconds
         self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
@@ -59,6 +62,10 @@ class RobotsCache:
     def allows(self, scheme: str, host: str, url: str) -> bool:
         """Whether the origin's stored rules allow the URL. Ask only while they are good."""
         return self.rules(f"{scheme}://{host}").allowed(url)
+
+    def refusal_of(self, scheme: str, host: str, url: str) -> Reason | None:
+        """As ``refusal``, by the origin's stored rules."""
+        return self.refusal(url, self.rules(f"{scheme}://{host}"))
 
     def rules(self, origin: str) -> RobotsRules:
         """The rules of an origin; those that allow everything when none are stored."""
@@ -70,9 +77,18 @@ class RobotsCache:
         # Only origins with a record are asked about: doubt means no.
         return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
 
-    def content_signals(self, url: str) -> tuple[str, ...]:
-        """Content-Signal and Content-Usage of the URL's robots.txt, as written; ask while its lease is out."""
-        return self.rules(origin(url)).content_signals
+    def words(self, url: str) -> list[Note]:
+        """What the site says of the use of a URL, before it is asked for; ask while its lease is out."""
+        return _words_of(self.rules(origin(url)), url)
+
+    def refusal(self, url: str, rules: RobotsRules) -> Reason | None:
+        """Why a URL of these rules' origin is not asked for; None when it may be."""
+        if not rules.allowed(url):
+            return Reason.ROBOTS
+        if not self._obeyed_for or not rules.content_signals:
+            return None
+        judged = judge(_words_of(rules, url), self._obeyed_for)
+        return reservation(judged) if judged.verdict is Verdict.RESERVED else None
 
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
@@ -129,3 +145,8 @@ class RobotsCache:
         while len(self._parsed) > _PARSED_KEPT or self._parsed_characters > _PARSED_CHARACTERS:
             self._parsed_characters -= self._parsed.popitem(last=False)[1].size
         return rules
+
+
+def _words_of(rules: RobotsRules, url: str) -> list[Note]:
+    licenses = [f"license: {license}" for license in rules.licenses]
+    return [(str(Source.ROBOTS_TXT), words) for words in (*rules.words_for(url), *licenses)]

@@ -78,8 +78,8 @@ class Subrequests:
             return Reason.STRANGER
         if -host.robots_until(address.scheme) > now:
             return Reason.ROBOTS_UNREACHABLE
-        if host.robots_until(address.scheme) > now and not self._allowed(embed):
-            return Reason.ROBOTS
+        if host.robots_until(address.scheme) > now and (refusal := self._by_rules(embed)) is not None:
+            return refusal
         # Not ``next_free``: that may be when its queue is looked at again, whatever the host's pace.
         free = max(now, host.pace_free, host.rest_until, 0.0 if host.at_door else host.held_until)
         if host.ports is not None:
@@ -140,8 +140,8 @@ class Subrequests:
 
     def take(self, embed: Subrequest) -> bool:
         """Give the turn to one that ``next`` has shown; False: robots.txt forbids it, and it is refused."""
-        if not self._allowed(embed):
-            self.refuse(embed, Reason.ROBOTS)
+        if (refusal := self._by_rules(embed)) is not None:
+            self.refuse(embed, refusal)
             return False
         self.withdraw(embed)
         return True
@@ -155,11 +155,11 @@ class Subrequests:
         """Whether the domain of the page has had as much of the host as another site may."""
         return embed.foreign and self._filters.external_spent(host.name, bounded_domain(embed.page.host), now)
 
-    def _allowed(self, embed: Subrequest) -> bool:
+    def _by_rules(self, embed: Subrequest) -> Reason | None:
         address = embed.address
         if self._hosts.of(address.host).left_alone:
-            return False
-        return self._state.robots.allows(address.scheme, address.host, address.url)
+            return Reason.ROBOTS
+        return self._state.robots.refusal_of(address.scheme, address.host, address.url)
 
     def _left(self, host: Host, line: deque[Subrequest]) -> None:
         host.embeds -= 1

@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
+from crawlerproject.config.values import obeyed_for
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.guard.guard import refused
 from crawlerproject.reasons import Reason
@@ -93,13 +94,14 @@ class RobotsGuard:
         ttl_seconds: float,
         retry_seconds: float,
         clock: Callable[[], float] = steady,
+        obeyed_for: str = "",
     ) -> None:
         self.token = token
         self.stats = stats
         self.retry_seconds = retry_seconds  # until one that cannot be reached is asked for again
         self.clock = clock
         self._copies = _Copies()
-        self._cache = RobotsCache(self._copies, token, ttl_seconds)
+        self._cache = RobotsCache(self._copies, token, ttl_seconds, obeyed_for=obeyed_for)
         self._origins: LruCache[str, _Origin] = LruCache(_KEPT)
         self._under_way: dict[str, asyncio.Future[_Origin]] = {}
 
@@ -112,6 +114,7 @@ class RobotsGuard:
             crawler.stats,
             ttl_seconds=settings.getfloat("ROBOTS_TTL_SECONDS"),
             retry_seconds=settings.getfloat("BACKOFF_START_SECONDS"),
+            obeyed_for=obeyed_for(settings),
         )
 
     async def judge(self, request: Request, download: Download) -> float:
@@ -128,13 +131,16 @@ class RobotsGuard:
             detail = f"{origin}/robots.txt: {known.answer.why or 'no answer'}"
             raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.answer.error
         rules = self._cache.rules(origin)
-        if not rules.allowed(request.url):
+        refusal = self._cache.refusal(request.url, rules)
+        if refusal is Reason.ROBOTS:
             self._count("forbidden")
             packed = self._copies.robots(origin)
             small = packed is not None and len(packed) <= _NAMED_BYTES
             line = refusing_line(RobotsRecord.unpack(packed).body, self.token, request.url) if packed and small else ""
             where = f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
             raise refused(self.stats, request, Reason.ROBOTS, where)
+        if refusal is not None:
+            raise refused(self.stats, request, refusal, f"{origin}/robots.txt")
         return rules.floor_seconds
 
     def rules(self, origin: str) -> RobotsRules | None:

@@ -19,7 +19,7 @@ from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.robots_opinions import opinions
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
-from crawlerproject.reasons import ANSWERED, Reason
+from crawlerproject.reasons import ANSWERED, RESERVED, Reason
 from crawlerproject.rules.printable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.parser import read_robots_text
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
@@ -38,6 +38,7 @@ _REFUSALS = frozenset({
     Reason.MIDDLEWARE, Reason.EXTENSION, Reason.SCOPE, Reason.DEPTH, Reason.URL_LENGTH, Reason.BUDGET, Reason.PAUSED,
     Reason.HOST_LIMIT, Reason.CRAWL_LIMIT, Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET,
     Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME,
+    *RESERVED, Reason.PAYMENT_REQUIRED,
     Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES,
 })  # fmt: skip
 _HELD_STATES = {Reason.PAUSED: HostState.PAUSED, Reason.HOST_LIMIT: HostState.LIMITED}

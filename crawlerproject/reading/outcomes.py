@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.items import LeaseResult
 from crawlerproject.parse.links import MAX_REDIRECTS, navigated, redirected, redirected_enough, sitemaps_of_robots
 from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.page.meta_robots import HEADERS, stated_by_site
+from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
+from crawlerproject.rules.page.meta_robots import HEADERS, page_robots, stated_by_site
 from crawlerproject.rules.robots.policy import parse_robots, usable_body
 from crawlerproject.rules.url.urls import Base
 
@@ -22,13 +23,29 @@ if TYPE_CHECKING:
     from crawlerproject.rules.page.page import PageFacts
     from crawlerproject.wire import Wire
 
-Signals = Callable[[str], tuple[str, ...]]
-"""What the robots.txt of a URL's origin states about the use of its content."""
+
+class Consent(NamedTuple):
+    """What is done about a site's words on the use of its pages."""
+
+    purpose: str  # of the crawl
+    obeyed: bool  # else they are recorded
+    site_words: Callable[[str], list[Note]]  # of a URL's site, before it is asked for
+
+
+RECORDED = Consent("archive", False, lambda _: [])
+"""Of those who only read what a crawl has judged."""
 
 # What rules/revisits/refetch.py reads of an answer's freshness.
 _FRESHNESS_NAMES = {name.title().encode(): name for name in ("cache-control", "expires", "date", "age")}
 _AI_USE_NAMES = {name.title().encode(): name for name in HEADERS}
-_REASONS = {429: Reason.RATE_LIMITED, 503: Reason.RATE_LIMITED, 304: Reason.NOT_MODIFIED}
+_PRICES = {b"Crawler-Price": "crawler-price", b"Crawler-Charged": "crawler-charged", b"Payment-Required": "x402"}
+_PAYMENT_REQUIRED = 402
+_REASONS = {
+    _PAYMENT_REQUIRED: Reason.PAYMENT_REQUIRED,
+    429: Reason.RATE_LIMITED,
+    503: Reason.RATE_LIMITED,
+    304: Reason.NOT_MODIFIED,
+}
 _REASONS.update(dict.fromkeys(REDIRECTS, Reason.REDIRECT))
 
 
@@ -74,11 +91,11 @@ def result_of_hub(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
 class Outcomes:
     """Makes the results of leases that got a response."""
 
-    def __init__(self, token: str, *, sitemaps: bool, signals: Signals) -> None:
+    def __init__(self, token: str, *, sitemaps: bool, consent: Consent) -> None:
         """``sitemaps``: those that robots.txt files name are fetched."""
         self._token = token
         self._sitemaps = sitemaps
-        self._signals = signals
+        self._consent = consent
 
     def fetched(self, lease: Lease, response: Response, wire: Wire, read: ReadPage, *, to_render: bool) -> LeaseResult:
         """The result of a fetch; ``to_render``: the page goes to the browser."""
@@ -95,8 +112,24 @@ class Outcomes:
             result.error = read.flaw or result.error
             if not kind.is_list:
                 self._take_content(result, response, read, to_render=to_render)
+        elif response.status == _PAYMENT_REQUIRED:
+            result.notes += _those_of(response.headers, _PRICES)
+        there = 200 <= response.status < 300 or response.status == 304
+        if there and not kind.is_robots and not read.challenge and (self._consent.obeyed or not kind.is_list):
+            self._judge(result, response, read.facts)
         _note_walls(result, read)
         return result
+
+    def _judge(self, result: LeaseResult, response: Response, facts: PageFacts | None) -> None:
+        """Note what the words of site, answer and page come to; of a page that they reserve nothing more is taken."""
+        words = stated_by_site(self._consent.site_words(result.row.url), _those_of(response.headers, _AI_USE_NAMES))
+        if facts is None and (robots := response.headers.getlist("X-Robots-Tag")):
+            words += page_robots((), [value.decode("latin-1") for value in robots], self._token).ai_use
+        result.notes += words
+        if facts is not None and facts.ai_use:
+            words = [*words, *facts.ai_use]
+        if words:
+            _note_verdict(result, words, self._consent)
 
     def _obey(self, result: LeaseResult, response: Response) -> None:
         """A robots.txt: the part of its body that is obeyed, and its sitemaps; unusable if it was cut."""
@@ -114,12 +147,11 @@ class Outcomes:
             result.found, result.error = listed.found, listed.flaw or result.error
 
     def _take_content(self, result: LeaseResult, response: Response, read: ReadPage, *, to_render: bool) -> None:
-        notes, facts, headers = result.notes, read.facts, response.headers
+        notes, facts = result.notes, read.facts
         if facts is not None:
             _note_page(notes, facts)
             if read.triage.signals and not read.challenge:
                 notes.append(("triage", str(read.triage)))
-        notes += stated_by_site(self._signals(result.row.url), _those_of(headers, _AI_USE_NAMES))
         result.is_feed = read.feed is not None
         if facts is not None and to_render:  # what the browser shows is compared, and needs its own files
             result.shell = facts.words, read.links
@@ -128,7 +160,18 @@ class Outcomes:
         _compare(result, read)
 
 
-def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage) -> LeaseResult:
+def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> None:
+    judged = judge(words, consent.purpose)
+    if consent.obeyed and judged.verdict is not Verdict.RESERVED:
+        # Of a licence that the answer alone names nothing is known.
+        unread = next((note for note in words if note[0] == Source.HEADER and note[1].startswith("license:")), None)
+        judged = Judgement(Verdict.RESERVED, *unread) if unread else judged
+    result.notes.append((NOTE, judged.verdict))
+    if consent.obeyed and judged.verdict is Verdict.RESERVED:
+        result.withhold(reservation(judged), judged.words)
+
+
+def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage, consent: Consent = RECORDED) -> LeaseResult:
     """The result of a render: the links of the page as its scripts left it, and where they wanted to go."""
     result, facts = LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=rendered), read.facts
     if facts is None:
@@ -141,6 +184,8 @@ def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage) -> LeaseRe
     _compare(result, read)
     _note_page(result.notes, facts)
     _note_walls(result, read)
+    if words := [*consent.site_words(lease.row.url), *facts.ai_use]:
+        _note_verdict(result, words, consent)
     return result
 
 

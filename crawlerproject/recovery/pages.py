@@ -13,7 +13,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reading.jobs import ReadPage
-from crawlerproject.reading.outcomes import Outcomes, rendered_result, result_of
+from crawlerproject.reading.outcomes import RECORDED, Outcomes, rendered_result, result_of
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import Attempt
@@ -28,6 +28,7 @@ from crawlerproject.wire import Wire
 
 # Reasons of answers that were read; any other says why one was not.
 _READ = {Reason.FETCHED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE}
+_READ.add(Reason.PAYMENT_REQUIRED)
 _FAILURES = {*Reason} - _READ
 
 
@@ -42,7 +43,7 @@ class Answers:
         self._store = store
         self._reader = reader
         self._max_bytes = settings.getint("FETCH_MAX_BYTES")
-        self._outcomes = Outcomes(settings["CRAWLER_NAME"], sitemaps=settings.getbool("SITEMAPS"), signals=lambda _: ())
+        self._outcomes = Outcomes(settings["CRAWLER_NAME"], sitemaps=settings.getbool("SITEMAPS"), consent=RECORDED)
         self._files: dict[int, Path] = {}  # that payloads are in
 
     async def page(self, lease: Lease, attempt: Attempt, renders: Renders) -> LeaseResult:
@@ -53,7 +54,7 @@ class Answers:
         if capture.rendered:
             rendered = Rendered(lease.row.url, html=capture.member.block)
             response = rendered_response(lease.row.url, capture.member)
-            result = rendered_result(lease, rendered, await self._read(lease, response))
+            result = rendered_result(lease, rendered, await self._read(lease, response), RECORDED)
         else:
             result = await self._answered(lease, attempt, capture, renders)
             result.digest = sha1_of(capture.member.field("warc-payload-digest"))

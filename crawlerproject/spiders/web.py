@@ -17,7 +17,7 @@ from crawlerproject.config.arguments import arguments_of
 from crawlerproject.config.crawl_file import apply, crawl_file_of
 from crawlerproject.config.old_settings import warn_unused
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
-from crawlerproject.config.values import let_in_flight
+from crawlerproject.config.values import let_in_flight, obeyed_for
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.crawl.requests import result_of_error
@@ -33,9 +33,10 @@ from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
 from crawlerproject.parse.response_page import header
 from crawlerproject.reading.jobs import ReadPage
-from crawlerproject.reading.outcomes import Outcomes, rendered_result, result_of, result_of_hub
+from crawlerproject.reading.outcomes import Consent, Outcomes, rendered_result, result_of, result_of_hub
 from crawlerproject.reading.page_reader import PageReader
-from crawlerproject.reasons import Reason
+from crawlerproject.reasons import RESERVED, Reason
+from crawlerproject.rules.consent.verdict import PURPOSES
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
 
@@ -94,6 +95,7 @@ class WebSpider(Spider):
         self.max_errors_in_a_row = 0
         self.services: Services  # of the running crawl; without one no request has a lease
         self._outcomes: Outcomes
+        self._consent: Consent
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -111,10 +113,15 @@ class WebSpider(Spider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.max_errors_in_a_row = crawler.settings.getint("OWN_ERRORS_MAX_IN_A_ROW")
         services = spider.services = services_of(crawler)
+        spider._consent = Consent(
+            purpose=crawler.settings["PURPOSE"] or PURPOSES[0],
+            obeyed=bool(obeyed_for(crawler.settings)),
+            site_words=lambda url: services[Frontier].state.robots.words(url),  # noqa: PLW0108 - of the session of then
+        )
         spider._outcomes = Outcomes(
             crawler.settings["CRAWLER_NAME"],
             sitemaps=crawler.settings.getbool("SITEMAPS"),
-            signals=lambda url: services[Frontier].state.robots.content_signals(url),  # noqa: PLW0108 - of the session of then
+            consent=spider._consent,
         )
         if spider.seeds is not None:
             warn_unused(spider, crawler.settings)
@@ -198,7 +205,7 @@ class WebSpider(Spider):
         if read.fault:
             self.count_error()
         if rendered is not None:
-            return rendered_result(lease, rendered, read)
+            return rendered_result(lease, rendered, read, self._consent)
         assert wire is not None
         if lease.row.kind.is_hub:
             return self._of_hub(response, lease, wire)
@@ -217,7 +224,7 @@ class WebSpider(Spider):
             self.services[Intake].add([result.target])
         if read.foreign:
             self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
-        if read.feed is not None:
+        if read.feed is not None and result.reason not in RESERVED:
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if self.services[WebSub].feed_met(result.lease, links, read.feed):
                 self.crawler.stats.inc_value("websub/asked")
@@ -235,6 +242,7 @@ class WebSpider(Spider):
     def _extracted(self, result: LeaseResult, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
         nothing = response.status != 200 or not result.answered or not result.row.kind.is_extracted
+        nothing = nothing or result.reason in RESERVED
         if nothing or (type(self).extract is WebSpider.extract and type(self).parse is WebSpider.parse):
             return []
         try:

@@ -152,7 +152,7 @@ def test_the_latest_capture_of_each_page_arrives(crawl: CrawlDir) -> None:
         assert is_whole(index)
         before = len(index.requests)
         assert sent(crawl, url, waits).taken == 0  # the journal names all
-        assert index.requests[before:] == [("PUT /pages", 400)]
+        assert index.requests[before:] == [("PUT /pages", 400), ("PUT /pages/_mapping", 200)]
         (crawl.exports / "sent.txt").unlink()
         again = sent(crawl, url, waits)
         assert (again.taken, again.older) == (2 * PAGES - AGAIN, AGAIN)

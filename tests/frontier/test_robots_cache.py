@@ -167,3 +167,35 @@ def test_what_is_stored_of_a_long_file_reads_the_same() -> None:
     stored = RobotsRecord.unpack(outcome.record).body
     assert len(stored) < len(body) / 2
     assert not parse_robots(stored, "TestBed").allowed("/a")
+
+
+def test_what_robots_txt_reserves_is_refused_where_that_is_obeyed() -> None:
+    """By the longest path that matches; Disallow comes first. The words are recorded in any case."""
+    body = (
+        b"User-agent: *\nDisallow: /no\nContent-Usage: train-ai=n\nContent-Usage: /free train-ai=y\n"
+        b"Content-Signal: /free/*.pdf ai-train=no\nLicense: /l.xml\n"
+    )
+    found = {}
+    for purpose in ("ai-train", "ai-input", ""):
+        cache = RobotsCache(MemoryStore(), "TestBed", DAY, obeyed_for=purpose)
+        cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
+        paths = ("/", "/no", "/free/x", "/free/x.pdf")
+        found[purpose] = [cache.refusal_of("http", "a.example", f"http://a.example{path}") for path in paths]
+
+    reserved = Reason.RESERVED_ROBOTS
+    assert found["ai-train"] == [reserved, Reason.ROBOTS, None, reserved]
+    assert found["ai-input"] == found[""] == [None, Reason.ROBOTS, None, None]
+    assert cache.words("http://a.example/free/x") == [
+        ("ai-use-robots-txt", "/free train-ai=y"),
+        ("ai-use-robots-txt", "license: /l.xml"),
+    ]
+
+
+def test_words_without_end_count_as_reserved() -> None:
+    """A hundred lines are read, each of a thousand bytes."""
+    body = b"User-agent: *\n" + b"".join(b"Content-Usage: /%d train-ai=y\n" % n for n in range(200))
+    cache = RobotsCache(MemoryStore(), "TestBed", DAY, obeyed_for="ai-train")
+    cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
+
+    assert cache.refusal_of("http", "a.example", "http://a.example/other") is Reason.RESERVED_ROBOTS
+    assert len(cache.rules("http://a.example").content_signals) == 101

@@ -12,7 +12,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.parse.links import linked
 from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
-from crawlerproject.reading.outcomes import Outcomes, rendered_result, result_of, result_of_hub
+from crawlerproject.reading.outcomes import Consent, Outcomes, rendered_result, result_of, result_of_hub
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SITEMAP
@@ -44,6 +44,9 @@ def answer(status: int = 200, body: bytes = b"", **headers: str) -> Response:
     )
 
 
+CONSENT = Consent("ai-train", False, lambda url: [("ai-use-robots-txt", "ai-train=no")])
+
+
 def read_of(body: bytes = PAGE) -> ReadPage:
     """What is read of an HTML page."""
     facts = read_html(body, url=URL, content_type="text/html", x_robots=[], token="TestBot")
@@ -56,7 +59,7 @@ def fetched(
     """The result of a fetch; ``marks``: Scrapy's flags of the response."""
     more = {"headers": given.get("headers"), "flags": given.get("marks")}
     response = HtmlResponse(URL, status=status, body=given.get("body", PAGE), **more)
-    outcomes = Outcomes("TestBot", sitemaps=sitemaps, signals=lambda url: ("ai-train=no",))
+    outcomes = Outcomes("TestBot", sitemaps=sitemaps, consent=given.get("consent", CONSENT))
     wire = given.get("wire") or Wire(status=status)
     lease = lease_of(flags, given.get("hops", "L"))
     return outcomes.fetched(lease, response, wire, read, to_render=to_render)
@@ -135,7 +138,7 @@ def test_what_could_not_be_read_is_noted() -> None:
     """The page stands without links."""
     page = fetched(ReadPage(unread="could not be read in 1 s"))
 
-    assert (page.error, page.notes[-1], page.found) == (
+    assert (page.error, page.notes[0], page.found) == (
         "could not be read in 1 s",
         ("unread", "could not be read in 1 s"),
         (),
@@ -321,3 +324,55 @@ def test_what_a_page_says_of_itself() -> None:
     assert ("robots-meta", "noindex") in page.notes
     assert ("robots-meta", "nofollow") in page.notes
     assert any(name.startswith("ai-use") for name, _ in page.notes)
+
+
+def obeying(words: str = "") -> Consent:
+    """What a crawl for training has that obeys; ``words`` are those of the site's robots.txt."""
+    return Consent("ai-train", True, lambda url: [("ai-use-robots-txt", words)] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"Content-Usage": "train-ai=n"}, Reason.RESERVED_HEADER),
+        ({"TDM-Reservation": "1"}, Reason.RESERVED_HEADER),
+        ({"Link": '<https://a.example/l.xml>; rel="license"; type="application/rsl+xml"'}, Reason.RESERVED_HEADER),
+        ({"Content-Usage": "train-ai=y"}, Reason.FETCHED),
+        ({}, Reason.FETCHED),
+    ],
+)
+def test_what_an_answer_reserves_is_not_kept(headers: dict[str, str], reason: Reason) -> None:
+    """No body, no link, no text to compare, nothing for the browser; its words are."""
+    page = fetched(read_of(), headers=headers, consent=obeying(), wire=Wire(status=200, body=PAGE), to_render=True)
+    kept = reason is Reason.FETCHED
+
+    assert page.reason is reason
+    assert page.wire is not None
+    assert (bool(page.body), bool(page.wire.body), page.shell is not None) == (kept, kept, kept)
+    assert kept or (not page.found and not page.is_text and ("consent", "reserved") in page.notes)
+
+
+def test_words_of_a_page_reserve_it() -> None:
+    """Also in what a browser made of it."""
+    body = b'<meta name="robots" content="noai"><p>Words'
+    plain = fetched(read_of(body), consent=obeying())
+    seen = rendered_result(lease_of(0), Rendered(URL, html=body), read_of(body), obeying())
+
+    assert plain.reason is seen.reason is Reason.RESERVED_PAGE
+    assert seen.rendered is not None
+    assert not seen.rendered.html
+
+
+def test_words_are_only_recorded_unless_they_are_obeyed() -> None:
+    """With the verdict for the crawl's purpose."""
+    page = fetched(read_of(), headers={"X-Robots-Tag": "noai"})
+
+    assert page.reason is Reason.FETCHED
+    assert ("consent", "reserved") in page.notes
+
+
+def test_a_page_that_costs_money() -> None:
+    """402 is no error of the host's; the prices are recorded."""
+    page = fetched(ReadPage(), status=402, headers={"Crawler-Price": "USD 0.01"})
+
+    assert (page.reason, page.notes) == (Reason.PAYMENT_REQUIRED, [("crawler-price", "USD 0.01")])

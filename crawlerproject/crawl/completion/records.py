@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from crawlerproject.reasons import RESERVED
 from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, payload_digest
@@ -52,6 +53,9 @@ class CrawlRecords:
             result.body[:SAMPLE_BYTES],
             result.notes,
         )
+        if result.reason in RESERVED:
+            self._archive.write_withheld(wire, context)
+            return None
         digest = result.digest or payload_digest(wire.body)
         original = self._original(result, digest) if lease.embed is None else None
         if original is not None and self._archive.withdrawn(original.url):

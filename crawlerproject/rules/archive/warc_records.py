@@ -190,6 +190,16 @@ def capture(
     return Capture(request + response + metadata, info)
 
 
+def withheld(wire: Wire, context: Context, *, warcinfo_id: str, record_id: str) -> bytes:
+    """The metadata record, as a gzip member, of an answer that its site reserves: when it came, and the words."""
+    return make_member(
+        f"{_BEGIN}metadata\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(wire.started_at)}\r\n"
+        f"WARC-Target-URI: {one_line(context.url)}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
+        "Content-Type: application/warc-fields\r\n",
+        f"status: {wire.status}\r\n".encode() + _metadata_block(wire, context),
+    )
+
+
 def is_render(member: Member) -> bool:
     """Whether a record is a page as a browser left it: the one its ``WARC-Refers-To`` names, for every reader."""
     return member.kind == "conversion" and member.field("content-type").startswith("text/html")

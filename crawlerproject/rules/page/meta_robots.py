@@ -1,28 +1,29 @@
 """Decides what a page forbids robots (meta robots, X-Robots-Tag), and what of an owner's word on AI is recorded.
 
-What owners say of use by artificial intelligence is not acted upon: the lines of robots.txt (Content-Signal,
-https://contentsignals.org; Content-Usage, draft-ietf-aipref-attach), the headers and meta elements of one page
-(Content-Usage; TDM-Reservation and TDM-Policy, W3C's TDMRep), and the words of its X-Robots-Tag and meta robots become
-lines of the capture's metadata record, so that those who use the archive can keep to them without asking the site.
+What owners say of use becomes lines of the capture's metadata record: the headers and meta elements of one page
+(Content-Usage, draft-ietf-aipref-attach; Content-Signal, https://contentsignals.org; TDM-Reservation and TDM-Policy,
+W3C's TDMRep), the words of its X-Robots-Tag and meta robots, and what its site says. ``consent.verdict``
+judges them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from crawlerproject.rules.consent.verdict import AI_WORDS, Note, Source
+
 # Directives that take a value after a colon: without this list "max-snippet: 20" would read as an agent's name.
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-# Of no standard; noai and noimageai come from DeviantArt, noml from Mojeek.
-_AI_WORDS = frozenset({"noai", "noimageai", "noml"})
-HEADERS = ("Content-Usage", "Content-Signal", "TDM-Reservation", "TDM-Policy")
+HEADERS = ("Content-Usage", "Content-Signal", "TDM-Reservation", "TDM-Policy", "Link")
 _AI_METAS = frozenset({"tdm-reservation", "tdm-policy"})
+# RSL 1.0: Link: <https://site.example/license.xml>; rel="license"; type="application/rsl+xml".
+_LICENSE_LINK = re.compile(r"<([^<>]{1,2000}+)>[^<>]*?application/rsl\+xml")
+_MOST_LINK_CHARACTERS = 8000
 # Values are free text: as much as any honest one needs.
 _MOST_CHARACTERS = 500
 _MOST_LINES = 20
-
-Note = tuple[str, str]
-"""Name and value of a line of the metadata record."""
 
 
 class PageRobots(NamedTuple):
@@ -50,21 +51,25 @@ def page_robots(metas: Iterable[tuple[str, str]], x_robots: Iterable[str], token
         if name == "robots" or name == token:
             words.update(_words(content))
         elif name in _AI_METAS:
-            stated.append(("ai-use-page", f"{name}: {content}"))
+            stated.append((str(Source.PAGE), f"{name}: {content}"))
     for value in x_robots:
         words.update(_header_words(value, token))
     if not words and not stated:
         return FREE
     none = "none" in words
-    notes = [("ai-use-page", word) for word in sorted(words & _AI_WORDS)] + stated
+    notes = [(str(Source.PAGE), word) for word in sorted(words & AI_WORDS)] + stated
     return PageRobots(none or "nofollow" in words, none or "noindex" in words, _bounded(notes))
 
 
-def stated_by_site(signals: Iterable[str], headers: Iterable[Note]) -> list[Note]:
-    """What robots.txt states to us about use by artificial intelligence, and what this answer's headers do."""
-    notes = [("ai-use-robots-txt", signal) for signal in signals]
-    notes += [("ai-use-header", f"{name.lower()}: {value}") for name, value in headers]
-    return _bounded(notes)
+def stated_by_site(site: Iterable[Note], headers: Iterable[Note]) -> list[Note]:
+    """What the site states of this page's use, and what this answer's headers do; an RSL licence in ``Link`` is one."""
+    answered = list[Note]()
+    for name, value in headers:
+        if name != "Link":
+            answered.append((str(Source.HEADER), f"{name.lower()}: {value}"))
+        elif found := _LICENSE_LINK.search(value[:_MOST_LINK_CHARACTERS]):
+            answered.append((str(Source.HEADER), f"license: {found[1]}"))
+    return _bounded(list(site)) + _bounded(answered)
 
 
 def _words(content: str) -> list[str]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from crawlerproject import native
+from crawlerproject.rules.consent.verdict import Note
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.meta_robots import Note, page_robots
+from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.parser_bombs import Weight, is_bomb, weight
 from crawlerproject.rules.url.urls import Address, Base
 

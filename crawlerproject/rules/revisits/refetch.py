@@ -27,7 +27,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import NamedTuple
 
-from crawlerproject.reasons import Reason
+from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.rules.politeness.backoff import THEIR_FAILURES
 
 DAY_SECONDS = 86_400.0
@@ -60,6 +60,8 @@ _LATER = frozenset(
         Reason.NOT_MODIFIED,
         Reason.REDIRECT,
         Reason.HTTP_ERROR,  # below 500
+        Reason.PAYMENT_REQUIRED,
+        *RESERVED,
         Reason.CHALLENGE,
         Reason.DNS_NOT_FOUND,
         Reason.TLS_CERTIFICATE,

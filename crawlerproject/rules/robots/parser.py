@@ -10,10 +10,17 @@ import math
 import re
 from typing import NamedTuple
 
+from crawlerproject.rules.consent.verdict import DOUBT
+
 # RFC 9309 2.5: "the parsing limit ... MUST be at least 500 kibibytes"; Google's crawler reads as much.
 MAX_BYTES = 500 * 1024
 # A robots.txt names a handful of sitemaps; the largest of 4,231 real files names some hundreds.
 MAX_SITEMAPS = 1000
+# Lines of Content-Signal and Content-Usage, each matched against every URL, and bytes of one (ours).
+_MAX_SIGNALS = 100
+_MAX_SIGNAL_BYTES = 1000
+# RSL 1.0 has one; as much as any owner could mean.
+_MAX_LICENSES = 10
 # Rate units of Request-rate, seconds each (the extension as Protego and crawler-commons read it).
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _MINUTES_A_DAY = 1440
@@ -33,6 +40,7 @@ _EXACT: dict[bytes, str] = {
     b"request-rate": "rate", b"request rate": "rate",
     b"visit-time": "visit", b"visit time": "visit",
     b"content-signal": "signal", b"content-usage": "signal",
+    b"license": "license",
 }  # fmt: skip
 _FIELDS = _PREFIXES | _EXACT
 # As nearly all files write them: looked up without a change of case, and tried first.
@@ -93,6 +101,7 @@ class RobotsText(NamedTuple):
     visit_times: tuple[VisitTime, ...] = ()
     content_signals: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
+    licenses: tuple[str, ...] = ()  # of RSL, whatever group they stand in
 
 
 class _Group:
@@ -119,7 +128,8 @@ class _Group:
             if window is not None:
                 self.visits[window] = None
         elif field == "signal":
-            self.signals[_ascii(value)] = None
+            whole = len(self.signals) < _MAX_SIGNALS and len(value) <= _MAX_SIGNAL_BYTES
+            self.signals[_ascii(value) if whole else f"{DOUBT}: too many words of use"] = None
 
 
 def read_robots_text(body: bytes, token: str) -> RobotsText:
@@ -129,6 +139,7 @@ def read_robots_text(body: bytes, token: str) -> RobotsText:
     current: list[_Group] = []  # the groups the present agent lines name
     naming = False  # the last rule-or-agent line was an agent line
     sitemaps: dict[str, None] = {}
+    licenses: dict[str, None] = {}
     for prefix, exact, rest in _KNOWN_LINES.findall(_text(body)):
         name = prefix or exact
         field = _USUAL.get(name) or _FIELDS[name.lower()]
@@ -146,12 +157,16 @@ def read_robots_text(body: bytes, token: str) -> RobotsText:
         elif field == "sitemap":
             if value and len(sitemaps) < MAX_SITEMAPS:
                 sitemaps[value.decode("utf-8", "replace")] = None
+        elif field == "license":
+            if value and len(licenses) < _MAX_LICENSES:
+                licenses[value.decode("utf-8", "replace")] = None
         else:
             for group in current:
                 group.take(field, value)
     group = ours if ours.named else everyone
     rules = tuple([Rule(allow, _ascii(value)) for allow, value in group.rules])
-    return RobotsText(rules, group.delay, group.rate, tuple(group.visits), tuple(group.signals), tuple(sitemaps))
+    wishes = group.delay, group.rate, tuple(group.visits), tuple(group.signals)
+    return RobotsText(rules, *wishes, tuple(sitemaps), tuple(licenses))
 
 
 def leading_number(value: bytes) -> float | None:

@@ -60,6 +60,7 @@ class RobotsRules:
         "content_signals",
         "crawl_delay_seconds",
         "left_alone",
+        "licenses",
         "request_rate_seconds",
         "sitemaps",
         "size",
@@ -76,6 +77,24 @@ class RobotsRules:
         self.visit_times: tuple[VisitTime, ...] = text.visit_times
         self.content_signals: tuple[str, ...] = text.content_signals  # Content-Signal and Content-Usage, as written
         self.sitemaps: tuple[str, ...] = text.sitemaps  # as written: may be relative
+        self.licenses: tuple[str, ...] = text.licenses  # likewise
+
+    def words_for(self, url: str) -> tuple[str, ...]:
+        """What Content-Signal and Content-Usage say of ``url``: those for the longest path that matches, as written.
+
+        A path may stand before the words (draft-ietf-aipref-attach); it matches as in a rule.
+        """
+        if not self.content_signals:
+            return ()
+        path, longest, found = spelled(_path_of(url)), -1, list[str]()
+        for words in self.content_signals:
+            pattern = words.split(None, 1)[0] if words[:1] in ("/", "*") else ""
+            if len(pattern) < longest or not rule_matches(pattern or "/", path):
+                continue
+            if len(pattern) > longest:
+                longest, found = len(pattern), []
+            found.append(words)
+        return tuple(found)
 
     def allowed(self, url: str) -> bool:
         """Whether ``url`` (absolute http(s), or path and query) may be fetched; robots.txt itself always."""

@@ -17,6 +17,7 @@ from crawlerproject.rules.archive.warc_records import (
     payload_digest,
     render_members,
     warc_date,
+    withheld,
 )
 from crawlerproject.stores.archive.recovery import RowsLost, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile, WarcFiles, WarcSeries, new_record_id
@@ -88,6 +89,10 @@ class Archive:
     def withdrawn(self, url: str) -> bool:
         """Whether the captures of a URL were asked back."""
         return self._withdrawn.current(self._clock()).covers(url)
+
+    def write_withheld(self, wire: Wire, context: Context) -> None:
+        """Append the metadata of an answer of which nothing else is kept. StorageError, as ``write``."""
+        self.warc.append(withheld(wire, context, warcinfo_id=self.warc.warcinfo_id, record_id=new_record_id()))
 
     def write_render(self, render: Render) -> Written:
         """Append what a browser made of a page; StorageError when there is no room, and nothing has changed then."""

@@ -43,7 +43,9 @@ def test_words_on_artificial_intelligence_are_recorded() -> None:
 
 def test_robots_txt_and_headers() -> None:
     """Each with where it was said, as it was written."""
-    notes = stated_by_site(["search=yes, ai-train=no"], [("TDM-Reservation", "1"), ("Content-Usage", "train-ai=n")])
+    notes = stated_by_site(
+        [("ai-use-robots-txt", "search=yes, ai-train=no")], [("TDM-Reservation", "1"), ("Content-Usage", "train-ai=n")]
+    )
     assert notes == [
         ("ai-use-robots-txt", "search=yes, ai-train=no"),
         ("ai-use-header", "tdm-reservation: 1"),
@@ -62,7 +64,7 @@ def test_meta_elements_and_words() -> None:
 
 def test_values_cannot_break_the_record() -> None:
     """Line ends and endless values stay out of it, and so do endless lines."""
-    notes = stated_by_site(["a\r\nWARC-Type: evil " + "x" * 10_000] * 100, [])
+    notes = stated_by_site([("ai-use-robots-txt", "a\r\nWARC-Type: evil " + "x" * 10_000)] * 100, [])
     assert len(notes) == 20
     assert all("\n" not in value and len(value) == 500 for _, value in notes)
 
