@@ -43,6 +43,7 @@ def __getattr__(name: str) -> Any:
     """The class of the command of this name."""
     if name.startswith("_"):
         raise AttributeError(name)
+    name = name.replace("_", "-")  # an entry point is an attribute; a command may have a hyphen
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), name)
     if _has_addon() and name == asked:
         return import_module(f"crawlerproject.commands.{name}").Command

@@ -18,7 +18,7 @@ globals().update(OURS)
 
 # --- Scrapy's, as this crawler needs them -------------------------------------------------------
 
-BOT_NAME = "crawlerproject"
+BOT_NAME = "polite-crawler"
 SPIDER_MODULES = ["crawlerproject.spiders"]
 NEWSPIDER_MODULE = "crawlerproject.spiders"
 

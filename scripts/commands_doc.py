@@ -131,6 +131,7 @@ def runs(port: int) -> list[Run]:
         Run("reply busy.test", "after"),
         Run("report report.html", "after"),
         Run("botpage public --address 192.0.2.7", "after"),
+        Run("samples samples", "after"),
         Run("doctor", "after", "Only your own hosts are asked."),
         Run("traps", "after"),
         Run("audit crawls/web", "after"),

@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from crawlerproject import __version__
+from crawlerproject.command_list import version as said_version
 from crawlerproject.native.build import LEXBOR, compiler, file_name, headers
 from tests.hostile.arena import SETTINGS, arena
 from tests.web.running import IDENTITY, PROJECT
@@ -172,6 +173,10 @@ def test_it_crawls_and_answers_in_an_environment_of_its_own(wheel: Path, tmp_pat
         why = run(home, program, "why", web.url("innocent.test", "/page/2"))
 
     assert crawled.returncode == 0, crawled.stderr[-2000:]
+    assert run(home, program, "--version").stdout == said_version() + "\n"
+    assert run(home, program, "samples", "here").returncode == 0
+    assert (home / "here" / "one-site.toml").read_text() == (PROJECT / "samples" / "one-site.toml").read_text()
+    assert (home / "here" / "LICENSE").read_text() == (PROJECT / "LICENSE").read_text()
     assert why.returncode == 0, why.stderr
     assert "fetched" in why.stdout
     assert list((home / "crawls" / "web" / "warc").glob("*.warc.gz"))

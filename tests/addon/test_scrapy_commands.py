@@ -61,7 +61,7 @@ def test_each_command_is_an_entry_point() -> None:
     names = {name for name, text in sources.items() if "class Command(" in text}
 
     assert set(ENTRIES) == names, "add the command to [project.entry-points] in pyproject.toml"
-    assert {name: f"crawlerproject.scrapy_commands:{name}" for name in names} == ENTRIES
+    assert {name: f"crawlerproject.scrapy_commands:{name.replace('-', '_')}" for name in names} == ENTRIES
 
 
 def test_a_project_keeps_its_commands_module(home: Path) -> None:

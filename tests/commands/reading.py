@@ -51,6 +51,7 @@ def readings(crawl: CrawlDir, url: str, out: Path) -> list[Reading]:
     lines: dict[str, list[tuple[str, ...]]] = {
         "audit": [(str(crawl),)],
         "botpage": [(), (str(out / "bot.html"),)],
+        "samples": [(str(out / "samples"),)],
         "forecast": [(url,), ("--recrawl",), ("--recrawl", "--budget", "2", "--json")],
         "hosts": [(), ("--json",)],
         "lookup": [(url,), (url, "--cdxj")],

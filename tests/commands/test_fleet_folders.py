@@ -452,6 +452,7 @@ COMPARED = {
 ELSEWHERE = {
     "botpage": "the settings alone",
     "doctor": "the settings alone",
+    "samples": "the package alone",
     "crawl": "tests/fleet/repartition, tests/crawls/fleet",
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",

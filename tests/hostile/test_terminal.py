@@ -104,6 +104,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "reply": [["evil.test"]],
         "report": [[f"{out}/report.html"]],
         "botpage": [[], [f"{out}/bot.html"]],
+        "samples": [[f"{out}/samples"]],
         "doctor": [[], ["-s", f"CRAWLER_INFO_URL={url}"]],
         "never": [["x.test", "--why", EVIL, "-s", f"NEVERCRAWL_FILE={out}/never.txt"]],
         "withdraw": [["x.test", "--why", EVIL, "-s", f"NEVERCRAWL_FILE={out}/never.txt"], ["--list"], [f"x{EVIL}"]],

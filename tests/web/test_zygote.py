@@ -22,9 +22,9 @@ def test_folder_and_environment_are_its_own(tmp_path: Path) -> None:
     """Inside the project its settings count, elsewhere Scrapy's; the environment names others."""
     named = zygote.direct(SCRAPY_SETTINGS_MODULE="crawlerproject.settings", PYTHONPATH=str(zygote.PROJECT))
 
-    assert zygote.run(BOT_NAME).stdout == "crawlerproject\n"
+    assert zygote.run(BOT_NAME).stdout == "polite-crawler\n"
     assert zygote.run(BOT_NAME, cwd=tmp_path).stdout == "scrapybot\n"
-    assert zygote.run(BOT_NAME, cwd=tmp_path, env=named).stdout == "crawlerproject\n"
+    assert zygote.run(BOT_NAME, cwd=tmp_path, env=named).stdout == "polite-crawler\n"
 
 
 def test_what_another_start_imported_of_the_crawler_is_unknown(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_another_crawler_on_the_path_is_the_one_that_runs(tmp_path: Path) -> Non
     other = zygote.direct(SCRAPY_SETTINGS_MODULE="crawlerproject.settings", PYTHONPATH=str(tmp_path))
 
     assert zygote.run(BOT_NAME, cwd=tmp_path, env=other).stdout == "another\n"
-    assert zygote.run(BOT_NAME).stdout == "crawlerproject\n"
+    assert zygote.run(BOT_NAME).stdout == "polite-crawler\n"
 
 
 #: What the crawler calls as it is imported, and would return something else in another process.

@@ -1,0 +1,87 @@
+"""What ``polite-crawler`` says of itself: its version, and its commands in groups with an example of each."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module, metadata
+from pkgutil import iter_modules
+from typing import Any
+
+from scrapy.cmdline import ScrapyArgumentParser
+
+from crawlerproject import __version__
+from crawlerproject.operator_command import InspectCommand
+
+PROGRAM = "polite-crawler"
+_PACKAGE = "crawlerproject.commands"  # imported when it is listed, as Scrapy does
+GROUPS = {
+    "Crawl": ("crawl", "fleet", "stop", "pause", "resume", "add", "forecast", "plan", "commoncrawl", "samples"),
+    "Look on": ("status", "hosts", "why", "report", "traps", "robots"),
+    "The archive": (
+        "replay",
+        "lookup",
+        "show",
+        "wacz",
+        "verify",
+        "audit",
+        "recover",
+        "index",
+        "upload",
+        "reparse",
+        "state",
+    ),
+    "Text, ranks, search": ("process", "rank", "load", "search", "export"),
+    "Site owners": ("never", "withdraw", "requests", "reply", "botpage", "doctor", "identity", "verify-request"),
+    "One page, by hand": ("fetch", "parse", "shell", "view"),
+}
+"""What a command is for; one that has no group yet stands below the others."""
+_EXAMPLES = {"crawl": "scrapy crawl web -a seeds=https://example.org/ -s CRAWLER_CONTACT=you@example.org"}
+
+
+def version() -> str:
+    """One line: ours, and Scrapy's, which decides what spiders may do."""
+    return f"{PROGRAM} {__version__} (Scrapy {metadata.version('Scrapy')})"
+
+
+def overview() -> str:
+    """All commands of ours, by group, each with an example; then where to find Scrapy's."""
+    lines = [version(), f"\nUsage: {PROGRAM} COMMAND [OPTIONS]; {PROGRAM} COMMAND -h explains one."]
+    grouped = {name for names in GROUPS.values() for name in names}
+    for group, names in {**GROUPS, "More": tuple(sorted(commands() - grouped))}.items():
+        lines += [f"\n{group}"] if names else []
+        for name in names:
+            command = import_module(f"{_PACKAGE}.{name}").Command()
+            lines += [f"  {name:<15} {command.short_desc()}", f"{'':18}{example_of(name, command)}"]
+    lines.append(
+        "\nScrapy's own commands (bench, check, edit, genspider, list, runspider, settings, startproject) work as well."
+    )
+    return "\n".join(lines)
+
+
+def commands() -> set[str]:
+    """The names of all commands of ours."""
+    names = {module.name for module in iter_modules(import_module(_PACKAGE).__path__)}
+    return {name for name in names if hasattr(import_module(f"{_PACKAGE}.{name}"), "Command")}
+
+
+def example_of(name: str, command: Any) -> str:
+    """As its help has it, under our program's name; "" where it has none."""
+    text = command.example if isinstance(command, InspectCommand) else command.long_desc()
+    given = _EXAMPLES.get(name) or (text if isinstance(command, InspectCommand) else text.partition("Example: ")[2])
+    return renamed(given.strip())
+
+
+def renamed(text: str) -> str:
+    """``scrapy COMMAND`` as it is typed here."""
+    ours = "|".join(name for names in GROUPS.values() for name in names)
+    return re.sub(rf"\bscrapy (?=(?:{ours})\b)", f"{PROGRAM} ", text)
+
+
+class PoliteParser(ScrapyArgumentParser):
+    """Scrapy's, whose help names the program that was called."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        for part in ("usage", "description"):
+            if given.get(part):
+                given[part] = renamed(given[part])
+        super().__init__(*args, **given)
