@@ -43,6 +43,7 @@ class Command(InspectCommand):
             pace.start_seconds, pace.min_seconds, pace.max_seconds, pace.multiplier,
             settings.getfloat("ROBOTS_TTL_SECONDS") / 3600, settings.getint("FETCH_MAX_BYTES"),
             str(settings.get("PURPOSE") or ""), str(settings["RENDER"]), bool(settings["IDENTITY_KEY_FILE"]),
+            settings.getbool("QUIET_HOURS"),
         )  # fmt: skip
         if not args:
             say(*bot_page(bot).rstrip("\n").split("\n"))

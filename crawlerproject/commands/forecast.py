@@ -15,7 +15,9 @@ from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
 from crawlerproject.rules.politeness.pace import delay_seconds
+from crawlerproject.rules.politeness.quiet_hours import LONGER
 from crawlerproject.rules.printable import counted, human_seconds
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 from crawlerproject.terminal import say, say_json
@@ -81,6 +83,9 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
         seconds = facts["seconds_by_pages_of_each_host"][str(count)]
         lines.append(f"{count:,} pages of each host: at least {human_seconds(seconds)}")
     lines += _of_requisites(facts, counts)
+    if facts["longer_by_quiet_hours"] > 1 and max(facts["seconds_by_pages_of_each_host"].values()) > DAY_SECONDS:
+        share = facts["longer_by_quiet_hours"] - 1
+        lines.append(f"What takes days takes up to {share:.0%} longer for the hosts' busy hours (QUIET_HOURS)")
     lines.append(
         "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
     )
@@ -147,6 +152,7 @@ class Command(InspectCommand):
             "pace_seconds": crawl.pace_seconds,
             "ip_pause_seconds": crawl.ip_pause_seconds,
             "pages_per_second_at_most": None if alone.per_second is None else round(alone.per_second, 3),
+            "longer_by_quiet_hours": LONGER if self.settings.getbool("QUIET_HOURS") else 1.0,
             "seconds_of_the_seeds": alone.seconds,
             "seconds_by_pages_of_each_host": {str(count): crawl.limits(count).seconds for count in [most, *counts]},
         }

@@ -88,6 +88,7 @@ SETTINGS: dict[str, Setting] = {
     "PACE_MAX_SECONDS": _OF_PRESET,
     "PACE_START_SECONDS": _OF_PRESET,
     "HOST_PACE_FILE": _file(),
+    "QUIET_HOURS": _switch(True),
     "PACE_PER_IP": _switch(True),
     "PACE_IP_SECONDS": _seconds(0.5),
     "RETRY_AFTER_MAX_SECONDS": _seconds(86400),

@@ -275,7 +275,7 @@ def frontier_of(
     return Frontier(
         FrontierState(hosts, robots),
         filters,
-        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
+        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"), store=hosts.store),
         _renders_of(settings, hosts.store, hosts.workbench),
         revisits_of(settings, hosts.store),
         random.Random(),

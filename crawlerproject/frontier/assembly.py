@@ -8,6 +8,7 @@ from scrapy.settings import BaseSettings
 
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import list_of, preset_of, rest_limits_of
+from crawlerproject.frontier.learned.quiet_hours import QuietHours
 from crawlerproject.frontier.learned.revisit_queue import Importance, RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
@@ -22,6 +23,7 @@ from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, HostPaceFile, NeverCrawlLists
 from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
+from crawlerproject.stores.protocols import FactReader
 
 
 def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
@@ -61,11 +63,17 @@ def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
     return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
 
 
-def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPoliteness:
-    """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError."""
+def politeness_of(settings: BaseSettings, *, max_failures: int, store: FactReader | None = None) -> HostPoliteness:
+    """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError.
+
+    ``store`` keeps what is learned of hosts' hours; without one, as with QUIET_HOURS off, hours make no difference.
+    """
+    quiet = QuietHours(store) if store is not None and settings.getbool("QUIET_HOURS") else None
     paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
     rests, stretch = rest_limits_of(settings), pause_stretch(settings)
-    return HostPoliteness(preset_of(settings), rests, max_failures=max_failures, paces=paces, stretch=stretch)
+    return HostPoliteness(
+        preset_of(settings), rests, max_failures=max_failures, paces=paces, stretch=stretch, quiet_hours=quiet
+    )
 
 
 def pause_stretch(settings: BaseSettings) -> float:

@@ -85,6 +85,7 @@ class Frontier:
         self.domains = DomainHostCounts(state.store, filters.max_hosts_per_domain, domain_of)
         self.admission = Admission(state, filters, self.domains, less_important)
         self._politeness, self._rng, self._recrawl = politeness, rng, recrawl
+        self.quiet_hours = politeness.quiet_hours
         self._robots_responses = RobotsResponses(state, filters, politeness, revisits, rng)
         self.leasing = LeaseIssuer(state, filters, renders, self.embeds, self._robots_responses)
         self.subscriptions: RemoteSubscriptions | None = None

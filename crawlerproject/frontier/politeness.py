@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.quiet_hours import QuietHours
 from crawlerproject.frontier.lease import REST_STATUSES, Visit
 from crawlerproject.rules.politeness.backoff import (
     FAILURES,
@@ -77,8 +78,13 @@ class HostPoliteness:
         max_failures: int,
         paces: HostPaceFile | None = None,
         stretch: float = 1.0,
+        quiet_hours: QuietHours | None = None,
     ) -> None:
-        """``stretch``: by what every pause and rest is longer than promised, since the clock may be hastened."""
+        """``stretch``: by what every pause and rest is longer than promised, since the clock may be hastened.
+
+        ``quiet_hours`` None: the hour of the day makes no difference.
+        """
+        self.quiet_hours = quiet_hours
         self.preset = preset
         self._stretch = stretch
         self._paces = paces
@@ -91,8 +97,15 @@ class HostPoliteness:
         self.start_delay_seconds = delay_seconds(preset, ())
 
     def delay_seconds(self, host: Host) -> float:
-        """The pause promised to this host between an answer's end and the next request."""
-        return delay_seconds(self._preset(host), host.samples, host.floor_seconds)
+        """The pause promised to this host between an answer's end and the next request.
+
+        The hour lengthens it where neither the operator nor robots.txt has set a pace for this host.
+        """
+        preset = self._preset(host)
+        pause = delay_seconds(preset, host.samples, host.floor_seconds)
+        if self.quiet_hours is None or preset is not self.preset or host.floor_seconds:
+            return pause
+        return self.quiet_hours.paced(host, pause, self._now)
 
     def _preset(self, host: Host) -> PacePreset:
         return self._paces.preset(host.name, self.preset, self._now) if self._paces is not None else self.preset
@@ -111,6 +124,8 @@ class HostPoliteness:
         ok = outcome.ok
         if outcome.ttfb_seconds is not None:
             host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=ok)
+            if ok and self.quiet_hours is not None:
+                self.quiet_hours.learn(host, outcome.ttfb_seconds, now)
         if ok:
             if self._walled:
                 self._walled.pop(host.name, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from crawlerproject.rules.politeness.quiet_hours import LONGER, SLOWER
 from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan
@@ -37,6 +38,7 @@ class Progress(NamedTuple):
     hosts_in_line: int = 0  # their own pause is over, that of their IP address or of another port of their name is not
     hosts_looked_up: int = 0  # wait for an answer of the DNS
     ceiling_per_second: float | None = None  # answers that politeness allows now; None when unknown
+    hosts_in_busy_hours: int = 0  # asked more slowly for that, whatever they do now
     standing: tuple[str, ...] = ()  # why nothing moves, a line each; () while something does
 
 
@@ -58,6 +60,10 @@ def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds:
         _hosts(progress),
         f"next free in {free} · {counted(progress.errors, 'error')} · {progress.queued_urls:,} queued · ETA {eta}",
     ]
+    if progress.hosts_in_busy_hours:
+        busy = counted(progress.hosts_in_busy_hours, "host in its", "hosts in their")
+        longer = f"what takes days takes up to {LONGER - 1:.0%} longer"
+        lines.append(f"{busy} busy hours, at 1/{SLOWER:g} of the pace: {longer} (QUIET_HOURS)")
     if progress.paused:
         lines.insert(0, f"PAUSED: {progress.paused}")
     return [*lines, *progress.standing]

@@ -45,6 +45,7 @@ class Bot:
     purpose_word: str = ""  # of the setting PURPOSE
     render: str = "auto"
     signed: bool = False  # its requests are
+    quiet: bool = False  # it keeps away from busy hours
 
     def said(self) -> dict[str, str]:
         """What site owners rely on, by the names of ``SENTENCES``: a change of it is one that the page lists."""

@@ -119,6 +119,12 @@ SENTENCES = {
         "{least} secondes entre la fin d’une réponse et la requête suivante.",
         "{least} segundos entre el final de una respuesta y la petición siguiente.",
     ),
+    "quiet": Words(
+        "In the hours in which your site seems to have most visitors it is three times slower, where it has much to ask.",
+        "In den Stunden, in denen Ihre Website die meisten Besucher zu haben scheint, ist er dreimal langsamer, wenn er viel abzufragen hat.",
+        "Aux heures où votre site semble recevoir le plus de visiteurs, il est trois fois plus lent s’il a beaucoup à demander.",
+        "En las horas en que su sitio parece tener más visitantes es tres veces más lento si tiene mucho que pedir.",
+    ),
     "robots": Words(
         "It obeys robots.txt (RFC 9309) and reads it again after {hours} hours. Without an answer to that it asks for nothing.",
         "Er befolgt robots.txt (RFC 9309) und liest sie nach {hours} Stunden neu. Ohne Antwort darauf fragt er nichts ab.",

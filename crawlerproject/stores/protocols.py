@@ -262,6 +262,7 @@ class HostFact(StrEnum):
     VISITS = "visits:"  # frontier/learned/revisits.py
     ROBOTS_SENT = "robots-sent/"  # frontier/robots_responses.py
     DOMAIN = "domains/"  # frontier/hosts/domain_models.py
+    HOURS = "hours/"  # frontier/learned/quiet_hours.py: response times by hour of the day
     NAMED = "named/"  # frontier/hosts/domain_models.py: hosts that a domain has named
 
 

@@ -80,6 +80,8 @@ def test_it_says_what_the_settings_say() -> None:
         ({"contact": ""}, "Tell us the host", "Write to"),
         ({"contact": "https://example.org/contact"}, "Write to https://example.org/contact", ""),
         ({"most_seconds": None}, "at least 1 seconds", "at most 60"),
+        ({"quiet": True}, "three times slower", ""),
+        ({"quiet": False}, "", "three times slower"),
         ({"multiplier": 0.0}, "1 seconds between an answer's end and the next request.", "times the mean"),
     ],
 )

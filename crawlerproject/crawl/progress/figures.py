@@ -188,6 +188,7 @@ def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Se
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
         ceiling_per_second=per_second or None,
+        hosts_in_busy_hours=len(frontier.quiet_hours.slowed) if frontier.quiet_hours is not None else 0,
         standing=() if moves else reporter.standing(quiet, now, on_disk.hosts),
         paused=run.halted,
     )

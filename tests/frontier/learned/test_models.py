@@ -11,6 +11,7 @@ import crawlerproject
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import BadCertificate, BadCertificates, CrawlModels, stored_fact
+from crawlerproject.frontier.learned.quiet_hours import QuietHours
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Visit
 from crawlerproject.reasons import Reason
@@ -47,8 +48,9 @@ class NoTotals:
 
 def models_of(store: MemoryStore) -> CrawlModels:
     """Those of a crawl."""
-    duplicates = DuplicateIndex(store, NearBits(3, 3))
-    return CrawlModels(Bench(store).frontier, TrapModel(store), BadCertificates(store), duplicates, NoTotals())
+    duplicates, frontier = DuplicateIndex(store, NearBits(3, 3)), Bench(store).frontier
+    frontier.quiet_hours = QuietHours(store)
+    return CrawlModels(frontier, TrapModel(store), BadCertificates(store), duplicates, NoTotals())
 
 
 def teach(learned: CrawlModels, store: MemoryStore) -> None:
@@ -60,6 +62,7 @@ def teach(learned: CrawlModels, store: MemoryStore) -> None:
         learned.domains.taken_up(f"h{number}.{HOST}")
     for number in range(NAMES):
         learned.names.names(Host(f"www.{number}.example", 5.0), HOST, 10.0)
+    next(model for model in learned.of_hosts if isinstance(model, QuietHours)).changed(HOST).learn(10.0, 0.1)
     visits = (
         Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"),
         Visit(row(url), Reason.FETCHED, 200, b"d" * 20),
@@ -139,7 +142,7 @@ def test_names_of_facts_are_made_of_their_kinds() -> None:
     assert sorted(set(asked)) == ["HostFact.ROBOTS_SENT + sender", "kind + key", "self._kind + key"]
 
 
-@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("place", range(9))
 def test_another_workers_hosts_are_forgotten(place: int) -> None:
     """A partition that comes back is known as its last worker stored it, not as it was here before."""
     store = MemoryStore()
@@ -153,7 +156,7 @@ def test_another_workers_hosts_are_forgotten(place: int) -> None:
     learned.forget(lambda host: host != HOST)
 
     assert model.of(HOST) is not known
-    assert len(learned.of_hosts) == 8
+    assert len(learned.of_hosts) == 9
 
 
 def test_a_mended_certificate_is_forgotten() -> None:
