@@ -148,6 +148,17 @@ $(DOCS)/.ready: requirements-docs.txt
 	@$(DOCS)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-docs.txt
 	@touch $@
 
+# Verifiers of npm beside those of PyPI, pinned with hashes.
+$(CONFORMANCE)/node/.ready: benchmarks/web_bot_auth/package-lock.json $(CONFORMANCE)/.ready
+	@command -v npm >/dev/null || { echo "Installing npm"; $(APT) update -qq; \
+		$(APT) install -qq -y --no-install-recommends npm >/dev/null; }
+	@mkdir -p $(CONFORMANCE)/node && cp benchmarks/web_bot_auth/package*.json $(CONFORMANCE)/node
+	@cd $(CONFORMANCE)/node && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+bench-web-bot-auth: $(DEV_READY) native packages browser $(CONFORMANCE)/node/.ready
+	@$(CONFORMANCE)/bin/python -m benchmarks.web_bot_auth $(ARGS)
+
 # Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].
 deploy: $(DEV_READY)
 	@$(VENV)/bin/scrapyd-deploy $(TARGET)

@@ -176,7 +176,7 @@ def _answer(url: str, headers: dict[str, str], web: Served) -> _Answer:
         if path == "/busy" and sum(asked.url == url for asked in web.asked) % 2 == 0:
             return 503, "text/plain", (("Retry-After", "1"),), b""
         if path == "/moved":
-            return 301, "text/html", (("Location", url.replace("pages.test/moved", "other.test/")),), b""
+            return 301, "text/html", (("Location", url.replace("pages.test", "other.test").replace("moved", "")),), b""
         if path in _PARTS:
             return _PARTS[path]
         links = ("/1", "/busy", "/moved", "/shell") if path == "/" else ()

@@ -1,0 +1,1 @@
+"""Signatures of real crawls before verifiers that others wrote."""
