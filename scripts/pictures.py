@@ -1,4 +1,4 @@
-"""Make the pictures of docs/pictures: a crawl's live page and its report in a real Chromium, wide and narrow.
+"""Make the pictures of docs/pictures: a crawl's live page, its desk and its report in a real Chromium, wide and narrow.
 
 ``python scripts/pictures.py`` crawls the synthetic web for a minute and a half. Nothing in a picture is drawn by hand.
 """
@@ -13,14 +13,18 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import Browser, ViewportSize, sync_playwright  # noqa: E402
+from scrapy.utils.project import get_project_settings  # noqa: E402
 
 from crawlerproject.config.chromium import find_chromium  # noqa: E402
+from crawlerproject.desk.desk_views import Desk  # noqa: E402
+from crawlerproject.desk.door import Door  # noqa: E402
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts  # noqa: E402
 from tests.web.ports import free_port  # noqa: E402
 from tests.web.running import crawl_command, small_settings, synthetic_web  # noqa: E402
@@ -31,6 +35,7 @@ QUALITY = 0.9  # of WebP: text stays sharp
 # Pages before the first picture: the charts have something to show, and the crawl still goes on.
 ENOUGH_PAGES = 170
 DEADLINE_SECONDS = 150.0
+TOKEN = "of the pictures"
 _WAIT_MS = 30_000
 _SETTLED_MS = 2_500  # one more look of the page
 
@@ -63,6 +68,10 @@ LIVE = (
     Picture("host-1280", 1280, 900, "light", "#/host/etiquette.test:{port}", "#host table tbody tr"),
     Picture("why-390", 390, 520, "dark", "#/why/http:%2F%2Frules.test:{port}%2Fprivate%2F1", "#why .pill"),
 )
+DESK = (
+    Picture("desk-1280", 1280, 1000, "light", "crawl/web/", ".charts svg"),
+    Picture("desk-390", 390, 1100, "dark", "crawl/web/", ".charts svg"),
+)
 REPORT = (
     Picture("report-1280", 1280, 1120, "light", ready="h2"),
     Picture("report-390", 390, 1500, "light", ready="h2"),
@@ -92,11 +101,16 @@ def crawl_and_look(browser: Browser, home: Path) -> bool:
     with synthetic_web(home / "web") as web:
         settings = {**small_settings(web), "PACE_PRESET": "fixed5", "WATCH_PORT": str(port)}
         command = crawl_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", settings)
+        desk = Door(
+            "127.0.0.1", 0, TOKEN, Desk(home / "crawls", get_project_settings(), no_order, lambda *_: []).answer
+        )
+        Thread(target=desk.serve_forever, daemon=True).start()
         with (home / "crawl.log").open("wb") as log:
             process = subprocess.Popen(command, cwd=home, env=environment(), stdout=log, stderr=log)
         try:
             wait_for_pages(home / crawl, process)
             good = not sum(take(browser, f"http://127.0.0.1:{port}/", each, web.port) for each in LIVE)
+            good &= not sum(take(browser, desk.home, each, web.port) for each in DESK)
             process.send_signal(signal.SIGINT)
             process.wait(DEADLINE_SECONDS)
         finally:
@@ -112,6 +126,11 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": str(ROOT), "SCRAPY_SETTINGS_MODULE": "crawlerproject.settings"}
 
 
+def no_order(*_: Any) -> Any:
+    """A picture orders nothing."""
+    raise AssertionError("an order came")
+
+
 def wait_for_pages(folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Until the crawl has enough to show."""
     until = time.monotonic() + DEADLINE_SECONDS
@@ -125,7 +144,10 @@ def take(browser: Browser, url: str, picture: Picture, port: int) -> int:
     """Write one picture; how much the page complained of."""
     complaints: list[str] = []
     size: ViewportSize = {"width": picture.width, "height": picture.height}
-    page = browser.new_page(viewport=size, color_scheme="dark" if picture.scheme == "dark" else "light")
+    page = browser.new_page(
+        viewport=size, color_scheme="dark" if picture.scheme == "dark" else "light",
+        http_credentials={"username": "desk", "password": TOKEN},
+    )  # fmt: skip
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(url + picture.route.format(port=port))

@@ -71,6 +71,7 @@ MAY_IMPORT = {
             "hooks.delivery",
             "reparse",
             "watch.fleet_summary",
+            "desk",
             "stores",
             "rules",
         ),

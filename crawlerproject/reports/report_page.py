@@ -70,30 +70,9 @@ def page(
         ("From (UTC)", _time(report.began)),
         ("To (UTC)", _time(report.ended)),
     ]
+    style = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
     parts = [part for part in _sections(report, states, traps, folder) if part]
     body = _part("page", title, report.about, [(name, text) for name, text in figures if text], parts)
-    return _document(title, body)
-
-
-class Linked(NamedTuple):
-    """A line of a replay's first page."""
-
-    link: str
-    name: str
-    title: str
-    cells: Sequence[str]
-
-
-def replay_page(
-    title: Title, about: Sequence[tuple[str, str]], counted: str, seeds: Sequence[Linked], hosts: Sequence[Linked]
-) -> str:
-    """What a replay opens with. Its links lead from the collection's own address."""
-    note = "A page leads to others as it did; what was not archived says so."
-    return _document(title, _part("replay", title, about, counted, seeds, hosts, note))
-
-
-def _document(title: Title, body: Markup) -> str:
-    style = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
     return _part("document", title.name, body, Markup(style))  # ours
 
 
@@ -117,7 +96,7 @@ def _handed_on(report: CrawlReport) -> Iterable[Markup]:
         f"By their last attempt. {_of(report.failed, report.failed_in_all)}",
         ["URL", "why", "attempts", "last (UTC)"],
         [
-            [row["url"], row["reason"] if row["status"] is None else _status(str(row["status"])), row["attempts"],
+            [row["url"], row["reason"] if row["status"] is None else status_words(str(row["status"])), row["attempts"],
              _time(row["time"])]
             for row in report.failed
         ],
@@ -190,7 +169,7 @@ def _sections(
     yield from _handed_on(report)
     yield section("How to look at it", _part("look", folder), wide=True)
     yield _over_time(report)
-    statuses = [Count(_status(count.name), count.number) for count in report.statuses]
+    statuses = [Count(status_words(count.name), count.number) for count in report.statuses]
     yield _plot("Status codes", statuses, "Answers, robots.txt included.", lambda name: f"c{name[0]}")
     yield _plot(
         "Response times (to the first byte)", report.response_times, "Answers, by the time from the request sent."
@@ -318,7 +297,7 @@ def _share(part: float) -> str:
     return f"{part:.0%}" if part >= _LEAST_SHARE or not part else "<1%"
 
 
-def _status(code: str) -> str:
+def status_words(code: str) -> str:
     """``404 Not Found``; a code that no RFC names alone."""
     try:
         return f"{code} {HTTPStatus(int(code)).phrase}"

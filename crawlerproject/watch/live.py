@@ -121,7 +121,7 @@ def live_facts(
     return {
         **facts,
         **{name: status[name] for name in _AS_THEY_ARE},
-        "state": "paused" if status["progress"]["paused"] else _STATES.get(bound.what, "crawling"),
+        "state": state_of(status),
         "bound": bound._asdict(),
         "errors": errors_by_reason(stats),
         "refused": _by_reason(stats, "refused/"),
@@ -130,6 +130,11 @@ def live_facts(
         # Where the archive goes and how far it is; empty when it stays.
         "uploads": f"The archive goes {upload_text(uploads_together([uploads]), status['time'])}." if uploads else "",
     }
+
+
+def state_of(status: Mapping[str, Any]) -> str:
+    """The word that a running crawl's page begins with."""
+    return "paused" if status["progress"]["paused"] else _STATES.get(bound_by(load_of(status)).what, "crawling")
 
 
 def errors_by_reason(stats: Mapping[str, Any]) -> list[tuple[str, int]]:

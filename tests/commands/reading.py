@@ -19,6 +19,7 @@ OTHERS = {
     "add": "takes seeds in, by an order in control/",
     "commoncrawl": "takes pages in",
     "crawl": "crawls",
+    "desk": "serves until it is ended; its orders are other commands",
     "export": "keeps what it has exported in processed/",
     "fleet": "crawls",
     "identity": "makes keys; check reads them, and asks for their directory",

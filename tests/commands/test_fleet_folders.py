@@ -454,6 +454,7 @@ ELSEWHERE = {
     "doctor": "the settings alone",
     "samples": "the package alone",
     "crawl": "tests/fleet/repartition, tests/crawls/fleet",
+    "desk": "tests/desk",
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",
     "parse": "one URL, no folder",

@@ -122,7 +122,7 @@ def test_the_page_in_a_browser(folder: Path, browser: Browser, tmp_path: Path, w
         assert [heading.inner_text() for heading in seen.page.query_selector_all("h2")] == list(PARTS)
         # Colour says nothing that text does not: every bar has its number beside it.
         assert seen.page.locator("rect.bar").count() == seen.page.locator(".bars .value").count() > 20
-        marks = seen.page.locator(".line .marks").all_inner_texts()
+        marks = seen.page.locator(".line .marks").all_text_contents()
         assert [bool(re.search(unit, text)) for unit, text in zip((r"pages/(s|min)", "B/s"), marks, strict=True)]
         assert misaligned(seen) == []
         assert seen.page.locator("h1").inner_text() == TITLE

@@ -112,6 +112,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "add": [[url], [f"x{EVIL}://"]],
         "pause": [["evil.test"], [f"x{EVIL}"]],
         "resume": [["evil.test"], [f"x{EVIL}"]],
+        "desk": [[f"{folder}{EVIL}"], [str(folder), "--port", "99999"]],
         "stop": [[], ["-s", f"CRAWL_DIR={folder}{EVIL}"]],
         "verify": [[str(folder)]],
         "verify-request": [*([f"{out}/evil.txt", "--url", url + path] for path in ("mime", EVIL)), [f"{out}/{EVIL}"]],

@@ -109,8 +109,8 @@ def test_axes_have_units(tmp_path: Path) -> None:
     shown = page(Title("Crawl", ""), found, {}, [], "crawls/web")
 
     assert found.moment_seconds == pytest.approx(5.0, rel=0.01)
-    assert re.search(r"<span [^>]+>1 pages/s</span>", shown)
-    assert re.search(r"<span [^>]+>[1-6]\.0 kB/s</span>", shown)
+    assert re.search(r"<text [^>]+>1 pages/s</text>", shown)
+    assert re.search(r"<text [^>]+>[1-6]\.0 kB/s</text>", shown)
     assert "Times are UTC, of 2026-03-02." in shown
 
 

@@ -52,7 +52,7 @@ def test_a_line_goes_from_edge_to_edge() -> None:
     points = re.search(r'<polyline class="curve" points="([^"]*)"', html)
     assert points is not None
     assert points[1] == "0.00,100.00 50.00,50.00 100.00,0.00"
-    assert re.findall(r'<span style="top:([\d.]+)%">([\d.]+)</span>', html) == [
+    assert re.findall(r'<text x="100%" y="([\d.]+)%">([\d.]+)</text>', html) == [
         ("100.00", "0.0"), ("75.00", "1.0"), ("50.00", "2.0"), ("25.00", "3.0"), ("0.00", "4.0"),
     ]  # fmt: skip
 

@@ -16,6 +16,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -242,18 +243,18 @@ def last_of_host(folder: Path, host: str, most: int, tail_bytes: int = TAIL_BYTE
     What is older is in compressed days: ``stores/logs/log_query.py`` asks those.
     """
     wanted = orjson.dumps({"host": host})[1:-1]  # as it stands in a line
-    found: list[dict[str, Any]] = []
+    rows = (facts_in(line) for line in lines_from_end(folder, tail_bytes) if wanted in line)
+    return [*islice((row for row in rows if row.get("host") == host), most)][::-1]
+
+
+def lines_from_end(folder: Path, tail_bytes: int = TAIL_BYTES) -> Iterator[bytes]:
+    """The last lines of days that are not compressed, newest first; the first and the last may be cut."""
     for path in sorted(folder.glob("requests-*.jsonl"), reverse=True):
         size = path.stat().st_size
         with path.open("rb") as file:
             file.seek(max(0, size - tail_bytes))
             lines = file.read(tail_bytes).split(b"\n")  # the first may be cut, the last half written just now
-        for line in reversed(lines):
-            if wanted in line and (row := facts_in(line)).get("host") == host:
-                found.append(row)
-                if len(found) == most:
-                    return found[::-1]
+        yield from reversed(lines)
         tail_bytes -= size
         if tail_bytes <= 0:
             break
-    return found[::-1]

@@ -2,8 +2,8 @@
 
 Files hold whether the crawl runs or not, and over any restart. ``paused.json`` lists what is paused, and when the crawl
 was last asked to stop, which is for the processes of that moment alone; each ``add-….txt`` holds seeds that the crawl
-has not queued yet. A command ends once its file is complete and durable. The folder is accessible to its owner alone,
-since the crawl does whatever it says.
+has not queued yet, ``added.txt`` all that were ever added. A command ends once its file is complete and durable. The
+folder is accessible to its owner alone, since the crawl does whatever it says.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 _PAUSED_FILE = "paused.json"
 _ADDED = "add-*.txt"
+_EVER_ADDED = "added.txt"
+_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -111,7 +113,12 @@ def spool_seeds(folder: Path, lines: list[str]) -> Path:
     """Write lines of a seeds file for the crawl, durably; it removes the file once they are queued. OperatorError."""
     with _locked(folder) as control:
         path = control / f"add-{time.time_ns():020d}-{secrets.token_hex(4)}.txt"
-        replace_file(path, ("\n".join(lines) + "\n").encode(), SECRET_FILE)
+        text = ("\n".join(lines) + "\n").encode()
+        replace_file(path, text, SECRET_FILE)
+        with storage_errors(control / _EVER_ADDED):
+            descriptor = os.open(control / _EVER_ADDED, _APPENDING, SECRET_FILE)
+            with os.fdopen(descriptor, "ab") as record:
+                record.write(text)
         return path
 
 
@@ -138,6 +145,14 @@ def take_back(folder: CrawlDir, workers: Iterable[CrawlDir]) -> None:
         folder.control.mkdir(mode=SECRET_FOLDER, exist_ok=True)
         replace_file(folder.control / path.name, path.read_bytes(), SECRET_FILE)
         path.unlink()
+
+
+def ever_added(folder: Path) -> list[str]:
+    """Lines of seeds that were ever added to the crawl in ``folder``, whatever became of them, the first ones first."""
+    try:
+        return (CrawlDir(folder).control / _EVER_ADDED).read_text("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:  # none, or by an earlier version
+        return []
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from crawlerproject.stores.operator_files.control import (
     Control,
     Pauses,
     change_pauses,
+    ever_added,
     hand_on,
     read_pauses,
     spool_seeds,
@@ -53,6 +54,7 @@ def test_files_are_the_owners_alone(tmp_path: Path) -> None:
     modes = {path.stat().st_mode & 0o777 for path in CrawlDir(tmp_path).control.iterdir()}
     assert (modes, CrawlDir(tmp_path).control.stat().st_mode & 0o777) == ({0o600}, 0o700)
     assert Control(tmp_path).added() == [spooled]
+    assert ever_added(tmp_path / "other") == []
 
     CrawlDir(tmp_path).control.chmod(0o777)
     close_to_others(tmp_path)
@@ -88,6 +90,9 @@ def test_lists_of_seeds_come_in_their_order(tmp_path: Path) -> None:
     (CrawlDir(tmp_path).control / "add-9.txt.part").write_text("https://half")
 
     assert Control(tmp_path).added() == paths
+    assert ever_added(tmp_path) == [
+        line for number in range(3) for line in (f"https://h{number}.test/", "https://x.test/ scope=path")
+    ]
     assert paths[1].read_text() == "https://h1.test/\nhttps://x.test/ scope=path\n"
 
 
