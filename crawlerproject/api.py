@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -175,11 +174,14 @@ class Crawl:
         return self._ended()
 
     def stop(self) -> None:
-        """Have it end once what is on its way has come, as Ctrl-C does; ``start`` goes on with it. Does not wait."""
-        pids = [self._process.pid] if self._process is not None and self.running else self._pids()
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        """Have it end once what is on its way has come, as ``scrapy stop`` does; ``start`` goes on. Does not wait."""
+        from crawlerproject.stores.operator_files.control import Pauses, change_pauses
+
+        def change(pauses: Pauses) -> None:
+            pauses.stopped_at = time.time()
+
+        if self.running:
+            change_pauses(self.folder, change)
 
     # --- read -----------------------------------------------------------------------------------
 
@@ -293,16 +295,22 @@ class Crawl:
             raise OperatorError(why or f"The crawl in {self.folder} ended with {how}; its log: {self.folder / _LOG}")
         return status
 
-    def _take(self, process: subprocess.Popen[bytes], began: int) -> None:
-        """Wait until the process is at work. ``began``: the length of its log before."""
-        self._process = process
+    def _begin(self, words: Sequence[str]) -> None:
+        """Start a process, and wait until it is at work. OperatorError."""
+        before, log = set(self._pids()), self.folder / _LOG
+        with log.open("ab") as output:
+            began = output.tell()
+            # A session of its own: a Ctrl-C in the terminal is the script's, which decides what becomes of the crawl.
+            self._process = process = subprocess.Popen(
+                _command(*words), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
         until = time.monotonic() + _START_SECONDS
-        while process.poll() is None and not self._pids():
+        while process.poll() is None and not set(self._pids()) - before:
             if time.monotonic() > until:
-                raise OperatorError(f"The crawl in {self.folder} has not begun yet; its log: {self.folder / _LOG}")
+                raise OperatorError(f"The crawl in {self.folder} has not begun yet; its log: {log}")
             time.sleep(_LOOK_SECONDS)
         if process.returncode == _EXIT_REFUSED:
-            raise OperatorError(_last_words(_tail(self.folder / _LOG, began)))
+            raise OperatorError(_last_words(_tail(log, began)))
 
 
 def start(
@@ -321,23 +329,17 @@ def start(
     ``crawl.log`` in its folder. Raises OperatorError, one sentence, when it does not start.
     """
     crawl = Crawl(folder, settings)
-    given = {"seeds": _seeds_of(seeds, crawl.folder)} if seeds is not None else {}
     words = ["crawl", "web"] if workers == 1 else ["fleet", "--workers", str(workers)]
-    for name, value in {**given, **(arguments or {})}.items():
-        words += ["-a", f"{name}={value}"]
-    for name, value in {**(settings or {}), "CRAWL_DIR": crawl.folder}.items():
-        words += ["-s", f"{name}={_written(value)}"]
     try:
         crawl.folder.mkdir(parents=True, exist_ok=True)
-        with (crawl.folder / _LOG).open("ab") as log:
-            began = log.tell()
-            # A session of its own: a Ctrl-C in the terminal is the script's, which decides what becomes of the crawl.
-            process = subprocess.Popen(
-                _command(*words), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        given = {"seeds": _seeds_of(seeds, crawl.folder)} if seeds is not None else {}
+        for name, value in {**given, **(arguments or {})}.items():
+            words += ["-a", f"{name}={value}"]
+        for name, value in {**(settings or {}), "CRAWL_DIR": crawl.folder}.items():
+            words += ["-s", f"{name}={_written(value)}"]
+        crawl._begin(words)
     except OSError as error:
         raise OperatorError(f"The crawl folder {crawl.folder} cannot be used ({error.strerror}).") from error
-    crawl._take(process, began)
     return crawl
 
 
@@ -361,7 +363,6 @@ def _seeds_of(seeds: str | os.PathLike[str] | Iterable[str], folder: Path) -> st
         return os.fspath(seeds)
     from crawlerproject.stores.atomic_files import write_whole
 
-    folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / _SEEDS, "".join(f"{url}\n" for url in seeds).encode())
     return str((folder / _SEEDS).absolute())
 

@@ -106,6 +106,9 @@ def test_what_cannot_begin_is_one_sentence(web: RunningWeb, tmp_path: Path) -> N
     """At once, as the command says it; so is a folder that holds nothing."""
     with pytest.raises(OperatorError, match=r"^The seeds file nosuch\.txt does not exist; [^\n]*$"):
         start("nosuch.txt", tmp_path / "crawl")
+    (tmp_path / "file").touch()
+    with pytest.raises(OperatorError, match="file cannot be used"):
+        start(["http://plain1.test/"], tmp_path / "file")
     with pytest.raises(OperatorError, match="set CRAWL_DIR to the folder of a crawl"):
         Crawl(tmp_path / "nothing").status()
     with pytest.raises(OperatorError, match="there is no WARC file"):
@@ -128,8 +131,10 @@ def test_a_crawl_outlives_the_script_that_began_it(web: RunningWeb, tmp_path: Pa
         assert next(iter(crawl.watch())).running
         with pytest.raises(TimeoutError):
             crawl.wait(timeout_seconds=0.1)
+        with pytest.raises(OperatorError, match="is in use by a running crawl"):
+            start(folder=folder)
     assert not crawl.running
-    assert crawl.status().finish_reason == "shutdown"
+    assert crawl.status().finish_reason == "stopped"
     assert "a,b" in (folder / "seeds.txt").read_text()
 
 
