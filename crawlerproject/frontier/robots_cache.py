@@ -85,10 +85,12 @@ class RobotsCache:
         """Why a URL of these rules' origin is not asked for; None when it may be."""
         if not rules.allowed(url):
             return Reason.ROBOTS
-        if not self._obeyed_for or not rules.content_signals:
+        if not self._obeyed_for or not (rules.content_signals or rules.licenses):
             return None
         judged = judge(_words_of(rules, url), self._obeyed_for)
-        return reservation(judged) if judged.verdict is Verdict.RESERVED else None
+        if judged.verdict is Verdict.RESERVED:
+            return reservation(judged)
+        return Reason.RESERVED_LICENSE if rules.licenses else None  # nothing is known of its terms: doubt means no
 
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""

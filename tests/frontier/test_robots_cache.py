@@ -173,7 +173,7 @@ def test_what_robots_txt_reserves_is_refused_where_that_is_obeyed() -> None:
     """By the longest path that matches; Disallow comes first. The words are recorded in any case."""
     body = (
         b"User-agent: *\nDisallow: /no\nContent-Usage: train-ai=n\nContent-Usage: /free train-ai=y\n"
-        b"Content-Signal: /free/*.pdf ai-train=no\nLicense: /l.xml\n"
+        b"Content-Signal: /free/*.pdf ai-train=no\n"
     )
     found = {}
     for purpose in ("ai-train", "ai-input", ""):
@@ -185,10 +185,17 @@ def test_what_robots_txt_reserves_is_refused_where_that_is_obeyed() -> None:
     reserved = Reason.RESERVED_ROBOTS
     assert found["ai-train"] == [reserved, Reason.ROBOTS, None, reserved]
     assert found["ai-input"] == found[""] == [None, Reason.ROBOTS, None, None]
-    assert cache.words("http://a.example/free/x") == [
-        ("ai-use-robots-txt", "/free train-ai=y"),
-        ("ai-use-robots-txt", "license: /l.xml"),
-    ]
+    assert cache.words("http://a.example/free/x") == [("ai-use-robots-txt", "/free train-ai=y")]
+
+
+@pytest.mark.parametrize(("purpose", "refusal"), [("ai-train", Reason.RESERVED_LICENSE), ("", None)])
+def test_ours_a_licence_that_is_not_read_reserves_what_it_is_about(purpose: str, refusal: Reason | None) -> None:
+    """License of RSL, in whichever group; its address is recorded."""
+    cache = RobotsCache(MemoryStore(), "TestBed", DAY, obeyed_for=purpose)
+    cache.answered("http://a.example", 200, b"License: /l.xml\nUser-agent: x\nDisallow: /\n", Reason.FETCHED, 0.0)
+
+    assert cache.refusal_of("http", "a.example", "http://a.example/") is refusal
+    assert cache.words("http://a.example/") == [("ai-use-robots-txt", "license: /l.xml")]
 
 
 def test_words_without_end_count_as_reserved() -> None:

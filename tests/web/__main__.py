@@ -20,6 +20,7 @@ from tests.web.graph import Fate, World
 from tests.web.profiles.apps import apps_world, many_apps
 from tests.web.profiles.broad import broad_world
 from tests.web.profiles.changing import changing_world, clock
+from tests.web.profiles.consent import consent_world
 from tests.web.profiles.exclusion import exclusion_world
 from tests.web.profiles.manners import manners_world
 from tests.web.profiles.pushed import pushed_world
@@ -29,7 +30,19 @@ from tests.web.running import many_files
 from tests.web.server import listening_socket, serve
 
 PROFILES = (
-    *("small", "manners", "broad", "broad-domain", "traps", "exclusion", "apps", "many-apps", "changing", "pushed"),
+    *(
+        "small",
+        "manners",
+        "broad",
+        "broad-domain",
+        "traps",
+        "exclusion",
+        "consent",
+        "apps",
+        "many-apps",
+        "changing",
+        "pushed",
+    ),
 )
 
 
@@ -43,6 +56,8 @@ def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 
         return pushed_world(port, folder)
     if profile in ("traps", "exclusion"):
         return traps_world(port) if profile == "traps" else exclusion_world(port)
+    if profile == "consent":
+        return consent_world(port)
     if profile == "apps":
         return apps_world(port)
     if profile == "many-apps":

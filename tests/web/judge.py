@@ -164,7 +164,7 @@ def _answers(logged: Mapping[str, list[Attempt]]) -> Mapping[tuple[str, str], _E
 def read_attempts(*folders: Path) -> dict[str, list[Attempt]]:
     """Our request logs by URL, in order of time; lines that never reached a server (no ip) are left out."""
     attempts: dict[str, list[Attempt]] = defaultdict(list)
-    for row in (row for folder in folders for row in _log_rows(folder)):
+    for row in (row for folder in folders for row in log_rows(folder)):
         if row.get("ip") and not row.get("rendered"):
             start, end = (datetime.fromisoformat(str(row[name])).timestamp() for name in ("time", "end"))
             status = row["status"]
@@ -175,7 +175,7 @@ def read_attempts(*folders: Path) -> dict[str, list[Attempt]]:
     return attempts
 
 
-def _log_rows(folder: Path) -> Iterator[dict[str, object]]:
+def log_rows(folder: Path) -> Iterator[dict[str, object]]:
     for path in sorted(folder.glob("requests-*.jsonl*")):
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
             for line in lines:
