@@ -10,13 +10,12 @@ from typing import Any
 from scrapy.cmdline import ScrapyArgumentParser
 
 from crawlerproject import __version__
-from crawlerproject.operator_command import InspectCommand
 
 PROGRAM = "polite-crawler"
 _PACKAGE = "crawlerproject.commands"  # imported when it is listed, as Scrapy does
 GROUPS = {
     "Crawl": ("crawl", "fleet", "stop", "pause", "resume", "add", "forecast", "plan", "commoncrawl", "samples"),
-    "Look on": ("status", "hosts", "why", "report", "traps", "robots"),
+    "Look on": ("status", "hosts", "why", "report", "traps", "robots", "desk"),
     "The archive": (
         "replay",
         "lookup",
@@ -65,9 +64,9 @@ def commands() -> set[str]:
 
 
 def example_of(name: str, command: Any) -> str:
-    """As its help has it, under our program's name; "" where it has none."""
-    text = command.example if isinstance(command, InspectCommand) else command.long_desc()
-    given = _EXAMPLES.get(name) or (text if isinstance(command, InspectCommand) else text.partition("Example: ")[2])
+    """As its help has it, under our program's name."""
+    # What has no ``example`` of its own ends its help with one.
+    given = _EXAMPLES.get(name) or getattr(command, "example", "") or command.long_desc().partition("Example: ")[2]
     return renamed(given.strip())
 
 
