@@ -39,7 +39,7 @@ class Command(InspectCommand):
         who, pace, ranges = identity(settings), preset_of(settings), ranges_of(settings, opts.address)
         bot = Bot(
             who.token, who.user_agent, settings["CRAWLER_CONTACT"], settings["WARC_OPERATOR"], opts.purpose,
-            [str(each).removesuffix("/32").removesuffix("/128") for each in ranges],
+            [str(each[0] if each.num_addresses == 1 else each) for each in ranges],
             pace.start_seconds, pace.min_seconds, pace.max_seconds, pace.multiplier,
             settings.getfloat("ROBOTS_TTL_SECONDS") / 3600, settings.getint("FETCH_MAX_BYTES"),
             str(settings.get("PURPOSE") or ""), str(settings["RENDER"]), bool(settings["IDENTITY_KEY_FILE"]),

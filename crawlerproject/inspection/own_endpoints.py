@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from itertools import islice
 from typing import NamedTuple
@@ -65,7 +66,7 @@ def findings(settings: BaseSettings) -> Iterator[Finding]:
     else:
         try:
             page = _served(url, settings)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             yield Finding("page", False, f"{url} cannot be had ({error}); publish what scrapy botpage writes there.")
     if page is not None:
         yield from _of_page(page, who.token, str(settings["PURPOSE"]))
@@ -132,7 +133,7 @@ def _of_ranges(
         document = orjson.loads(_served(url, settings).body)
         listed = {str(one.get("ipv4Prefix") or one.get("ipv6Prefix")) for one in document["prefixes"]}
         age_seconds = time.time() - datetime.fromisoformat(document["creationTime"]).astimezone(UTC).timestamp()
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, HTTPException, LookupError, TypeError, AttributeError) as error:
         yield Finding("ranges", False, f"{url} cannot be read ({error}); publish what scrapy botpage writes.")
         return
     if listed != set(map(str, ranges)):

@@ -21,7 +21,7 @@ from tests.commands.crawled import scrapy
 from tests.commands.status_schema import mistakes
 from tests.web.running import PROJECT
 
-RANGES_GIVEN = "192.0.2.0/28,2001:db8::/64"
+RANGES_GIVEN = "192.0.2.0/28,192.0.2.99/32,2001:db8::/32"
 SETTINGS = ("-s", "CRAWLER_CONTACT=you@example.org", "-s", "CRAWLER_NAME=foobot", "-s", "PURPOSE=search")
 # draft-illyes-webbotauth-jafar-00, section 2; that a prefix has exactly one of the two is looked at below.
 JAFAR: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_what_changed_stands_on_the_page_by_date(folder: Path) -> None:
     page = (folder / "index.html").read_text()
 
     assert "contact: old@example.org → you@example.org" in page
-    assert "addresses: – → 192.0.2.0/28, 2001:db8::/64" in page
+    assert "addresses: – → 192.0.2.0/28, 192.0.2.99, 2001:db8::/32" in page
     assert page.index("contact: old@") < page.index("2026-01-31: first published")
 
 

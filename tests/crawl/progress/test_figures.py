@@ -14,7 +14,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.inspection.crawl_progress import Progress
+from crawlerproject.inspection.crawl_progress import Progress, render_lines
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 
@@ -50,6 +50,7 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
         hosts=SimpleNamespace(counts_on_disk=on_disk or Counts(), waiting_urls=sum(one.waiting_urls for one in hosts)),
         workbench=bench,
         wake_at=bench.wake_at,
+        quiet_hours=None,
     )
     run = Run(SimpleNamespace(inc_value=None), NeverCrawlLists([], 60.0), clock=lambda: NOW)
     return SimpleNamespace(frontier=frontier, run=run, figures=figures.Figures(), reporter=FailureReporter([]))
@@ -199,3 +200,17 @@ def test_looks_take_their_share_of_the_processor_however_often_they_are_asked_fo
         assert shown.now(look.frontier, look.reporter, look.run, exact=True).hosts_ready == whole + 3
 
     asyncio.run(looks())
+
+
+def test_hosts_in_their_busy_hours_are_counted_and_said() -> None:
+    """As long as their pause is longer for it: a line of the panel says how many, and what that costs."""
+    look = crawl(host("a.test"), host("b.test"))
+    look.frontier.quiet_hours = SimpleNamespace(slowed={"a.test"})
+    slowed = progress(look)
+    look.frontier.quiet_hours.slowed.clear()
+
+    assert slowed.hosts_in_busy_hours == 1
+    assert "1 host in its busy hours, at 1/3 of the pace: what takes days takes up to 20% longer (QUIET_HOURS)" in (
+        render_lines(slowed, None, 1.0)
+    )
+    assert not any("QUIET_HOURS" in line for line in render_lines(progress(look), None, 1.0))
