@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import Counter, deque
@@ -36,6 +37,7 @@ MOST_SEEDS = 500
 """Of one order (ours): they are arguments of a command; ``scrapy add --file`` has no bound."""
 _MOST_LETTERS = 4_000  # of one argument
 _KEPT_ORDERS = 8
+_PLACE = re.compile(r"[0-9]{1,18}")
 _BINS = 90  # of a chart of an hour: forty seconds each
 _STATIC = {"desk.css": "text/css; charset=utf-8", "desk.js": "text/javascript; charset=utf-8"}
 _HOST_ORDERS = {
@@ -210,7 +212,7 @@ class Desk:
         if view == "":
             return _figures(crawl) | _charts(crawl, self._hours.look(crawl).since(0.0, crawl.now))
         if view == "seeds":
-            first = int(text) if (text := query.get("from", "")).isascii() and text.isdigit() else 0
+            first = _number(query.get("from", "")) or 0
             seeds, more = panels.seeds(crawl, first)
             return {"seeds": seeds, "first": first, "next": first + panels.SEEDS_A_PAGE if more else None}
         if view == "pages":
@@ -329,9 +331,14 @@ def _binned(rows: Sequence[Sample], name: str) -> list[float]:
     return values
 
 
+def _number(text: str) -> int | None:
+    """A place in a list or a file; None for what is none."""
+    return int(text) if _PLACE.fullmatch(text) else None
+
+
 def _picture(crawl: CrawlView, query: Mapping[str, str]) -> Answer:
-    at = query.get("at", "")
-    found = panels.picture(crawl.folders, query.get("warc", ""), int(at)) if at.isascii() and at.isdigit() else None
+    at = _number(query.get("at", ""))
+    found = panels.picture(crawl.folders, query.get("warc", ""), at) if at is not None else None
     return Answer(found, "image/png") if found is not None else refusal(404, "There is no such picture.")
 
 

@@ -457,12 +457,15 @@ ELSEWHERE = {
     "desk": "tests/desk",
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",
+    "identity": "the settings alone",
     "parse": "one URL, no folder",
     "reparse": "tests/commands/test_reparse.py",
     "replay": "tests/commands/test_replay.py",
     "state": "tests/commands/test_state.py",
     "stop": "tests/crawls/test_pushes.py, tests/crawls/operator/test_orders.py",
+    "verify-request": "one pasted request, no folder",
     "view": "one URL, no folder",
+    "withdraw": "tests/commands/test_withdraw.py",
 }
 """Others, and why or where."""
 

@@ -146,7 +146,6 @@ def test_a_view_is_plain_html_of_ours_alone(bench: Bench, view: str) -> None:
     assert re.findall(r"<script[^>]*>", found.text) == ['<script src="/desk.js" defer>']
     assert not re.search(r"<[^>]+\s(?:style|on\w+)=", found.text)
     assert "\u202e" not in found.text
-    assert "49" not in found.text or "{{7*7}}" in found.text
     if view in ("pages", "hosts", "log", "seeds"):
         assert "evil.test" in found.text
     if view == "pages":
@@ -234,7 +233,9 @@ def test_files_are_those_of_the_list(bench: Bench) -> None:
             assert opened.ask(f"/crawl/crawl/file?of={quote(name)}").status == 404
         assert opened.ask("/crawl/%2e%2e/").status == opened.ask("/crawl/..%2fcrawl/").status == 404
         assert opened.ask("/crawl/crawl/picture?warc=../run.json&at=0").status == 404
-        assert opened.ask("/crawl/crawl/picture?warc=x&at=-1").status == 404
+        for at in ("-1", "9" * 5000, "\u0665"):
+            assert opened.ask(f"/crawl/crawl/picture?warc=x&at={quote(at)}").status == 404
+            assert opened.ask(f"/crawl/crawl/seeds?from={quote(at)}").status == 200
     finally:
         (folder / "out.log").unlink()
 
