@@ -97,7 +97,7 @@ class Command(InspectCommand):
         try:
             served = served_directory(self.settings, ring)
             problems += flaws(served, ring, now)
-            hints += advice(served, ring, now)
+            hints += advice(served, ring, now) if not problems else ()
         except OSError as error:
             problems.append(f"{ring.agent}{DIRECTORY_PATH} cannot be had: {error}")
         self.exitcode = 1 if problems else 0

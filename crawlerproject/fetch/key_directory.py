@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -66,8 +67,13 @@ def served_directory(settings: BaseSettings, ring: KeyRing) -> Served:
         answer = opener.open(request, timeout=_TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         answer = error
+    except HTTPException as error:
+        raise OSError(f"no HTTP: {error!r}") from error
     with answer:
-        body = answer.read(_MOST_BYTES)
+        try:
+            body = answer.read(_MOST_BYTES)
+        except HTTPException as error:
+            raise OSError(f"no whole answer: {error!r}") from error
         fields = {name.lower(): ", ".join(answer.headers.get_all(name)) for name in answer.headers.keys()}  # noqa: SIM118
         return Served(url, answer.status, body, fields, _ahead_seconds(fields, time.time()))
 
@@ -102,11 +108,11 @@ def flaws(served: Served, ring: KeyRing, now: float) -> Iterator[str]:
 
 
 def advice(served: Served, ring: KeyRing, now: float) -> Iterator[str]:
-    """What the draft asks for beside that: sentences."""
+    """What the draft asks for beside that, of a directory without flaws: sentences."""
     media_type = served.fields.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != DIRECTORY_TYPE:
         yield f"{served.url} has the media type {media_type or 'of nothing'}; verifiers want {DIRECTORY_TYPE}."
-    listed = set(listed_keys(served.body)) if served.status == 200 else set()
+    listed = set(listed_keys(served.body))
     published = {key.keyid: key for key in ring.published(now)}
     for keyid in sorted(published.keys() - listed):
         yield f"It lacks the key {keyid}, which will sign; publish what scrapy botpage writes."

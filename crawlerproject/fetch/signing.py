@@ -186,14 +186,16 @@ def signer_in(settings: BaseSettings) -> Signer:
     excepted, problems = Exclusion.parse(list_of(settings, "IDENTITY_EXCEPT"))
     if problems:
         raise OperatorError(f"IDENTITY_EXCEPT has {problems[0].text!r}, which {problems[0].why}; name hosts.")
-    covers = COVERS[settings.get("IDENTITY_COVERS") or "authority"]
+    word = str(settings.get("IDENTITY_COVERS") or "authority")
+    if word not in COVERS:
+        raise OperatorError(f"IDENTITY_COVERS is {word!r}; use one of {', '.join(COVERS)}.")
 
     def read() -> KeyRing:
         ring = own_keys(settings)
         assert ring is not None  # asked for where the setting is
         return ring
 
-    return Signer(read, covers, excepted)
+    return Signer(read, COVERS[word], excepted)
 
 
 def signer_of(crawler: Crawler) -> Signer:

@@ -222,6 +222,8 @@ def test_settings_that_cannot_be_meant_stop_the_start(tmp_path: Path) -> None:
     settings = {"IDENTITY_KEY_FILE": str(path), "IDENTITY_EXCEPT": ["a b"]}
     with pytest.raises(OperatorError, match="IDENTITY_EXCEPT has 'a b', which is neither a domain"):
         signer_in(Settings(settings))
+    with pytest.raises(OperatorError, match="IDENTITY_COVERS is 'all'; use one of authority, path"):
+        signer_in(Settings({"IDENTITY_KEY_FILE": str(path), "IDENTITY_COVERS": "all"}))
     path.chmod(0o640)
     with pytest.raises(OperatorError, match=r"open to other users .mode 640.; run chmod 600"):
         signer_in(Settings({"IDENTITY_KEY_FILE": str(path)}))

@@ -76,7 +76,8 @@ class KeyRing(NamedTuple):
 
     def signing(self, now: float) -> SigningKey:
         """The latest key whose time has come. ``now``: epoch seconds."""
-        key = next((key for key in reversed(self.keys) if key.signs_from <= now), self.keys[0])
+        able = [key for key in self.keys if key.d]
+        key = next((key for key in reversed(able) if key.signs_from <= now), able[0])
         return SigningKey(key.private, key.keyid, self.agent)
 
     def published(self, now: float) -> list[OwnKey]:
@@ -158,7 +159,10 @@ def content_digest(body: bytes) -> str:
 
 def listed_keys(body: bytes) -> dict[str, str]:
     """The Ed25519 keys that a directory names: keyid to ``x``. ValueError: it is none, or a name is not the key's."""
-    found: Any = json.loads(body)
+    try:
+        found: Any = json.loads(body)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list) or len(listed) > _MOST_DIRECTORY_KEYS:
         raise ValueError("it is no JWK Set")

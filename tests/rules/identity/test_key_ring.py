@@ -72,6 +72,7 @@ def test_a_new_key_is_published_before_it_signs_and_an_old_one_until_its_signatu
     assert two.published(last) == [new]
     third = two.rotated(last, new_key(Ed25519PrivateKey.generate(), last))
     assert [bool(key.d) for key in third.keys] == [False, True, True]
+    assert third.signing(0).keyid == new.keyid  # a clock that stands at its beginning
     assert third.public_keys().keys() == {key.keyid for key in third.keys}
 
 
@@ -98,7 +99,9 @@ def test_no_other_address_is_an_agent(text: str) -> None:
         agent_of(text)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"keys":1}', json.dumps({"keys": [{}] * 101}).encode()])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"[" * 60_000, b"\xff", b"{}", b'{"keys":1}', json.dumps({"keys": [{}] * 101}).encode()]
+)
 def test_what_is_no_directory_is_refused(body: bytes) -> None:
     """Not JSON, not a set, or too many keys."""
     with pytest.raises(ValueError, match=r"."):
