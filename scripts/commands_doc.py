@@ -133,6 +133,7 @@ def runs(port: int) -> list[Run]:
         Run("botpage public --address 192.0.2.7", "after"),
         Run("samples samples", "after"),
         Run("doctor", "after", "Only your own hosts are asked."),
+        Run("consent --purpose ai-train", "after"),
         Run("traps", "after"),
         Run("audit crawls/web", "after"),
         Run("verify", "after"),

@@ -51,6 +51,7 @@ def readings(crawl: CrawlDir, url: str, out: Path) -> list[Reading]:
     host = url.split("/")[2]
     lines: dict[str, list[tuple[str, ...]]] = {
         "audit": [(str(crawl),)],
+        "consent": [(), ("--purpose", "ai-train", "--json")],
         "botpage": [(), (str(out / "bot.html"),)],
         "samples": [(str(out / "samples"),)],
         "forecast": [(url,), ("--recrawl",), ("--recrawl", "--budget", "2", "--json")],

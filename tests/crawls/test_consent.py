@@ -16,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.stores.crawl_dir import CrawlDir
+from tests.commands.crawled import ask
 from tests.web.judge import log_rows, read_visits
 from tests.web.profiles.consent import PAID, PATHS, SITES
 from tests.web.running import HASTE, crawl_command, finish, one_pace, start, synthetic_web
@@ -34,6 +35,7 @@ class Crawled(NamedTuple):
     exported: dict[tuple[str, str], str]  # the column consent
     reasons: dict[tuple[str, str], str]
     warcs: list[Path]
+    folder: CrawlDir
 
 
 def place(url: str) -> tuple[str, str]:
@@ -88,7 +90,7 @@ def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         exported |= {place(row["url"]): row["consent"] for row in rows}
     reasons = {place(str(line["url"])): str(line["reason"]) for line in log_rows(crawl.log)}
     asked = [(visit.host, visit.path) for visit in visits if visit.path != "/robots.txt"]
-    yield Crawled(request.param, asked, kept, exported, reasons, warcs)
+    yield Crawled(request.param, asked, kept, exported, reasons, warcs, crawl)
 
 
 def test_what_is_reserved_before_the_request_is_not_asked_for(crawled: Crawled) -> None:
@@ -156,3 +158,18 @@ def test_a_page_that_costs_money_is_asked_for_once(crawled: Crawled) -> None:
     """And is no error of its host's."""
     assert crawled.reasons[PAID, "/"] == "payment-required"
     assert crawled.asked.count((PAID, "/")) == 1
+
+
+def test_hosts_by_verdict_with_the_words_that_decided(crawled: Crawled) -> None:
+    """Also for a purpose that is not the crawl's."""
+    said = ask(crawled.folder, "consent", "--purpose", "ai-input")
+    rows = {row["host"].partition(":")[0]: row for row in said["hosts"]}
+
+    assert said["purpose"] == "ai-input"
+    host = "none-tdm0-none.test"
+    assert (rows[host]["verdict"], rows[host]["words"]) == ("allowed", "tdm-reservation: 0")
+    assert rows["none-none-noai.test"]["verdict"] == rows["none-tdm1-none.test"]["verdict"] == "reserved"
+    assert rows["none-none-none.test"]["verdict"] == rows["no-none-none.test"]["verdict"] == "unknown"
+    assert [row["verdict"] for row in said["hosts"]] == sorted(
+        (row["verdict"] for row in said["hosts"]), key=["reserved", "allowed", "unknown"].index
+    )

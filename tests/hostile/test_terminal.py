@@ -98,6 +98,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "robots": [[f"{url}mime"], [f"{url}mime", "--file", f"{out}/bad.txt"]],
         "why": [[f"{url}{path}"] for path in ("mime", f"no{EVIL}", "garbage", "moved", f"x{EVIL}")] + [[LISTED]],
         "hosts": [[]],
+        "consent": [[]],
         "status": [[]],
         "traps": [[]],
         "audit": [[str(folder)], [f"{folder}{EVIL}"]],

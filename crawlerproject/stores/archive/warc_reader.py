@@ -150,7 +150,12 @@ def member_of(data: bytes, offset: int, length: int) -> Member | Flaw:
 
 def notes_of(metadata: Member) -> dict[str, str]:
     """The lines of a metadata record by name; the last of those that have one name."""
-    return dict(_NOTE.findall(metadata.block.decode("utf-8", "replace")))
+    return dict(note_lines(metadata))
+
+
+def note_lines(metadata: Member) -> list[tuple[str, str]]:
+    """All lines of a metadata record, as name and value."""
+    return _NOTE.findall(metadata.block.decode("utf-8", "replace"))
 
 
 def notes_after(path: Path, end: int) -> dict[str, str]:
