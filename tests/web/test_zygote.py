@@ -53,7 +53,7 @@ def test_another_crawler_on_the_path_is_the_one_that_runs(tmp_path: Path) -> Non
 
 #: What the crawler calls as it is imported, and would return something else in another process.
 _OWN_TO_A_PROCESS = {
-    "crawlerproject/__init__.py": {"os.environ.setdefault"},  # run again
+    "crawlerproject/api.py": {"os.environ.pop"},  # for scripts: no command imports it
     "crawlerproject/commands/fleet.py": {"uuid.uuid4"},  # imported again
     "crawlerproject/hooks/delivery.py": {"urllib.request.build_opener"},  # it reads proxies: with them nothing is kept
     "crawlerproject/runtime/clock.py": {"epoch_of_boot"},  # set again
