@@ -441,12 +441,31 @@ def test_each_worker_uploads_below_its_name(crawls: Crawls, tmp_path: Path) -> N
         assert sent == [path.name for path in CrawlDir(copy / worker).closed_warcs()]
 
 
+@pytest.mark.parametrize("named", ["", WORKERS[0]])
+def test_withdraw_takes_all_folders(crawls: Crawls, copy: CrawlDir, named: str, tmp_path: Path) -> None:
+    """Also where the folder of one worker is named: one list, and the captures of every folder are erased."""
+    never = ("-s", f"NEVERCRAWL_FILE={tmp_path}/never.txt", "-s", "NEVERCRAWL_USER_FILE=")
+    url, kept = crawls.url("ant.test"), crawls.url("bee.test")
+    ran(copy, "lookup", url)
+    before = sum(path.read_bytes().count(b"test,ant") for path in copy.rglob("*.cdxj"))
+    assert before > 1
+
+    done = ran(CrawlDir(copy / named), "withdraw", "ant.test", "--why", "their webmaster", "--erase", *never)
+
+    assert " erased" in done.stdout
+    assert [path.parent for path in copy.rglob("withdrawn.txt")] == [copy]
+    assert sum(path.read_bytes().count(b"test,ant") for path in copy.rglob("*.cdxj")) == 0
+    ran(copy, "lookup", url, status=1)
+    ran(copy, "lookup", kept)
+    assert "tombstones" in ran(copy, "verify", str(copy)).stderr
+
+
 # --- no command is forgotten --------------------------------------------------------------------
 
 COMPARED = {
     "add", "audit", "commoncrawl", "export", "forecast", "hosts", "index", "load", "lookup", "never", "pause", "plan",
     "process", "rank", "recover", "reply", "report", "requests", "resume", "robots", "search", "shell", "show",
-    "status", "traps", "upload", "verify", "wacz", "why",
+    "status", "traps", "upload", "verify", "wacz", "why", "withdraw",
 }  # fmt: skip
 """Commands that this file runs on a fleet's folder."""
 ELSEWHERE = {
