@@ -58,19 +58,19 @@ def main() -> None:
         pristine = _crawl(CrawlDir(place) / "pristine", chance)
         before = [record for record in _records(pristine) if _GONE not in record.url]
         slices = _slices(pristine)
-        longest = 0.0  # seconds of an erasure that nothing disturbs
+        longest = 0.0  # seconds of the shortest run that was not killed
         while kills < options.kills or rounds < 2:
             folder = CrawlDir(shutil.copytree(pristine, Path(place) / f"round-{rounds}"))
             keep, prefix = rounds % 2 == 0, f"round-{rounds}"
             _scrapy("upload", str(folder), "-s", f"ARCHIVE_URL=s3://{BUCKET}/{prefix}", f"-sARCHIVE_KEEP_LOCAL={keep}")
             while True:
                 starts += 1
-                after = chance.uniform(0.5, 1.0) * longest if longest and kills < options.kills else None
+                after = chance.uniform(0.4, 1.0) * longest if longest and kills < options.kills else None
                 began = time.monotonic()
                 status = _erase(folder, keep, after)
                 problems += _read_by_others(folder)
                 if status == 0:
-                    longest = longest or time.monotonic() - began
+                    longest = min(longest or 600.0, time.monotonic() - began)
                     break
                 kills += 1
             problems += _judged(folder, server, prefix, before, slices)
@@ -186,7 +186,8 @@ def _places(lines: str) -> list[tuple[str, str]]:
 def _packed(copy: CrawlDir) -> list[str]:
     """Whether py-wacz packs and validates it."""
     target = copy / "all.wacz"
-    for arguments in (["create", "-o", target, *copy.closed_warcs()], ["validate", "-f", target]):
+    calls: list[list[str | Path]] = [["create", "-o", target, *copy.closed_warcs()], ["validate", "-f", target]]
+    for arguments in calls:
         done = subprocess.run([_TOOLS / "wacz", *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             return [f"wacz {arguments[0]}: {(done.stdout + done.stderr)[-300:]}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crawlerproject.commands.never import add as never_again
 from crawlerproject.commands.never import target
@@ -31,9 +31,6 @@ from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.operator_files.withdrawn_list import add, change, is_workers, list_of, withdrawn_of
 from crawlerproject.terminal import say, say_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # An index of a file of 1 GB is made in seconds; beside a crawl it may be many.
 _CLOSING_SECONDS = 120.0
@@ -165,7 +162,7 @@ def _hidden(crawl: CrawlDir) -> list[str]:
     from crawlerproject.batch.withdrawn_results import leave_out  # Arrow: not before it is needed
 
     archives = archives_of(crawl)
-    waited_for(lambda: not any(map(is_being_closed, _closed_here(archives))), _CLOSING_SECONDS)
+    waited_for(lambda: not _is_closing(archives), _CLOSING_SECONDS)  # such an index may be as of before
     captures = files = 0
     for folder in archives.folders:
         index = CdxjFiles(folder.index, parquet_of(folder))
@@ -176,8 +173,11 @@ def _hidden(crawl: CrawlDir) -> list[str]:
     return [said, *leave_out(crawl, withdrawn_of(crawl), erase=False)]
 
 
-def _closed_here(archives: Archives) -> list[Path]:
-    return [warc for folder in archives.folders for warc in folder.closed_warcs()]
+def _is_closing(archives: Archives) -> bool:
+    """Whether a crawl that runs is just making an index."""
+    return any(
+        is_being_closed(warc) for folder in archives.folders if folder.locked() for warc in folder.closed_warcs()
+    )
 
 
 def _print(listed: Withdrawn, args: list[str], *, as_json: bool) -> None:

@@ -17,7 +17,6 @@ from scrapy.utils.conf import closest_scrapy_cfg
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import (
     ARCHIVE_SUFFIXES,
@@ -27,7 +26,7 @@ from crawlerproject.stores.crawl_dir import (
     archive_of_stem,
     stem_of,
 )
-from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX
+from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, shown_lines
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
 
 ADDRESS = "127.0.0.1"
@@ -145,12 +144,6 @@ class _Journal:
     def lines(self) -> bytes:
         """Sorted, as in a finished index."""
         return b"".join(shown_lines(sorted(set(self._lines.values())), withdrawn_from(self._path)))
-
-
-def shown_lines(lines: Iterable[bytes], withdrawn: Withdrawn) -> list[bytes]:
-    """The lines of an index whose captures were not withdrawn."""
-    parsed = ((line, cdxj.parse(line)) for line in lines)
-    return [line for line, found in parsed if found is None or not withdrawn.covers(found[0].url)]
 
 
 class ReplayIndex:

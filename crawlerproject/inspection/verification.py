@@ -20,6 +20,7 @@ from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
 from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
 from crawlerproject.rules.archive.withdrawal import State
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
@@ -123,10 +124,11 @@ class Verification:
                 again = f"scrapy withdraw {entry.what} --erase ends it"
                 self.found.problems.append(f"The erasure of {entry.what} was begun and has not ended; {again}")
         if self._tombstones:
-            self.found.notes.append(f"{self._tombstones:,} tombstones stand where captures were erased")
+            stones = counted(self._tombstones, "tombstone")
+            self.found.notes.append(f"Captures were erased: {stones} in their place")
         if self._bodiless:
-            what = "captures of other pages refer to a body that was withdrawn, and are shown without one"
-            self.found.notes.append(f"{self._bodiless:,} {what}")
+            others = counted(self._bodiless, "capture")
+            self.found.notes.append(f"Shown without a body, since that was withdrawn: {others} of other pages")
 
     def _committed(self, view: LocalView, folder: CrawlDir) -> OpenFile | None:
         """What the holder of a frontier has committed of its open file; a former holder has none open."""

@@ -28,6 +28,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Flaw
+from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
@@ -295,8 +296,16 @@ def merged_lines(indexes: Iterable[Path]) -> Iterator[bytes]:
     return heapq.merge(*map(_lines, indexes))
 
 
+def shown_lines(lines: Iterable[bytes], withdrawn: Withdrawn) -> Iterator[bytes]:
+    """The lines of an index whose captures were not withdrawn."""
+    for line in lines:
+        found = cdxj.parse(line) if withdrawn.entries else None
+        if found is None or not withdrawn.covers(found[0].url):
+            yield line
+
+
 def _lines(path: Path) -> Iterator[bytes]:
-    read = 0
+    read, withdrawn = 0, withdrawn_from(path)  # at another place an index may have them still
     while True:
         with path.open("rb") as file:  # between two reads it is closed
             file.seek(read)
@@ -304,7 +313,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         if not lines:
             return
         read += sum(map(len, lines))
-        yield from lines
+        yield from shown_lines(lines, withdrawn)
 
 
 def main() -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from crawlerproject.crawl.completion.records import CrawlRecords
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.withdrawal import State, Withdrawal
 from crawlerproject.rules.row_kinds import FLAG_HUB
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS
+from crawlerproject.stores.operator_files.withdrawn_list import add
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
@@ -79,3 +83,25 @@ def test_the_browser_gets_a_record_of_its_own(bench: Bench) -> None:
     bench.close()
     index = "".join(path.read_text() for path in bench.folder.index.glob("*.cdxj"))
     assert index.count("warc/revisit") == 1
+
+
+def test_what_was_withdrawn_stands_for_nothing(bench: Bench) -> None:
+    """Bytes that are known of a page that was asked back are kept once more, and later captures refer to these."""
+    first = bench.page_lease()
+    bench.session.pages.finish(page_of(first, bench.now, body=b"the same"))
+    add(bench.folder.withdrawn, Withdrawal(first.row.url, "2026-11-28", State.WITHDRAWN, "asked").line())
+    bench.now += RELOAD_SECONDS + 1
+    second = bench.page_lease()
+    records(bench).write(page_of(second, bench.now, body=b"the same"))
+    records(bench).write(page_of(second, bench.now, body=b"the same"))
+    bench.close()
+
+    rows = [orjson.loads(line.split(b" ", 2)[2]) for line in index_of(bench)]
+    of_second = [row["mime"] == "warc/revisit" for row in rows if row["url"] == second.row.url]
+    assert sorted(of_second) == [False, True]
+    assert first.row.url not in {row["url"] for row in rows}
+
+
+def index_of(bench: Bench) -> list[bytes]:
+    """All lines."""
+    return [line for path in bench.folder.index.glob("*.cdxj") for line in path.read_bytes().splitlines()]
