@@ -30,7 +30,17 @@ GROUPS = {
         "state",
     ),
     "Text, ranks, search": ("process", "rank", "load", "search", "export"),
-    "Site owners": ("never", "withdraw", "requests", "reply", "botpage", "doctor", "identity", "verify-request"),
+    "Site owners": (
+        "never",
+        "withdraw",
+        "requests",
+        "reply",
+        "botpage",
+        "doctor",
+        "identity",
+        "verify-request",
+        "consent",
+    ),
     "One page, by hand": ("fetch", "parse", "shell", "view"),
 }
 """What a command is for; one that has no group yet stands below the others."""
