@@ -1,6 +1,10 @@
 """A polite, fast web crawler: seeds in, WARC files out."""
 
 import os
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - a checkout can be run with another
+    raise SystemExit("The crawler needs Python 3.11 or later; this is {}.{}.".format(*sys.version_info))
 
 __version__ = "1.7.0"
 

@@ -23,14 +23,13 @@ from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.settings import given
-from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
-from crawlerproject.terminal import console, guard_streams, say
+from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, refuse_briefly, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_EXIT_REFUSED = 2
 ORDER_SECONDS = 15.0
 """A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""
 _LOOK_SECONDS = 0.1
@@ -92,11 +91,13 @@ class OperatorCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        refuse_briefly(parser)
         for each in self.options:
             parser.add_argument(*each.names, **each.given)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         with one_sentence():
+            refuse_options(self, args)
             self.answer(args, opts)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -119,6 +120,7 @@ class InspectCommand(OperatorCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         with one_sentence():
+            refuse_options(self, args)
             self.crawl_file = apply_of_folder(self.settings)
             self.answer(args, opts)
 
@@ -142,7 +144,15 @@ def one_sentence() -> Iterator[None]:
 
 def _refused(sentence: str) -> int:
     say(sentence, error=True)
-    return _EXIT_REFUSED
+    return EXIT_REFUSED
+
+
+def refuse_options(command: ScrapyCommand, args: list[str]) -> None:
+    """Raise OperatorError for an option that the command does not have: Scrapy takes it for an argument."""
+    unknown = next((each for each in args if each.startswith("--") and len(each) > 2), None)
+    if unknown is not None:
+        name = command.__module__.rpartition(".")[2]
+        raise OperatorError(f"There is no option {unknown.partition('=')[0]}; scrapy {name} -h lists them all.")
 
 
 def one_argument(args: list[str], what: str, example: str) -> str:
@@ -162,12 +172,6 @@ def named_crawl(args: list[str], settings: BaseSettings) -> CrawlDir:
     return CrawlDir(args[0]) if args else whole_crawl(settings)
 
 
-def check_there(folder: CrawlDir) -> None:
-    """Raise OperatorError where a crawl's folder should be and is not."""
-    if not folder.is_dir():
-        raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
-
-
 def named_archives(args: list[str], settings: BaseSettings) -> Archives:
     """What the crawl that is named has archived. Raises OperatorError when there is no WARC file."""
     folder = named_crawl(args, settings)
@@ -181,6 +185,8 @@ def named_archives(args: list[str], settings: BaseSettings) -> Archives:
 
 def processed_files(folder: CrawlDir, kind: str, lacking: str) -> tuple[Path, list[Path]]:
     """The folder of one ``kind`` of results of ``scrapy process``, and its files. OperatorError when there are none."""
+    if folder.is_here:
+        check_there(folder)
     results = folder.processed / kind
     files = list(results.glob("*.parquet"))
     if not files:

@@ -10,13 +10,14 @@ Passwords in addresses are left out at the same doors.
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import orjson
 from scrapy.exceptions import UsageError
@@ -43,6 +44,10 @@ _STATISTICS = "scrapy.statscollectors"
 _ENDS = {"scrapy.utils.log": "", "scrapy.core.engine": "", _STATISTICS: "Dumping "}
 
 
+EXIT_REFUSED = 2
+"""What the operator can mend, as Scrapy's UsageError ends it."""
+
+
 def say(*lines: str, error: bool = False) -> None:
     """Print each of ``lines`` as one line, on standard output or errors."""
     stream = sys.stderr if error else sys.stdout
@@ -55,6 +60,16 @@ def say(*lines: str, error: bool = False) -> None:
 def refusal(error: Exception) -> UsageError:
     """What Scrapy's commands end with, in one sentence and with exit status 2, for what the operator can mend."""
     return UsageError(printable_line(sentence_of(error)), print_help=False)
+
+
+def refuse_briefly(parser: argparse.ArgumentParser) -> None:
+    """Have a command's refusals, argparse's own included, in one line instead of below a screen of usage."""
+
+    def error(message: str) -> NoReturn:
+        say(f"error: {message}", error=True)
+        raise SystemExit(EXIT_REFUSED)
+
+    parser.error = error  # type: ignore[method-assign]
 
 
 def say_json(value: Any, *, lines: bool = False) -> None:

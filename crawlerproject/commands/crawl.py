@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
-from crawlerproject.config.arguments import arguments_of, refuse_strangers, refuse_unknown_spider
+from crawlerproject.config.arguments import arguments_of, refuse_other_than_one, refuse_strangers
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
 from crawlerproject.config.promised_settings import keep_addon
@@ -45,13 +45,11 @@ from crawlerproject.hooks.delivery import tell_refused
 from crawlerproject.json_log import formatter_of, json_handler, take_process
 from crawlerproject.settings import given
 from crawlerproject.standard_error import own_stream
-from crawlerproject.terminal import guard_streams, quiet_scrapy, refusal
+from crawlerproject.terminal import EXIT_REFUSED, guard_streams, quiet_scrapy, refusal, refuse_briefly
 
 logger = logging.getLogger(__name__)
 
 _REFUSED = "The crawl does not start: %s"
-# What the operator can mend, as Scrapy's UsageError ends it.
-_EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
 _LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
@@ -64,7 +62,7 @@ _EXITS = {
         ("errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"), _EXIT_STOPPED_BY_ERRORS
     ),
     SUPERVISOR_GONE: _EXIT_UNSUPERVISED,
-    OPERATOR_ERROR: _EXIT_REFUSED,
+    OPERATOR_ERROR: EXIT_REFUSED,
     STORE_FORGOT: EXIT_FORGOTTEN,
     NOTHING_FETCHED: _EXIT_NOTHING,
 }
@@ -126,12 +124,12 @@ class _Crawler(Crawler):
         try:
             await super().crawl_async(*args, **kwargs)
         except (OperatorError, StorageError) as error:
-            self.refused = EXIT_FORGOTTEN if isinstance(error, StoreForgot) else _EXIT_REFUSED
+            self.refused = EXIT_FORGOTTEN if isinstance(error, StoreForgot) else EXIT_REFUSED
             logger.error(_REFUSED, error)
         except OSError as error:  # a file or folder of the crawl's, read or made as it opened
             if not (isinstance(self._engine, _Engine) and self._engine.refused):
                 raise
-            self.refused = _EXIT_REFUSED
+            self.refused = EXIT_REFUSED
             logger.error(_REFUSED, sentence_of(error))
 
     async def stop_async(self) -> None:
@@ -159,6 +157,10 @@ class Command(ScrapyCrawl):
         super().__init__()
         guard_streams()
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        refuse_briefly(parser)
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
         try:
@@ -175,6 +177,7 @@ class Command(ScrapyCrawl):
     def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """Raise UsageError or OperatorError for what can be mended."""
         settings = self.settings
+        refuse_other_than_one(settings, args)
         if args == ["web"]:
             check_supervised(settings)
             self._check(opts)
@@ -184,8 +187,7 @@ class Command(ScrapyCrawl):
             apply_of_folder(settings, "plan")
             take_process(settings)
             check(settings, crawl_folder(settings, "plan"))
-        elif args:  # another spider, and what it sets itself is not known yet
-            refuse_unknown_spider(settings, args[0])
+        else:  # another spider, and what it sets itself is not known yet
             check_scrapys(settings)
             check_values(settings)
 

@@ -9,11 +9,13 @@ from operator import attrgetter
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
 from crawlerproject.inspection.host_table import HostRow, host_rows
+from crawlerproject.inspection.status_facts import ahead_of, left_lines
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.printable import human_seconds, printable_line
 from crawlerproject.terminal import console, say_json
 
 _TEXTS = ("host", "state")
+_STATES = ("in-flight", "free", "waiting", "resting", "paused", "limited", "parked", "left-alone", "done")
 # On a narrow terminal the first of these goes first.
 _LEAST_FIRST = ("response", "free in", "failures", "rests", "pace", "done", "state", "ETA")
 _PADDING = 3  # of a column, as Rich's SIMPLE_HEAD draws it
@@ -32,7 +34,7 @@ class Command(InspectCommand):
 
     options = (
         option("--sort", default="eta_seconds", metavar="COLUMN", help=f"one of {', '.join(HostRow._fields)}"),
-        option("--state", help="only: in-flight, free, waiting, resting, paused, limited, parked, left-alone or done"),
+        option("--state", choices=_STATES, help="only the hosts in this state"),
         option("--limit", type=int, default=0, metavar="N", help="the first N rows (default: all)"),
     )
 
@@ -44,8 +46,8 @@ class Command(InspectCommand):
             raise OperatorError(f"There is no column {opts.sort!r}; sort by one of {', '.join(HostRow._fields)}.")
         crawl = self.look()
         with crawl.store() as store:
-            every = host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)
-            rows = [row for row in every if opts.state in (None, row.state)]
+            every = list(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
+        rows = [row for row in every if opts.state in (None, row.state)]
         # Words from a to z, numbers from the largest: what one looks for comes first.
         rows.sort(key=lambda row: row.host)
         values = attrgetter(column)
@@ -56,10 +58,11 @@ class Command(InspectCommand):
         if opts.json:
             say_json([row._asdict() for row in shown])
         else:
-            _print(shown, len(rows))
+            # A host's ETA is that of its own pauses: hosts of one address take turns besides.
+            _print(shown, len(rows), left_lines(ahead_of(crawl, every)))
 
 
-def _print(rows: list[HostRow], of: int) -> None:
+def _print(rows: list[HostRow], of: int, left: list[str]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -82,6 +85,8 @@ def _print(rows: list[HostRow], of: int) -> None:
     left_out = [name for name in _COLUMNS if name not in shown]
     count = f"{len(rows):,} of {of:,} hosts" if len(rows) < of else f"{of:,} hosts"
     terminal.print(count + (f"; no room for {', '.join(left_out)}: --json has all" if left_out else ""))
+    for line in left:
+        terminal.print(" ".join(line.split()))
 
 
 def columns_that_fit(widths: Mapping[str, int], room: int) -> tuple[list[str], int]:

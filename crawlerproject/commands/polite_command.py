@@ -19,8 +19,9 @@ from crawlerproject.config.values import identity, list_of, preset_of
 from crawlerproject.crawl.start.identity_check import check_signing
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
+from crawlerproject.reasons import Reason
 from crawlerproject.settings import given
-from crawlerproject.terminal import guard_streams, refusal, say
+from crawlerproject.terminal import guard_streams, refusal, refuse_briefly, say
 
 if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
@@ -34,6 +35,7 @@ _PROJECT = SETTINGS_PRIORITIES["project"]
 _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
 # Below the filters of the chain: each hop is a request of its own and passes them all.
 _REDIRECTS_AT = 600
+_LET_IN = "an address of a network of your own is let in by -s FETCH_ALLOW_NETWORKS=10.0.0.0/8 or its like"
 _ONE_URL = "Give one URL, with http:// or https:// before it."
 
 
@@ -52,6 +54,10 @@ class PoliteCommandMixin(_Command):
     def __init__(self) -> None:
         super().__init__()
         guard_streams()
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        refuse_briefly(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check our settings; log warnings only, unless LOG_LEVEL is given; follow redirects through every gate."""
@@ -98,5 +104,8 @@ class _RefusalPrinter(logging.Handler):
     count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
+        if not hasattr(record, "reason") and record.levelno < logging.WARNING:  # that a host rests
+            return
         self.count += 1
-        say(" ".join(record.getMessage().split()), error=True)
+        message = " ".join(record.getMessage().split())
+        say(f"{message}; {_LET_IN}" if Reason.PRIVATE_ADDRESS in message else message, error=True)

@@ -13,16 +13,16 @@ from scrapy.commands import BaseRunSpiderCommand
 from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
-from crawlerproject.config.arguments import refuse_unknown_spider
+from crawlerproject.config.arguments import refuse_other_than_one
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.reparse.chosen_captures import closed_indexes
 from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned
 from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler
 from crawlerproject.settings import given
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.terminal import guard_streams, quiet_scrapy, refusal, say
+from crawlerproject.terminal import guard_streams, quiet_scrapy, refusal, refuse_briefly, say
 
 
 class Command(BaseRunSpiderCommand):
@@ -57,6 +57,7 @@ class Command(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        refuse_briefly(parser)
         parser.add_argument("--all", action="store_true", help="every capture of a URL, not only the latest")
         parser.add_argument("--out", type=Path, metavar="FOLDER", help="items in parts, so that it can be resumed")
         parser.add_argument(
@@ -103,7 +104,7 @@ class Command(BaseRunSpiderCommand):
             self.exitcode = 1
 
     def _spider(self, name: str) -> type[Spider]:
-        refuse_unknown_spider(self.settings, name)
+        refuse_other_than_one(self.settings, [name])
         return get_spider_loader(self.settings).load(name)
 
     def _check(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -113,8 +114,7 @@ class Command(BaseRunSpiderCommand):
         if opts.callback and not callable(getattr(spider, opts.callback, None)):
             raise OperatorError(f"{spider.__name__} has no method {opts.callback}.")
         crawl = CrawlDir(args[1]) if len(args) > 1 else whole_crawl(self.settings, args[0])
-        if not crawl.is_dir():
-            raise OperatorError(f"There is no folder {crawl}; name a crawl's folder, or set CRAWL_DIR.")
+        check_there(crawl)
         self._folders = folders_of(crawl)
         if not any(folder.has_archive() for folder in self._folders):
             raise OperatorError(f"{crawl} holds no crawl: there is no WARC file in {crawl.warc}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from statistics import median
 
 from crawlerproject.config.values import identity, own_keys
 from crawlerproject.errors import OperatorError
@@ -80,9 +81,10 @@ def _what_was_asked(token: str, story: HostStory) -> str:
         f"one at a time, and received {human_bytes(story.received_bytes)} ({counts})."
     )
     if story.pauses:
-        shortest, mean = min(story.pauses), sum(story.pauses) / len(story.pauses)
+        # Not the mean: one night between two starts would be in it.
+        shortest, usual = min(story.pauses), median(story.pauses)
         text += (
-            f" Between two requests it paused {human_seconds(mean)} on average, never under {human_seconds(shortest)}."
+            f" Between two requests it paused {human_seconds(usual)} as a rule, never under {human_seconds(shortest)}."
         )
     if story.too_soon:
         text += f" {story.too_soon:,} of these pauses were shorter than we promise; we are looking into that."

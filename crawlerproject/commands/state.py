@@ -20,7 +20,7 @@ from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES
@@ -108,8 +108,7 @@ class Command(OperatorCommand):
     def _folders(self) -> list[CrawlDir]:
         """Of the crawl that CRAWL_DIR names: its own, then those of its workers, wherever its frontier is."""
         crawl = whole_crawl(self.settings)
-        if not crawl.is_dir():
-            raise OperatorError(f"There is no folder {crawl}; name a crawl's by CRAWL_DIR.")
+        check_there(crawl)
         refuse_moving(crawl)
         return list(dict.fromkeys([crawl, *folders_of(crawl)]))
 

@@ -12,10 +12,10 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import upload_text
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook
-from crawlerproject.inspection.status_facts import SILENT_SECONDS, ailment, facts_of, stale
+from crawlerproject.inspection.status_facts import SILENT_SECONDS, ailment, facts_of, left_lines, stale
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
-from crawlerproject.rules.printable import counted, human_bytes, human_seconds
+from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 from crawlerproject.watch.fleet_summary import of_all
 
@@ -134,24 +134,14 @@ def _done(facts: dict[str, Any]) -> Iterator[str]:
 
 def _left(ahead: Outlook) -> list[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
-    lines = [f"Hosts     {states or 'none'}"]
-    eta = "nothing to do now"
-    if ahead.eta_seconds is not None:
-        eta = f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
-    lines.append(f"Left      {ahead.queued:,} URLs: {eta}")
+    left, *apart = left_lines(ahead)
+    lines = [f"Hosts     {states or 'none'}", left]
     for place, row in enumerate(ahead.slowest):
         lines.append(
             f"{'' if place else 'Slowest':10}{row.host}: {row.queued:,} URLs, "
             f"one every {human_seconds(row.pace_seconds)}, {human_seconds(row.eta_seconds or 0.0)}"
         )
-    if ahead.resting_queued:
-        ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
-        hosts = counted(ahead.hosts["resting"], "resting host")
-        lines.append(f"Apart     {counted(ahead.resting_queued, 'URL')} of {hosts}; the last rest ends in {ends}")
-    if ahead.parked_queued:
-        hosts = counted(ahead.hosts["parked"], "parked host")
-        lines.append(f"Apart     left alone: {counted(ahead.parked_queued, 'URL')} of {hosts}")
-    return lines
+    return lines + apart
 
 
 def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:

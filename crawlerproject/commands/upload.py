@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import OperatorCommand, check_there, named_crawl, option
+from crawlerproject.operator_command import OperatorCommand, named_crawl, option
+from crawlerproject.stores.crawl_dir import check_there
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +42,8 @@ class Command(InspectCommand):
             say(*lines(found))
 
 
+# A name with a dot, an IPv6 address or a name with a port: what may be a host although the crawl has not met it.
+_HOST = re.compile(r"[^\s,;]+[.:][^\s,;]+")
 Found = UrlState | dict[str, Any]
 """What is said of a URL, or the facts on a host."""
 
@@ -50,7 +53,12 @@ def found_of(crawl: CrawlView, text: str, page: str | None = None) -> Found:
     with crawl.store() as store:
         why = crawl.why(store)
         if "/" not in text and not text.startswith(("mailto:", "javascript:", "data:", "tel:")):
-            return why.host(text.lower())
+            facts = why.host(text.lower())
+            if facts["state"] == "never-seen" and not _HOST.fullmatch(text):
+                raise OperatorError(
+                    f"{text} is no URL and no host that the crawl knows; give https://example.org/page or example.org."
+                )
+            return facts
         via = _via(crawl, page, text) if page else None
         found = why.url(text, via)
         if found.state is State.NEVER_SEEN and (last := _embed(crawl, found.url)):

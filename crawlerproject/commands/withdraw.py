@@ -14,7 +14,6 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import (
     Bytes,
     InspectCommand,
-    check_there,
     locked,
     named_crawl,
     one_argument,
@@ -26,7 +25,7 @@ from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.wacz import is_being_closed
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.operator_files.withdrawn_list import add, change, is_workers, list_of, withdrawn_of

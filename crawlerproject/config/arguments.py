@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -63,11 +63,23 @@ def refuse_strangers(given: Iterable[str], spider: str, own: tuple[str, ...] = (
             )
 
 
-def refuse_unknown_spider(settings: BaseSettings, name: str) -> None:
-    """Raise OperatorError when the project has no spider of this name."""
-    spiders = sorted(get_spider_loader(settings).list())
-    if name not in spiders:
-        raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
+def refuse_other_than_one(settings: BaseSettings, args: Sequence[str]) -> None:
+    """Raise OperatorError when what follows ``scrapy crawl`` is not the name of one spider of the project."""
+    if args == ["web"]:  # the loader imports every spider
+        return
+    option = next((each for each in args if each.startswith("-")), None)
+    if option is not None:
+        raise OperatorError(f"There is no option {option}; scrapy crawl -h lists them all.")
+    known = ", ".join(sorted(get_spider_loader(settings).list()))
+    if not args:
+        raise OperatorError(f"Name a spider ({known}), for example: scrapy crawl web -a seeds=seeds.txt")
+    if len(args) > 1:
+        raise OperatorError(
+            f"Name one spider, not {' and '.join(args)}; seeds are given with -a: scrapy crawl web -a seeds={args[-1]}"
+        )
+    if args[0] not in known.split(", "):
+        hint = " Seeds are given with -a seeds=…." if set(args[0]) & {".", "/"} else ""
+        raise OperatorError(f"There is no spider {args[0]!r}; there are {known}.{hint}")
 
 
 def written(name: str, patterns: str | list[str]) -> list[str]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.logformatter import LogFormatterResult
 
+# Of a feed that the web spider, which gives no items, was asked for.
+_INSTEAD = "Pages are in the archive; scrapy process makes tables of them, an extract() of a spider items."
 logger = logging.getLogger(__name__)
 
 
@@ -78,4 +80,7 @@ class CrawlFeeds(FeedExporter):
             for slot in [slot for slot in self.slots if not slot.itemcount]:
                 slot.store_empty = False
                 logger.info("%s stays as it is: nothing was fetched", slot.uri)
+        elif done is not None:
+            for slot in [slot for slot in self.slots if not slot.itemcount]:
+                logger.warning("%s has no items: the spider %s gave none. %s", slot.uri, spider.name, _INSTEAD)
         await super().close_spider(spider)

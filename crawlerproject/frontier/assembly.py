@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject.config.crawl_kind import shared, whole_crawl
+from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import list_of, preset_of, rest_limits_of
 from crawlerproject.frontier.learned.quiet_hours import QuietHours
 from crawlerproject.frontier.learned.revisit_queue import Importance, RevisitPolicy, by_depth, by_rank
@@ -20,7 +22,7 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
-from crawlerproject.stores.operator_files.user_settings import user_path
+from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, HostPaceFile, NeverCrawlLists
 from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
 from crawlerproject.stores.protocols import FactReader
@@ -60,7 +62,12 @@ def url_filters_of(
 def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
     """The lists that a crawl with these settings honours: the project's, and the operator's own."""
     paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
-    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
+    # The default's is in a checkout; elsewhere one that was never made is no news.
+    by_default = os.path.basename(paths[0] or "") == SETTINGS["NEVERCRAWL_FILE"].default and (
+        ANYWHERE in os.environ or (settings.getpriority("NEVERCRAWL_FILE") or 0) < SETTINGS_PRIORITIES["project"]
+    )
+    seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS)
+    return NeverCrawlLists(paths, seconds, by_default=by_default)
 
 
 def politeness_of(settings: BaseSettings, *, max_failures: int, store: FactReader | None = None) -> HostPoliteness:

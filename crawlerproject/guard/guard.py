@@ -311,7 +311,7 @@ class PaceGuard:
             rested_until = host.rest_until
             self.politeness.after(host, visit, now, self.rng)
             if host.rest_until > max(rested_until, now):
-                why = "it did not answer" if response is None else f"it answered {response.status}"
+                why = f"it answered {response.status}" if response is not None else "it did not answer"
                 why += f" with Retry-After: {asked}" if visit.retry_after_seconds else ""
                 logger.info("%s is left alone for %s: %s", host.name, human_seconds(host.rest_until - now), why)
             # What was learned is kept while it matters: the rest, and the time after which it is forgiven.

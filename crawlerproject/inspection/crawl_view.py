@@ -25,7 +25,7 @@ from crawlerproject.rules.crawl_limits import limits_of
 from crawlerproject.rules.printable import without_passwords
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import globs, host_limits
-from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
@@ -53,8 +53,7 @@ class CrawlView:
 
     def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
         self.folder = whole_crawl(settings, spider_name)
-        if not self.folder.is_dir():
-            raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
+        check_there(self.folder)
         kept = (self.folder.frontier, self.folder.run, self.folder.fleet_plan)  # for its owner
         closed = any(path.exists() and not os.access(path, os.R_OK) for path in kept)
         if closed or not os.access(self.folder, os.R_OK | os.X_OK):

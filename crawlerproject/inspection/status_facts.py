@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from crawlerproject.inspection.crawl_progress import WorkerLook, uploads_of, worker_row
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
+from crawlerproject.inspection.host_table import HostRow, Outlook, host_rows, outlook, with_addresses
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
-from crawlerproject.rules.printable import human_seconds
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.reader import ActiveWorker, RedisView
@@ -23,9 +23,7 @@ _SCHEMA = 1
 def facts_of(crawl: CrawlView) -> tuple[dict[str, Any], Outlook]:
     """What programs get with ``--json``, and what of it is printed line by line."""
     with crawl.store() as store:
-        ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
-        if crawl.running:
-            ahead = with_addresses(ahead, crawl.status.get("progress", {}))
+        ahead = ahead_of(crawl, host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
         workers = store.workers() if isinstance(store, RedisView) else []
     facts = status_facts(crawl, ahead)
     if crawl.plan is None:
@@ -33,6 +31,28 @@ def facts_of(crawl: CrawlView) -> tuple[dict[str, Any], Outlook]:
     else:
         facts["workers"] = [_local_worker(worker, crawl.plan, crawl.now) for worker in crawl.workers]
     return facts, ahead
+
+
+def ahead_of(crawl: CrawlView, every: Iterable[HostRow]) -> Outlook:
+    """What is left of the crawl by the rows of all its hosts, and by what its process knows of their addresses."""
+    ahead = outlook(every)
+    return with_addresses(ahead, crawl.status.get("progress", {})) if crawl.running else ahead
+
+
+def left_lines(ahead: Outlook) -> list[str]:
+    """What is left, and what is not counted in that: the same words wherever it is said."""
+    eta = "nothing to do now"
+    if ahead.eta_seconds is not None:
+        eta = f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
+    lines = [f"Left      {ahead.queued:,} URLs: {eta}"]
+    if ahead.resting_queued:
+        ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
+        hosts = counted(ahead.hosts["resting"], "resting host")
+        lines.append(f"Apart     {counted(ahead.resting_queued, 'URL')} of {hosts}; the last rest ends in {ends}")
+    if ahead.parked_queued:
+        hosts = counted(ahead.hosts["parked"], "parked host")
+        lines.append(f"Apart     left alone: {counted(ahead.parked_queued, 'URL')} of {hosts}")
+    return lines
 
 
 def ailment(crawl: CrawlView) -> str:

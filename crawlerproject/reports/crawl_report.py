@@ -49,7 +49,8 @@ _LAST = (
 )
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
-_PAGES = "count(*) FILTER (status IS NOT NULL AND NOT robots AND NOT requisite) AS pages"
+_OF_PAGES = "status IS NOT NULL AND NOT robots AND NOT requisite"
+_PAGES = f"count(*) FILTER ({_OF_PAGES}) AS pages"
 # The extension of the last path segment, lower-case; '' when it has none.
 _EXTENSION = (
     "lower(regexp_extract(regexp_extract(split_part(split_part(url, '#', 1), '?', 1), '://[^/]*/(?:.*/)?([^/]*)$', 1),"
@@ -86,7 +87,9 @@ class CrawlReport:
     """All figures; every list in the order in which it is shown."""
 
     attempts: int = 0
-    pages: int = 0
+    pages: int = 0  # URLs that answered, without robots.txt and what pages need
+    visits: int = 0  # answers of theirs
+    requisites: int = 0  # answers of what pages need
     bytes: int = 0
     hosts: int = 0
     began: str = ""
@@ -153,7 +156,8 @@ def listed(seeds: Sequence[SeedEnd]) -> list[SeedEnd]:
 def _totals(log: DuckDBPyConnection) -> CrawlReport:
     (row,) = rows(
         log,
-        f"SELECT count(*) AS attempts, {_PAGES},"
+        f"SELECT count(*) AS attempts, count(DISTINCT url) FILTER ({_OF_PAGES}) AS pages,"
+        f" count(*) FILTER ({_OF_PAGES}) AS visits, count(*) FILTER (status IS NOT NULL AND requisite) AS requisites,"
         " coalesce(sum(bytes), 0)::BIGINT AS bytes, count(DISTINCT host) AS hosts, min(time) AS began,"
         ' max("end") AS ended, count(*) FILTER (rendered) AS rendered FROM a',
     )
@@ -236,9 +240,10 @@ def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """Extension against Content-Type: what an extension turns out to be tells whether it is worth asking for."""
     found = rows(
         log,
-        "SELECT extension, coalesce(mime, '(none)') AS type, count(*) AS pages, sum(bytes)::BIGINT AS bytes,"
-        " sum(count(*)) OVER (PARTITION BY extension) AS total"
-        " FROM a WHERE status = 200 AND NOT robots GROUP BY extension, type ORDER BY total DESC, extension, pages DESC",
+        "SELECT extension, coalesce(mime, '(none)') AS type, count(DISTINCT url) AS pages, sum(bytes)::BIGINT AS bytes,"
+        " sum(count(DISTINCT url)) OVER (PARTITION BY extension) AS total"
+        " FROM a WHERE status = 200 AND NOT robots AND NOT requisite"
+        " GROUP BY extension, type ORDER BY total DESC, extension, pages DESC",
     )
     html = {
         row["extension"]: row["pages"] / row["total"]

@@ -62,7 +62,7 @@ def page(
 ) -> str:
     """The whole page. ``states``: hosts by state; ``traps``: host, template and why of suspects; ``folder``: of it."""
     figures = [
-        ("Pages", f"{report.pages:,}"),
+        ("Pages", f"{report.pages:,}{_visited(report)}"),
         ("Attempts", f"{report.attempts:,}"),
         ("Hosts", f"{report.hosts:,}"),
         ("Received", _bytes(report.bytes)),
@@ -117,6 +117,13 @@ def _listing(title: str, note: str, names: Sequence[str], rows: Sequence[Sequenc
     return section(title, _note(note.strip()) + table(names, rows), wide=True) if rows else Markup()
 
 
+def _visited(report: CrawlReport) -> str:
+    """What is no page of its own: more visits of one, and what pages need."""
+    visits = f", visited {report.visits:,} times" if report.visits != report.pages else ""
+    requisites = f", and {report.requisites:,} files that pages need" if report.requisites else ""
+    return visits + requisites
+
+
 def _over_time(report: CrawlReport) -> Markup:
     if not report.attempts:
         return Markup()
@@ -124,7 +131,10 @@ def _over_time(report: CrawlReport) -> Markup:
     received = [moment.bytes / seconds for moment in over]
     return section(
         "Pages and bytes over time",
-        _note(f"Means over {seconds:,.3g} s each; robots.txt is no page, bytes are those on the wire. {_day(report)}")
+        _note(
+            f"Means over {seconds:,.3g} s each; robots.txt and what pages need are none, each visit "
+            f"counts; bytes are those on the wire. {_day(report)}"
+        )
         + _rates("Pages over time", ends, [moment.pages / seconds for moment in over], "pages")
         + line("Bytes over time", ends, received, lambda value: f"{_bytes(value)}/s", whole=True)
         + _part("details", table(["time (UTC)", "pages", "bytes"], [[m.time, m.pages, m.bytes] for m in over])),

@@ -186,6 +186,12 @@ class CrawlDir(PosixPath):
         return True
 
 
+def check_there(folder: Path) -> None:
+    """Raise OperatorError where a crawl's folder should be and is not."""
+    if not folder.is_dir():
+        raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
+
+
 def is_locked(path: Path) -> bool:
     """Whether a process holds a lock file. A shared lock, taken for an instant, disturbs no other who asks."""
     try:

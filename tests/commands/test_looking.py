@@ -208,6 +208,10 @@ def test_hosts_sort_by_any_column(crawled: Crawled) -> None:
     assert [row["done"] for row in rows] == sorted((row["done"] for row in rows), reverse=True)
     assert table.index("away.test") < table.index("broken.test")
     assert f"3 of {len(rows)} hosts" in table
+    status = scrapy("status", folder=crawled.folder).stdout.splitlines()
+    left = [" ".join(line.split()) for line in status if line.startswith(("Left", "Apart"))]
+    assert left
+    assert table.splitlines()[-len(left) :] == left  # in the same words as status says it
     assert f"down.test:{crawled.web.port}" in [row["host"] for row in parked]
 
 
@@ -331,9 +335,9 @@ def test_forecast_needs_no_crawl(crawled: Crawled, tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["why"], "Give a URL or a host, for example: scrapy why "),
-        (["why", "http://a.test/"], "is not there; set CRAWL_DIR"),
+        (["why", "http://a.test/"], "There is no folder"),
         (["hosts", "--sort", "colour"], "There is no column 'colour'"),
-        (["status"], "is not there; set CRAWL_DIR"),
+        (["status"], "There is no folder"),
         (["forecast"], "Give a file of seeds"),
         (["forecast", "/no/such/file.txt"], "does not exist"),
     ],

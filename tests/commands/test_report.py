@@ -53,7 +53,8 @@ def test_the_figures_are_those_of_the_log(folder: Path) -> None:
     log: list[dict[str, Any]] = list(read_log(folder / "log"))
     pages = [row for row in log if row["status"] is not None and not robots(row)]
 
-    assert (told["attempts"], told["pages"]) == (len(log), len(pages))
+    assert (told["attempts"], told["pages"]) == (len(log), len({row["url"] for row in pages}))
+    assert told["visits"] == len(pages)
     assert told["bytes"] == sum(row["bytes"] or 0 for row in log)
     assert sum(moment["pages"] for moment in told["over_time"]) == len(pages)
     assert sum(moment["bytes"] for moment in told["over_time"]) == told["bytes"]

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.commands.crawl import _EXIT_NOTHING, _EXIT_REFUSED
+from crawlerproject.commands.crawl import _EXIT_NOTHING
 from crawlerproject.errors import EXIT_FORGOTTEN
 from crawlerproject.extensions.uploads import END_WAIT_SECONDS
 from crawlerproject.hooks.delivery import TIMEOUT_SECONDS
 from crawlerproject.render.renderer import WAIT_SECONDS
 from crawlerproject.settings import OURS
+from crawlerproject.terminal import EXIT_REFUSED
 from tests.web.running import PROJECT
 
 FOLDER = PROJECT / "deploy" / "systemd"
@@ -79,7 +80,7 @@ def test_settings_exist(unit: Path) -> None:
     if unit.name != "scrapyd.service":
         assert "POLITE_CRAWL_DIR=/var/lib/polite-crawler/%i" in values(unit, "Environment")
         assert values(unit, "StateDirectory") == ["polite-crawler polite-crawler/%i"]
-        kept = _EXIT_REFUSED, EXIT_FORGOTTEN, _EXIT_NOTHING
+        kept = EXIT_REFUSED, EXIT_FORGOTTEN, _EXIT_NOTHING
         assert values(unit, "RestartPreventExitStatus") == [" ".join(map(str, kept))]
 
 

@@ -10,11 +10,14 @@ from typing import Any
 import orjson
 import pytest
 
+from crawlerproject.commands.reply import _what_was_asked
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.reports.crawl_report import CrawlReport, crawl_report, listed
+from crawlerproject.reports.host_history import host_story
 from crawlerproject.reports.report_page import Title, line, page, table, ticks
 from crawlerproject.rules.archive.log_line import line as log_line
 from crawlerproject.rules.politeness.audit import Audit, asked_of
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 
@@ -225,3 +228,28 @@ def test_totals_and_bars(tmp_path: Path) -> None:
     assert {count.name: count.number for count in found.margins if count.number} == {"up to 5 s": 2}
     assert [(count.name, count.number) for count in found.types] == [("(none)", 1), ("text/html", 1)]
     assert sum(moment.pages for moment in found.over_time) == 2
+
+
+def test_visits_and_what_pages_need_are_no_pages(tmp_path: Path) -> None:
+    """A page counts once, however often it was visited; style sheets stand apart, in the table of extensions too."""
+    again = [attempt(0, "a.test", "A", started_at=START + at, ended_at=START + at, mime="text/html") for at in (0, 9)]
+    style = attempt(3, "a.test", "C", url="http://a.test/look.css", hop="LE", mime="text/css")
+
+    found = report(tmp_path, *again, style)
+
+    assert (found.pages, found.visits, found.requisites) == (1, 2, 1)
+    assert [(row["type"], row["pages"]) for row in found.extensions] == [("text/html", 1)]
+    assert "1, visited 2 times, and 1 files that pages need" in page(Title("Crawl", ""), found, {}, [], "crawls/web")
+
+
+def test_a_usual_pause_is_no_mean(tmp_path: Path) -> None:
+    """One night between two starts says nothing of the pauses that a site has had."""
+    moments = [0.0, 1.0, 2.0, 3.0, 40_000.0]
+    report(
+        tmp_path,
+        *(attempt(n, "a.test", started_at=START + at, ended_at=START + at + 0.5) for n, at in enumerate(moments)),
+    )
+
+    told = _what_was_asked("Bot", host_story([CrawlDir(tmp_path)], "a.test"))
+
+    assert "it paused 0.5 s as a rule, never under 0.5 s" in told

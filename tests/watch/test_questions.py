@@ -19,8 +19,8 @@ def test_a_folder_without_a_crawl_is_a_sentence(tmp_path: Path) -> None:
         try:
             first = await questions.ask("why", "http://example.org/")
             second = await questions.ask("host", "example.org")
-            assert "is not there" in first["error"]
-            assert "is not there" in second["error"]
+            assert "There is no folder" in first["error"]
+            assert "There is no folder" in second["error"]
         finally:
             questions.close()
 

@@ -25,6 +25,8 @@ _PATTERNS = ("include", "exclude")
 OPTIONS = ("scope", *_PATTERNS, *CRAWL_LIMITS)
 # "example.org", "example.org:8080/x": a name with a dot or localhost, perhaps a port that is digits.
 _BARE = re.compile(r"(?:[^\s:/?#@]+\.[^\s:/?#@]+|localhost|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?#].*)?")
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://\S+")
+_NAME = re.compile(r"[^\s:/?#@]+\.[^\s:/?#@]+")
 
 # Where the options of a line begin; a blank before anything else is part of the URL.
 _OPTIONS = re.compile(r"\s(?=[a-z_]{1,20}=)")
@@ -220,7 +222,9 @@ class Seeds(NamedTuple):
 
 
 def seeds_of(text_lines: Iterable[str]) -> Seeds:
-    """One URL a line, options behind it; blank lines and ``#`` comments are skipped. Raises BadOption.
+    """One URL a line, or several with blanks between them, options behind. Raises BadOption.
+
+    Blank lines and ``#`` comments are skipped.
 
     A bare ``example.org`` is taken as ``https://example.org``, the way a browser's address bar does today.
     """
@@ -228,25 +232,30 @@ def seeds_of(text_lines: Iterable[str]) -> Seeds:
     problems: list[BadSeed] = []
     options: dict[str, str] = {}
     for number, line in enumerate(text_lines, 1):
-        text, *rest = _OPTIONS.split(_without_comment(line), maxsplit=1)
-        if not text:
-            continue
-        try:
-            address = parse(f"https://{text}" if _BARE.fullmatch(text) else text)
-        except UrlRefused as refused:
-            problems.append(BadSeed(number, text, refused.reason))
-        else:
+        written, *rest = _OPTIONS.split(_without_comment(line), maxsplit=1)
+        for text in _several(written):
+            try:
+                address = parse(f"https://{text}" if _BARE.fullmatch(text) else text)
+            except UrlRefused as refused:
+                problems.append(BadSeed(number, text, refused.reason))
+                continue
             if bad_port(address.host):
                 problems.append(BadSeed(number, text, Reason.BAD_PORT))
-            else:
-                address = seeds.setdefault(address.key, address)
-                if rest:
-                    try:  # a misspelt option would let in what was meant to stay out
-                        rule_of(address.url, address.host, rest[0])
-                    except BadOption as error:
-                        raise BadOption(f"line {number}: {error}") from None
-                    options[address.url] = " ".join(rest[0].split())
+                continue
+            address = seeds.setdefault(address.key, address)
+            if rest:
+                try:  # a misspelt option would let in what was meant to stay out
+                    rule_of(address.url, address.host, rest[0])
+                except BadOption as error:
+                    raise BadOption(f"line {number}: {error}") from None
+                options[address.url] = " ".join(rest[0].split())
     return Seeds(list(seeds.values()), problems, options)
+
+
+def _several(text: str) -> list[str]:
+    """Seeds beside each other, all with a scheme or all bare names; any other blank is part of its URL."""
+    words = text.split()
+    return words if any(all(map(form.fullmatch, words)) for form in (_WITH_SCHEME, _NAME)) else [text]
 
 
 def _without_comment(line: str) -> str:

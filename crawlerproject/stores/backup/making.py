@@ -29,6 +29,7 @@ from crawlerproject.stores.atomic_files import (
 from crawlerproject.stores.backup.checkpoint_orders import Asking, Stage
 from crawlerproject.stores.crawl_dir import (
     CrawlDir,
+    check_there,
     holds_database,
     lock_now,
     open_lock,
@@ -81,8 +82,7 @@ def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderTh
     A running crawl may take so long to make its checkpoints. Raises OperatorError, StorageError; then there is no
     ``target``.
     """
-    if not crawl.is_dir():
-        raise OperatorError(f"There is no folder {crawl}; name a crawl's by CRAWL_DIR.")
+    check_there(crawl)
     refuse_moving(crawl)
     refuse_half_restored(crawl)
     _refuse_place(crawl, target)

@@ -130,11 +130,19 @@ class NeverCrawlFile(WatchedFile):
 
 
 class NeverCrawlLists:
-    """All lists that a crawl honours; only the first must exist."""
+    """All lists that a crawl honours; only the first must exist, unless it is ``by_default``."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str] | None], reload_seconds: float = inf) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str] | None],
+        reload_seconds: float = inf,
+        *,
+        by_default: bool = False,
+    ) -> None:
         self.reload_seconds = reload_seconds
-        self.files = [NeverCrawlFile(path, 0.0, optional=place > 0) for place, path in enumerate(paths) if path]
+        self.files = [
+            NeverCrawlFile(path, 0.0, optional=by_default or place > 0) for place, path in enumerate(paths) if path
+        ]
         self._found: list[Exclusion] = []
         self._all = Exclusion()
         self._looked_at = self._next_look = inf

@@ -48,6 +48,24 @@ def test_bare_hosts_are_https() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "urls"),
+    [
+        ("http://a.test/ http://b.test/x", ["http://a.test/", "http://b.test/x"]),
+        ("http://a.test/\thttps://b.test/  http://c.test/", ["http://a.test/", "https://b.test/", "http://c.test/"]),
+        ("a.test b.test", ["https://a.test/", "https://b.test/"]),
+        ("http://a.test/my file.pdf", ["http://a.test/my%20file.pdf"]),
+        ("a.test/my file.pdf", ["https://a.test/my%20file.pdf"]),
+    ],
+)
+def test_seeds_beside_each_other(line: str, urls: list[str]) -> None:
+    """A blank before another URL parts two seeds; one before anything else is part of its URL."""
+    seeds, problems, _ = seeds_of([line])
+
+    assert ([seed.url for seed in seeds], problems) == (urls, [])
+    assert len(seeds_of([line + " max_pages=3"]).options) == len(urls)
+
+
 def test_problems_name_the_line() -> None:
     """A line that is no address of ours is reported, and the others still count."""
     seeds, problems, _ = seeds_of(
