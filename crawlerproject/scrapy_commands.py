@@ -44,10 +44,9 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
     name = name.replace("_", "-")  # an entry point is an attribute; a command may have a hyphen
-    command = name.replace("_", "-")
-    asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), command)
-    if _has_addon() and command == asked:
-        return import_module(f"crawlerproject.commands.{command}").Command
+    asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), name)
+    if _has_addon() and name == asked:
+        return import_module(f"crawlerproject.commands.{name}").Command
     return import_module(f"scrapy.commands.{name}").Command if name in _SCRAPYS else _NotHere
 
 
