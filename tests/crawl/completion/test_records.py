@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from crawlerproject.crawl.completion.records import CrawlRecords
+from crawlerproject.inspection.robots_versions import robots_versions
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.withdrawal import State, Withdrawal
@@ -42,15 +43,16 @@ def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
     assert records(bench).write(hub) is None
 
 
-def test_a_fetched_robots_txt_is_kept_beside_the_log(bench: Bench) -> None:
-    """The version that held then, for an owner who asks; one that is cut is none."""
+def test_a_fetched_robots_txt_is_archived(bench: Bench) -> None:
+    """The version that held then, for an owner who asks; it has no file of its own."""
     lease = bench.lease()
     assert lease.row.kind.is_robots
     bench.session.pages.finish(page_of(lease, bench.now, body=b"User-agent: *\nAllow: /\n"))
     bench.commit()
 
-    copies = [path for path in (bench.folder.log / "robots").rglob("*") if path.is_file()]
-    assert len(copies) == 1
+    (version,) = robots_versions([bench.folder], lease.row.note)
+    assert version.body == b"User-agent: *\nAllow: /\n"
+    assert not bench.folder.robots_copies.exists()
 
 
 def test_not_modified_refers_to_what_was_captured(bench: Bench) -> None:
