@@ -14,7 +14,7 @@ from crawlerproject.fetch.decoding import decode
 from crawlerproject.operator_command import Bytes, InspectCommand, named_archives, option
 from crawlerproject.rules.archive.http_heads import content_encoding
 from crawlerproject.rules.archive.warc_members import Flaw, Member
-from crawlerproject.rules.consent.verdict import PURPOSES, Judgement, Verdict, judge
+from crawlerproject.rules.consent.verdict import PURPOSES, Judgement, Note, Verdict, judge
 from crawlerproject.rules.robots.policy import KEPT_BYTES, parse_robots
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_reader import members, note_lines
@@ -59,11 +59,11 @@ class Command(InspectCommand):
         if len(args) > 1:
             raise OperatorError(f"Give one folder or none, for example: {self.example}")
         archives, purpose = named_archives(args, self.settings), opts.purpose or str(self.settings["PURPOSE"])
-        sites: dict[str, _Site] = {}
+        sites, said, token = dict[str, _Site](), dict[str, list[Note]](), str(self.settings["CRAWLER_NAME"])
         warcs = [*archives.closed_warcs(), *archives.open_warcs()]
         with Bytes("Reading", warcs) as progress:
             for warc in warcs:
-                for url, judged, pages in _judged(warc, purpose, str(self.settings["CRAWLER_NAME"]), progress.advance):
+                for url, judged, pages in _judged(warc, purpose, token, said, progress.advance):
                     sites.setdefault(host_key(url), _Site()).take(judged, pages)
         rows = [_row(name, site) for name, site in sorted(sites.items())]
         rows.sort(key=lambda row: _ORDER.index(row["verdict"]))
@@ -83,8 +83,13 @@ def _row(name: str, site: _Site) -> dict[str, Any]:
     return {"host": name, "verdict": str(site.verdict), **counts, "source": decided.source, "words": decided.words}
 
 
-def _judged(warc: Path, purpose: str, token: str, progress: Any) -> Iterator[tuple[str, Judgement, int]]:
-    """URL, verdict and whether it is a page's (1) or that of a robots.txt (0), up to the file's first flaw."""
+def _judged(
+    warc: Path, purpose: str, token: str, said: dict[str, list[Note]], progress: Any
+) -> Iterator[tuple[str, Judgement, int]]:
+    """URL, verdict and whether it is a page's (1) or that of a robots.txt (0), up to the file's first flaw.
+
+    ``said``: by payload, what the robots.txt files so far say.
+    """
     for member in members(warc, progress=progress):
         if isinstance(member, Flaw):
             return
@@ -92,8 +97,11 @@ def _judged(warc: Path, purpose: str, token: str, progress: Any) -> Iterator[tup
             lines = note_lines(member)
             if not dict(lines).get("hopsFromSeed", "").rstrip("R").endswith(_OF_ROBOTS):
                 yield member.url, judge(lines, purpose), 1
-        elif member.kind == "response" and member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
-            yield member.url, judge(_robots_lines(member, token), purpose), 0
+        elif member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
+            digest = member.field("warc-payload-digest")
+            if member.kind == "response":
+                said[digest] = _robots_lines(member, token)
+            yield member.url, judge(said.get(digest, ()), purpose), 0  # many hosts have the same: a revisit
 
 
 def _robots_lines(member: Member, token: str) -> list[tuple[str, str]]:

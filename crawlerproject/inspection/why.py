@@ -293,6 +293,11 @@ class Why:
             return self._names(address, depth, via) or "who names it had named too many hosts that have no address"
         if reason is Reason.SCOPE:
             return filters.scope.why(address) or "outside the scope then; it would be inside now"
+        if reason in (Reason.RESERVED_ROBOTS, Reason.RESERVED_LICENSE):
+            packed = self._store.robots(f"{address.scheme}://{address.host}")
+            rules = parse_robots(RobotsRecord.unpack(packed).body if packed else b"", self._token)
+            words = " | ".join([*rules.words_for(address.url), *(f"License: {place}" for place in rules.licenses)])
+            return f"robots.txt says of its use: {words}" if words else "robots.txt reserved it then; it does not now"
         return _RULES.get(reason, "")
 
     def _excluded(self, name: str) -> str:

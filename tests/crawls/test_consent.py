@@ -173,3 +173,13 @@ def test_hosts_by_verdict_with_the_words_that_decided(crawled: Crawled) -> None:
     assert [row["verdict"] for row in said["hosts"]] == sorted(
         (row["verdict"] for row in said["hosts"]), key=["reserved", "allowed", "unknown"].index
     )
+
+
+def test_why_says_the_words_of_robots_txt(crawled: Crawled) -> None:
+    """Of a page that they reserve."""
+    hosts = ask(crawled.folder, "consent")["hosts"]
+    host = next(row["host"] for row in hosts if row["host"].startswith("no-none-none."))
+    said = ask(crawled.folder, "why", f"http://{host}/")
+
+    assert said["reason"] == crawled.reasons.get((host.partition(":")[0], "/"), "reserved-robots")
+    assert ("train-ai=n" in str(said.get("rule"))) == (crawled.purpose == "ai-train")
