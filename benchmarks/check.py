@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.real_pages.site import RealSite, install, nginx
@@ -42,15 +41,13 @@ _NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object on
 _LEAST_SHOWN = 0.005  # of all
 
 
-def crawled(
-    site: RealSite, pages_per_host: int, by_library: bool, more: Mapping[str, str] | None = None
-) -> tuple[Counter[str], int]:
-    """(instructions by library or as a whole, pages) of one crawl, with ``more`` settings."""
+def crawled(site: RealSite, pages_per_host: int, by_library: bool) -> tuple[Counter[str], int]:
+    """(instructions by library or as a whole, pages) of one crawl."""
     folder, output, counts = site.folder / "crawl", site.folder / "valgrind.log", site.folder / "callgrind.out"
     for old in site.folder.glob(f"{counts.name}.*"):
         old.unlink()
     shutil.rmtree(folder, ignore_errors=True)
-    settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "WARNING", **_PACE, **(more or {})}
+    settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "WARNING", **_PACE}
     settings["SCOPE_MAX_URLS_PER_HOST"] = str(pages_per_host)
     settings["EXTENSIONS"] = json.dumps({**EXTENSIONS, _BY_THE_CLOCK: None})
     crawl = crawl_command(site.folder / "few.txt", folder, site.folder / "hosts", settings, scope="host")

@@ -1,62 +1,70 @@
-"""``python -m benchmarks.signing``: what a page costs with signed requests against without, in instructions (Valgrind).
+"""``python -m benchmarks.signing``: what a signature adds to a page, in instructions (Valgrind).
 
-Three times the crawl of ``benchmarks/check.py``: unsigned, IDENTITY_COVERS=authority and path. Exit status 1 when a
-page is more than 1 % dearer by authority, or 5 % by path.
+Requests are written, and their WARC records packed, as a crawl does both, unsigned and with IDENTITY_COVERS=authority
+and path; what each kind adds is compared with a page of ``benchmarks/check.py``, by its stored figure. (Whole crawls
+differ by more than that from one run to the next on a busy machine: their loop turns more or less often.) Exit status
+1 when a page is more than 1 % dearer by authority, or 5 % by path.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
+import re
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from isal import igzip
 
-from benchmarks.check import FEW, HOSTS, MANY, WHOLE, crawled
-from benchmarks.real_pages.site import RealSite, install, nginx
-from benchmarks.side_by_side.cases import small_pages
+from benchmarks.check import FIGURES, interpreter
+from crawlerproject.fetch.http1 import RequestWriter, parse_target
+from crawlerproject.fetch.signing import COVERS, Signer
 from crawlerproject.rules.identity.key_ring import KeyRing, new_key
-from crawlerproject.stores.operator_files.key_file import write_keys
 from tests.web.running import PROJECT
 
-MOST_DEARER = {"unsigned": 0.0, "authority": 0.01, "path": 0.05}
+UNSIGNED = "unsigned"
+MOST_DEARER = {"authority": 0.01, "path": 0.05}
+REQUESTS, HOSTS = 1000, 50
+_COUNTED = re.compile(r"I +refs: +([\d,]+)")
 
 
-def a_page(site: RealSite, settings: dict[str, str]) -> float:
-    """Instructions a page."""
-    short, few = crawled(site, FEW, False, settings)
-    whole, many = crawled(site, MANY, False, settings)
-    return (whole[WHOLE] - short[WHOLE]) / (many - few)
+def write(word: str, requests: int) -> None:
+    """Write and pack so many requests, of hosts that each have many."""
+    ring = KeyRing("https://bot.example", (new_key(Ed25519PrivateKey.generate(), time.time()),))
+    sign = None if word == UNSIGNED else Signer(lambda: ring, COVERS[word]).fields
+    writer = RequestWriter("TestBed/1.0 (+https://example.org/bot; bot@example.org)", sign)
+    targets = [parse_target(f"https://host{at % HOSTS}.example/page/{at}") for at in range(REQUESTS)]
+    for target in targets[:HOSTS]:  # a host's first signature serves it for hours
+        writer.write("GET", target, {}, b"")
+    for target in targets[:requests]:
+        igzip.compress(writer.write("GET", target, {}, b""), 3)
+
+
+def counted(word: str, requests: int) -> int:
+    """Instructions of a process that does so."""
+    command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", sys.executable]
+    run = [*command, "-m", "benchmarks.signing", word, str(requests)]
+    env = os.environ | {"PYTHONHASHSEED": "0"}
+    ended = subprocess.run(run, cwd=PROJECT, env=env, capture_output=True, text=True, check=True)
+    found = _COUNTED.search(ended.stderr)
+    assert found is not None, ended.stderr[-1000:]
+    return int(found[1].replace(",", ""))
 
 
 def main() -> int:
     """Count and compare."""
-    install()
-    if shutil.which("valgrind") is None:
-        subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", "valgrind"], check=True)
-    os.chdir(PROJECT)
-    dear = []
-    with tempfile.TemporaryDirectory(prefix="signing-") as scratch:
-        keys = Path(scratch) / "identity.json"
-        # A directory that cannot be reached is a warning at the start.
-        write_keys(keys, KeyRing("https://localhost:1", (new_key(Ed25519PrivateKey.generate(), time.time()),)))
-        site = small_pages(Path(scratch) / "a").site
-        (site.folder / "few.txt").write_text("\n".join(site.seeds[:HOSTS]))
-        with nginx(site):
-            crawled(site, FEW, by_library=False)  # compiles what is not compiled yet
-            plain = 0.0
-            for word, most in MOST_DEARER.items():
-                signed = {"IDENTITY_KEY_FILE": str(keys), "IDENTITY_COVERS": word}
-                count = a_page(site, {} if word == "unsigned" else signed)
-                plain = plain or count
-                dearer = count / plain - 1
-                print(f"{word:10} {count / 1e6:8.3f} million instructions a page  {dearer:+.2%}", flush=True)
-                if dearer > most:
-                    dear.append(word)
+    if len(sys.argv) > 1:
+        write(sys.argv[1], int(sys.argv[2]))
+        return 0
+    a_page = json.loads(FIGURES.read_text())[interpreter()]["a page"]
+    each = {word: (counted(word, REQUESTS) - counted(word, 0)) / REQUESTS for word in (UNSIGNED, *MOST_DEARER)}
+    dear = 0
+    for word, most in MOST_DEARER.items():
+        added = each[word] - each[UNSIGNED]
+        print(f"{word:10} adds {added:9,.0f} instructions to a page of {a_page:,}: {added / a_page:+.2%}")
+        dear += added > most * a_page
     return int(bool(dear))
 
 
