@@ -65,7 +65,10 @@ class RobotsCache:
 
     def refusal_of(self, scheme: str, host: str, url: str) -> Reason | None:
         """As ``refusal``, by the origin's stored rules."""
-        return self.refusal(url, self.rules(f"{scheme}://{host}"))
+        rules = self.rules(f"{scheme}://{host}")
+        if self._obeyed_for:
+            return self.refusal(url, rules)
+        return None if rules.allowed(url) else Reason.ROBOTS  # once a link
 
     def rules(self, origin: str) -> RobotsRules:
         """The rules of an origin; those that allow everything when none are stored."""
@@ -150,5 +153,7 @@ class RobotsCache:
 
 
 def _words_of(rules: RobotsRules, url: str) -> list[Note]:
+    if not (rules.content_signals or rules.licenses):  # as nearly every site
+        return []
     licenses = [f"license: {license}" for license in rules.licenses]
     return [(str(Source.ROBOTS_TXT), words) for words in (*rules.words_for(url), *licenses)]

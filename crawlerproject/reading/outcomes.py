@@ -122,10 +122,12 @@ class Outcomes:
 
     def _judge(self, result: LeaseResult, response: Response, facts: PageFacts | None) -> None:
         """Note what the words of site, answer and page come to; of a page that they reserve nothing more is taken."""
-        words = stated_by_site(self._consent.site_words(result.row.url), _those_of(response.headers, _AI_USE_NAMES))
+        site, answered = self._consent.site_words(result.row.url), _those_of(response.headers, _AI_USE_NAMES)
+        words = stated_by_site(site, answered) if site or answered else []
         if facts is None and (robots := response.headers.getlist("X-Robots-Tag")):
             words += page_robots((), [value.decode("latin-1") for value in robots], self._token).ai_use
-        result.notes += words
+        if words:
+            result.notes += words
         if facts is not None and facts.ai_use:
             words = [*words, *facts.ai_use]
         if words:

@@ -20,6 +20,7 @@ HEADERS = ("Content-Usage", "Content-Signal", "TDM-Reservation", "TDM-Policy", "
 _AI_METAS = frozenset({"tdm-reservation", "tdm-policy"})
 # RSL 1.0: Link: <https://site.example/license.xml>; rel="license"; type="application/rsl+xml".
 _LICENSE_LINK = re.compile(r"<([^<>]{1,2000}+)>[^<>]*?application/rsl\+xml")
+_LICENSE_TYPE = "application/rsl+xml"  # sought first: most Link headers are about something else
 _MOST_LINK_CHARACTERS = 8000
 # Values are free text: as much as any honest one needs.
 _MOST_CHARACTERS = 500
@@ -67,7 +68,7 @@ def stated_by_site(site: Iterable[Note], headers: Iterable[Note]) -> list[Note]:
     for name, value in headers:
         if name != "Link":
             answered.append((str(Source.HEADER), f"{name.lower()}: {value}"))
-        elif found := _LICENSE_LINK.search(value[:_MOST_LINK_CHARACTERS]):
+        elif _LICENSE_TYPE in value and (found := _LICENSE_LINK.search(value[:_MOST_LINK_CHARACTERS])):
             answered.append((str(Source.HEADER), f"license: {found[1]}"))
     return _bounded(list(site)) + _bounded(answered)
 
