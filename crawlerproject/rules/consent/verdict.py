@@ -84,7 +84,7 @@ AI_WORDS = frozenset({"noai", "noimageai", "noml"})
 
 # Structured Fields have y, n, ?1 and ?0; Content-Signal has yes and no.
 _YES = frozenset({"y", "yes", "1", "?1", "true"})
-_WORD = re.compile(r"([A-Za-z][\w-]{0,63})\s*+=\s*+\"?([^\s,;\"]*+)")
+_WORD = re.compile(r"(?<![\w-])([A-Za-z][\w-]{0,63}+)\s*+=\s*+\"?([^\s,;\"]*+)")
 _PAYMENT = "payment:"
 
 
