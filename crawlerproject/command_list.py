@@ -67,6 +67,10 @@ def overview() -> str:
     return "\n".join(lines)
 
 
+_OURS = "|".join(name for names in GROUPS.values() for name in names)
+_TYPED = re.compile(rf"\bscrapy (?=(?:{_OURS})\b)")
+
+
 def commands() -> set[str]:
     """The names of all commands of ours."""
     names = {module.name for module in iter_modules(import_module(_PACKAGE).__path__)}
@@ -82,8 +86,7 @@ def example_of(name: str, command: Any) -> str:
 
 def renamed(text: str) -> str:
     """``scrapy COMMAND`` as it is typed here."""
-    ours = "|".join(name for names in GROUPS.values() for name in names)
-    return re.sub(rf"\bscrapy (?=(?:{ours})\b)", f"{PROGRAM} ", text)
+    return _TYPED.sub(f"{PROGRAM} ", text)
 
 
 class PoliteParser(ScrapyArgumentParser):

@@ -31,9 +31,10 @@ _MOST_BYTES = 1 << 20
 _CLOCK_SECONDS = 60.0  # verifiers of signatures allow no more (draft-ietf-webbotauth-httpsig-protocol-01)
 _OLDEST_SECONDS = 48 * 3600.0  # JAFAR asks for a new file daily: one day may have been missed
 _MOST_ADDRESSES = 16  # of all ranges, whose names are looked up
+_WORD = re.compile(r"[\w-]+")
 _LINK = re.compile(r"""<link\b[^>]{0,500}\brel=["']?client-ranges\b[^>]{0,500}>""", re.IGNORECASE)
 _HREF = re.compile(r"""\bhref=["']?([^"'\s>]+)""", re.IGNORECASE)
-_HEADER = re.compile(r"""<([^>]{1,2000})>[^,]{0,500}\brel="?client-ranges\b""", re.IGNORECASE)
+_HEADER = re.compile(r"""<([^<>]{1,2000})>[^,<]{0,500}\brel="?client-ranges\b""", re.IGNORECASE)
 
 
 class Finding(NamedTuple):
@@ -100,7 +101,7 @@ def _of_page(page: Served, token: str, purpose: str) -> Iterator[Finding]:
     yield Finding(
         "page", named, f"{page.url} names {token}." if named else f"{page.url} does not name {token}; publish its page."
     )
-    if re.search(rf"(?<![\w-]){re.escape(purpose)}(?![\w-])", text):
+    if purpose in _WORD.findall(text):
         yield Finding("purpose", True, f"The page says that the purpose is {purpose}.")
     else:
         yield Finding("purpose", False, f"The page has no word on PURPOSE={purpose}; write it again: scrapy botpage.")

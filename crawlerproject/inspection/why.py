@@ -473,5 +473,9 @@ _RULES: dict[Reason, str] = {
     Reason.PAUSED: "the operator had paused the host",
     Reason.HOST_LIMIT: "the host had had as much as it may have (-a max_pages_per_host= and its likes)",
     Reason.CRAWL_LIMIT: "the crawl had had as much as it may have (-a max_pages= and its likes)",
+    Reason.RESERVED_TDMREP: "the site's tdmrep.json reserves it from PURPOSE",
+    Reason.RESERVED_HEADER: "a header of its answer reserves it from PURPOSE: scrapy consent",
+    Reason.RESERVED_PAGE: "the page itself reserves its use from PURPOSE: scrapy consent",
+    Reason.PAYMENT_REQUIRED: "the server wants money for it (status 402), which a crawl never pays",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }
