@@ -109,7 +109,7 @@ def test_what_cannot_begin_is_one_sentence(web: RunningWeb, tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(OperatorError, match="file cannot be used"):
         start(["http://plain1.test/"], tmp_path / "file")
-    with pytest.raises(OperatorError, match="set CRAWL_DIR to the folder of a crawl"):
+    with pytest.raises(OperatorError, match="name a crawl's folder, or set CRAWL_DIR"):
         Crawl(tmp_path / "nothing").status()
     with pytest.raises(OperatorError, match="there is no WARC file"):
         next(Crawl(tmp_path / "nothing").records())

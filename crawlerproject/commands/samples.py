@@ -43,7 +43,8 @@ class Command(OperatorCommand):
 
 def _licence() -> str:
     """Of an installed package its metadata have it; a checkout has it beside the package."""
-    checkout = Path(__file__).parents[2] / "LICENSE"
-    if checkout.is_file():
-        return checkout.read_text()
+    with resources.as_file(resources.files(_PACKAGE)) as package:
+        checkout = package.parent / "LICENSE"
+        if checkout.is_file():
+            return checkout.read_text()
     return metadata.distribution(_PACKAGE).read_text("licenses/LICENSE") or ""
