@@ -280,7 +280,7 @@ def _by_host(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """Hosts by their pages; errors are attempts that brought no page, or no robots.txt for want of an answer."""
     return rows(
         log,
-        f"SELECT host, {_PAGES}, coalesce(sum(bytes), 0)::BIGINT AS bytes,"
+        f"SELECT host, count(DISTINCT url) FILTER ({_OF_PAGES}) AS pages, coalesce(sum(bytes), 0)::BIGINT AS bytes,"
         f" count(*) FILTER ({_FAILED} AND NOT requisite AND (status IS NULL OR NOT robots)) AS errors,"
         " min(time)[:10] AS first, max(time)[:10] AS last"
         " FROM a GROUP BY host ORDER BY pages DESC, errors DESC, host LIMIT $most",

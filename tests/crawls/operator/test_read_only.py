@@ -26,6 +26,11 @@ def set_writable(folder: Path, *, writable: bool) -> None:
         path.chmod(0o755 if writable else 0o555)
 
 
+def robots_logged(folder: Path) -> int:
+    """How many requests for a robots.txt the log has."""
+    return sum(path.read_bytes().count(b'/robots.txt",') for path in folder.glob("requests-*.jsonl"))
+
+
 @pytest.mark.skipif(shutil.which("setpriv") is None and os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_becomes_read_only() -> None:
     """It says so, ends in time though it cannot close cleanly, and another start finds everything, each page once."""
@@ -51,8 +56,7 @@ def test_a_folder_that_becomes_read_only() -> None:
         try:
             half = {url(site, f"/{HALF - 1}") for site in SITES}
             wait_until(lambda: half <= {*web.asked}, process=process, log=log)
-            logged = lambda: b"".join(path.read_bytes() for path in (crawl / "log").glob("requests-*.jsonl"))  # noqa: E731
-            wait_until(lambda: logged().count(b'/robots.txt",') >= len(SITES), process=process, log=log)
+            wait_until(lambda: robots_logged(crawl / "log") >= len(SITES), process=process, log=log)
             set_writable(crawl, writable=False)
             web.open_to = PAGES
             ended = process.wait(DEADLINE_SECONDS)
