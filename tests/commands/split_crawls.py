@@ -155,8 +155,10 @@ def _say(source: CrawlDir, worker: CrawlDir) -> None:
     """As a worker that has done a part of it has said."""
     shutil.copy(source.run, worker)
     status = read_facts(source.status)
-    for counts in (status["progress"], status["totals"]):
-        for name in ("pages", "bytes", "errors"):
+    done = ("pages", "bytes", "errors")
+    refused = tuple(name for name in status["stats"] if name.startswith("refused/"))
+    for counts, names in ((status["progress"], done), (status["totals"], done), (status["stats"], refused)):
+        for name in names:
             most = counts[name]
             counts[name] = most // 3 if worker.name == WORKERS[0] else most - most // 3
     write_facts(worker.status, status)
