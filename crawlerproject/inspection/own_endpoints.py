@@ -8,26 +8,21 @@ from __future__ import annotations
 import re
 import socket
 import time
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from http.client import HTTPException
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from itertools import islice
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import orjson
 from scrapy.settings import BaseSettings
 
-from crawlerproject.config.values import identity, list_of, ranges_of
+from crawlerproject.config.values import identity, ranges_of
+from crawlerproject.fetch.own_pages import Served, served
 from crawlerproject.fetch.resolver import names_confirmed
-from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.rules.url.domains import registered_domain
 
-_TIMEOUT_SECONDS = 10.0
-_MOST_BYTES = 1 << 20
 _CLOCK_SECONDS = 60.0  # verifiers of signatures allow no more (draft-ietf-webbotauth-httpsig-protocol-01)
 _OLDEST_SECONDS = 48 * 3600.0  # JAFAR asks for a new file daily: one day may have been missed
 _MOST_ADDRESSES = 16  # of all ranges, whose names are looked up
@@ -45,15 +40,6 @@ class Finding(NamedTuple):
     said: str  # a sentence; where it is not good, what mends it
 
 
-class Served(NamedTuple):
-    """What an address of the operator's is answered with."""
-
-    url: str
-    body: bytes
-    link: str  # the header Link
-    ahead_seconds: float | None  # of its clock, before ours
-
-
 def findings(settings: BaseSettings) -> Iterator[Finding]:
     """In the order in which they are mended. Blocking; raises OperatorError for settings that cannot be meant."""
     who, ranges = identity(settings), ranges_of(settings)
@@ -66,8 +52,8 @@ def findings(settings: BaseSettings) -> Iterator[Finding]:
         yield Finding("page", False, "CRAWLER_INFO_URL is empty; publish what scrapy botpage writes, and set its URL.")
     else:
         try:
-            page = _served(url, settings)
-        except (OSError, ValueError, HTTPException) as error:
+            page = _published(url, settings)
+        except (OSError, ValueError) as error:
             yield Finding("page", False, f"{url} cannot be had ({error}); publish what scrapy botpage writes there.")
     if page is not None:
         yield from _of_page(page, who.token, str(settings["PURPOSE"]))
@@ -75,24 +61,12 @@ def findings(settings: BaseSettings) -> Iterator[Finding]:
     yield from _of_addresses(ranges, settings)
 
 
-def _served(url: str, settings: BaseSettings) -> Served:
-    """Ask once, by the environment's proxies and the crawl's certificates; redirects are followed. OSError."""
-    if not url.startswith(("http://", "https://")):
-        raise ValueError("it is no http or https URL")
-    parts = urlsplit(url)
-    certificates = Certificates(settings["FETCH_CA_FILE"] or "", allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS")))
-    handlers = []
-    if parts.scheme == "https":
-        context = certificates.context(parts.hostname or "", parts.port or 443)
-        handlers.append(urllib.request.HTTPSHandler(context=context))
-    request = urllib.request.Request(url, headers={"User-Agent": identity(settings).user_agent})
-    with urllib.request.build_opener(*handlers).open(request, timeout=_TIMEOUT_SECONDS) as answer:
-        body, fields = answer.read(_MOST_BYTES), answer.headers
-        try:
-            ahead = parsedate_to_datetime(fields["Date"]).timestamp() + float(fields["Age"] or 0) - time.time()
-        except (TypeError, ValueError, OverflowError):
-            ahead = None
-        return Served(answer.url, body, ", ".join(fields.get_all("Link") or []), ahead)
+def _published(url: str, settings: BaseSettings) -> Served:
+    """Raises OSError, ValueError."""
+    answer = served(url, settings)
+    if answer.status != 200:
+        raise OSError(f"status {answer.status}")
+    return answer
 
 
 def _of_page(page: Served, token: str, purpose: str) -> Iterator[Finding]:
@@ -123,7 +97,7 @@ def _of_ranges(
         yield Finding("ranges", False, "IDENTITY_RANGES is empty; set the public addresses from which you crawl.")
     if page is None or not ranges:
         return
-    found = _HEADER.search(page.link)
+    found = _HEADER.search(page.fields.get("link", ""))
     if found is None and (link := _LINK.search(page.body.decode("utf-8", "replace"))):
         found = _HREF.search(link[0])
     if found is None:
@@ -131,10 +105,10 @@ def _of_ranges(
         return
     url = urljoin(page.url, found[1])
     try:
-        document = orjson.loads(_served(url, settings).body)
+        document = orjson.loads(_published(url, settings).body)
         listed = {str(one.get("ipv4Prefix") or one.get("ipv6Prefix")) for one in document["prefixes"]}
         age_seconds = time.time() - datetime.fromisoformat(document["creationTime"]).astimezone(UTC).timestamp()
-    except (OSError, ValueError, HTTPException, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         yield Finding("ranges", False, f"{url} cannot be read ({error}); publish what scrapy botpage writes.")
         return
     if listed != set(map(str, ranges)):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.addon.all_at_once import SCRIPT
 from tests.addon.published_spiders import NAMES, address
 from tests.hostile.arena import SETTINGS, Arena, Asked, answer, arena, page
 from tests.web import zygote
@@ -97,22 +98,6 @@ class Ran(NamedTuple):
     asked: dict[str, list[str]]  # by spider, in order, each with its body
     items: dict[str, list[str]]
     log: str
-
-
-SCRIPT = """
-import json, sys
-from scrapy.crawler import CrawlerProcess
-from scrapy.utils.project import get_project_settings
-
-process = CrawlerProcess(get_project_settings())
-crawlers = {name: process.create_crawler(name) for name in sys.argv[1:]}
-for crawler in crawlers.values():
-    process.crawl(crawler)
-process.start()
-stats = {name: crawler.stats.get_stats() for name, crawler in crawlers.items()}
-open("stats.json", "w").write(json.dumps(stats, default=str))
-sys.exit(process.bootstrap_failed)
-"""
 
 
 def run_all(folder: Path, addon: dict[str, int]) -> Ran:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlerproject.config.old_settings import ALLOWED_DOMAINS, INSTEAD, NOWHERE
+from tests.addon.all_at_once import SCRIPT
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
 from tests.web import zygote
 from tests.web.running import PROJECT
@@ -28,19 +29,6 @@ PAGE = (PROJECT / "docs" / "addon.md").read_text()
 # A server notes an answer's end when its thread has its turn; what breaks the pace comes at once.
 LATE_SECONDS = 0.05
 PACED = PACE_SECONDS - LATE_SECONDS
-SCRIPT = """
-import json, sys
-from scrapy.crawler import CrawlerProcess
-from scrapy.utils.project import get_project_settings
-
-process = CrawlerProcess(get_project_settings())
-crawlers = {name: process.create_crawler(name) for name in sys.argv[1:]}
-for crawler in crawlers.values():
-    process.crawl(crawler)
-process.start()
-stats = {name: crawler.stats.get_stats() for name, crawler in crawlers.items()}
-open("stats.json", "w").write(json.dumps(stats, default=str))
-"""
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{}</loc></url><url><loc>{}</loc></url>'
 ZSTD = bytes.fromhex("28b52ffd200e7100007061636b6564206279207a737464")  # "packed by zstd"
 BUTTON = """<!doctype html><button>more</button><script>

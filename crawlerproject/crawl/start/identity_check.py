@@ -37,7 +37,7 @@ def check_directory(settings: BaseSettings) -> None:
     """
     if not settings.get("IDENTITY_KEY_FILE"):
         return
-    from crawlerproject.fetch.key_directory import advice, flaws, served_directory
+    from crawlerproject.fetch.key_directory import advice, flaws, is_passing, served_directory
 
     ring = own_keys(settings)
     assert ring is not None
@@ -48,7 +48,7 @@ def check_directory(settings: BaseSettings) -> None:
     except OSError as error:
         logger.warning("%s; whether its key directory names it cannot be told now: %s", signed, error)
         return
-    if served.unavailable:
+    if is_passing(served):
         logger.warning("%s; its key directory is answered with status %d now", signed, served.status)
         return
     for sentence in flaws(served, ring, now):

@@ -167,11 +167,8 @@ class CrawlModels:
         self.traps, self.certificates, self.duplicates = traps, certificates, duplicates
         renders, revisits, domains, names = frontier.renders, frontier.revisits, frontier.domains, frontier.names
         self.renders, self.revisits, self.domains, self.names = renders, revisits, domains, names
-        hours = () if frontier.quiet_hours is None else (frontier.quiet_hours,)
-        self.of_hosts: tuple[HostModel[Any], ...] = (
-            *(*traps.models, certificates, renders, revisits, domains, names),
-            *hours,
-        )
+        of_hosts = (*traps.models, certificates, renders, revisits, domains, names, frontier.quiet_hours)
+        self.of_hosts: tuple[HostModel[Any], ...] = tuple(model for model in of_hosts if model is not None)
         self._persistent: tuple[PersistentState, ...] = (*self.of_hosts, totals, duplicates)
 
     def learn(self, visit: Visit, now: float) -> None:
