@@ -104,7 +104,7 @@ class Record:
 
 
 class Crawl:
-    """The crawl in a folder, at work or not, whoever has started it. Constructing one reads nothing.
+    """The crawl in a folder, at work or not, whatever started it. Constructing one reads nothing.
 
     As a context manager it stops the crawl at the end of the block, if it still runs then.
     """

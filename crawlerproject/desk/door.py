@@ -1,8 +1,9 @@
 """The desk's door: HTTP for one operator, who has the token. GET shows; only POST, with a form of its own, orders.
 
 The token is the password of HTTP Basic (RFC 7617): a browser keeps it for this address and port alone, where a cookie
-would go to every other server of the same machine, replayed pages included. Since a browser sends it along whoever made
-it ask, a POST needs more: a word that only the desk's own pages have, and the browser's word that one of them sent it.
+would go to every other server of the same machine, replayed pages included. Since a browser sends it along whatever
+page made it ask, a POST needs more: a word that only the desk's own pages have, and the browser's word that one of them
+sent it.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Door(ThreadingHTTPServer):
         return hmac.compare_digest(given.partition(b":")[2], self._token)
 
     def is_named(self, host: str | None) -> bool:
-        """Whether a Host header may be ours: a name of elsewhere that was pointed here (DNS rebinding) is none."""
+        """Whether a Host header may be ours; a foreign name that was pointed here (DNS rebinding) is not."""
         return self._names is None or host_name((host or "").lower()) in self._names
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -152,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _not_ours(self) -> Answer | None:
-        """Why a POST is none of the desk's own forms, as far as its head tells."""
+        """Why a POST does not come from the desk's own forms, as far as its head shows."""
         head = self.headers
         origin = head.get("Origin")
         if head.get("Sec-Fetch-Site", "same-origin") != "same-origin" or (

@@ -431,7 +431,7 @@ Sign = Callable[[str, Target, Callable[[], dict[bytes, list[bytes]]]], bytes]
 class RequestWriter:
     """Writes requests with one User-Agent (the request's own headers win over it), signed if there is ``sign``.
 
-    Every request of this crawler is written here, whoever asks: what signs it has no other place to be.
+    Every request of this crawler is written here, so that here is where it is signed.
     """
 
     def __init__(self, user_agent: str = "", sign: Sign | None = None) -> None:

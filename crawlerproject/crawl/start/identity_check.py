@@ -31,7 +31,7 @@ def check_signing(settings: BaseSettings) -> None:
 
 
 def check_directory(settings: BaseSettings) -> None:
-    """Refuse to sign what no verifier would take for ours. Raises OperatorError; what cannot be told is a warning.
+    """Refuse to sign what no verifier would take for ours. Raises OperatorError; doubt is a warning.
 
     A directory that cannot be reached now does not stop a crawl: verifiers go by the copy that they have.
     """
@@ -46,7 +46,7 @@ def check_directory(settings: BaseSettings) -> None:
     try:
         served = served_directory(settings, ring)
     except OSError as error:
-        logger.warning("%s; whether its key directory names it cannot be told now: %s", signed, error)
+        logger.warning("%s; its key directory does not answer now: %s", signed, error)
         return
     if is_passing(served):
         logger.warning("%s; its key directory is answered with status %d now", signed, served.status)

@@ -1,8 +1,8 @@
 """``withdrawn.txt`` in a crawl's folder: what the owners of sites have asked back (``scrapy withdraw`` writes it).
 
 All that shows what a crawl has archived asks this list. The indexes are made without what it covers, so that programs
-of others that read them are right as well; whoever reads WARC files from end to end, or the index of one that is not
-closed, leaves it out (``captures_in``, ``shown_members``, ``Captures``). Whoever looks after the files themselves
+of others that read them are right as well. What reads WARC files from end to end, or the index of one that is not
+closed, leaves it out (``captures_in``, ``shown_members``, ``Captures``). What looks after the files themselves
 (``verify``, ``recover``) sees all of it.
 """
 
