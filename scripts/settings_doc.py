@@ -53,7 +53,7 @@ def _limits(setting: Setting) -> list[str]:
 
 
 def _marks(setting: Setting) -> list[str]:
-    found = ["[part of what the crawl is](running.md#what-the-folder-remembers)"] if setting.decisive else []
+    found = ["[fixed](running.md#what-the-folder-remembers)"] if setting.decisive else []
     return found + [f"earlier: `{old}`" for old in setting.earlier]
 
 
