@@ -71,7 +71,6 @@ def scenes() -> list[Scene]:
             "The same crawl, stopped above and continued, at its end: the panel counts from this start, the ten "
             "lines the whole crawl.",
         ),
-        Scene("Run again", "-a seeds=seeds.txt", "The start of a crawl that has ended says that, and what to do."),
         Scene(
             "A seed that is refused, one that does not resolve",
             f"-a seeds=http://10.0.0.1/,http://example.invalid/ -s CRAWL_DIR=crawls/refused {_FULL_RESTS}",

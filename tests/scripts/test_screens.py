@@ -71,7 +71,6 @@ def test_every_screen_of_the_page_fits() -> None:
         assert lines[0].startswith("$ scrapy crawl web "), name
     assert any("politeness allows" in line for line in screens["First run"])
     assert any("Pauses     none shorter than promised" in line for line in screens["Finished"])
-    assert "mode=recrawl" in " ".join(screens["Run again"])
     assert any("PAUSED" in line for line in screens["Paused"])
 
 
