@@ -3,7 +3,7 @@
 A fleet of two workers crawls the manuals under very many names, and visits them again every three days of a clock that
 is moved on between rounds; each round passes midnight. All the while servers fail in every way, workers and supervisor
 are killed and stopped, and disks are full. Then all is judged and reported, with plots. The same command goes on where
-an earlier one was ended, and reports again. How the last one went: docs/soak.md.
+an earlier one was ended, and reports again. How the last one went: docs/performance.md.
 """
 
 from __future__ import annotations
