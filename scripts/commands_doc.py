@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -22,8 +23,8 @@ PAGE = ROOT / "docs" / "commands.md"
 PORT = 8090  # of the synthetic web; fixed, so that two runs of this script differ in times only
 REDIS_PORT = 6390  # fixed likewise
 REDIS_URL = f"redis://127.0.0.1:{REDIS_PORT}/0"
-SHOWN_LINES = 24
-SHOWN_LETTERS = 150
+SHOWN_LINES = 7
+SHOWN_LETTERS = 118
 DEADLINE_SECONDS = 180.0
 
 SETTINGS = (
@@ -38,56 +39,51 @@ PROGRESS_LOG_SECONDS = 2
 
 HEAD = """# Commands
 
-Every command of this project, run against the synthetic web that ships with it, with what it printed; long output is
-cut (`[…]`). This page is made by `scripts/commands_doc.py`. Scrapy's own commands work as Scrapy documents them.
+Every command, run against the synthetic web that ships with the project, with what it printed; long output is cut
+(`[…]`). `scripts/commands_doc.py` makes this page. Scrapy's own commands work as Scrapy documents them.
 
-All take `-s NAME=VALUE`; `-s CRAWL_DIR=…` names another crawl than `crawls/web`, and `scrapy COMMAND --help` has every
-option.
+All take `-s NAME=VALUE`; `-s CRAWL_DIR=…` names another crawl than `crawls/web`. `scrapy COMMAND --help` has every
+option. What several pages explain together: [running](running.md), [archive](archive.md), [batch](batch.md),
+[complaints](complaints.md).
 """
 
 
-# Of ``scrapy why --json``; tests/commands/test_looking.py holds it to its word.
-WHY_JSON = """With `--json` every number is a number, every moment ISO 8601 in UTC (`_at`, `_until`), every duration in
-seconds (`_seconds`), and what is not known is `null` or left out. Of a URL:
+WHY_JSON = """With `--json` every moment is ISO 8601 in UTC (`_at`, `_until`), every duration in seconds (`_seconds`),
+and what is not known is `null` or left out. Of a URL:
 
 | name | meaning |
 |---|---|
 | `url`, `state` | `never-seen`, `refused`, `waiting`, `retry`, `leased`, `done` or `failed` |
-| `reason` | a word of [reasons.md](reasons.md) |
-| `rule` | the rule or line behind a refusal, as it stands there |
+| `reason`, `rule` | a word of [reasons.md](reasons.md); the rule or line behind it |
 | `list_file`, `list_line` | where a never-crawl list has it |
-| `robots_fetched_at` | of the robots.txt with the rule |
-| `robots_allowed`, `robots_rule`, `robots_line` | what robots.txt says, the rule that decides, its line |
-| `protego_allowed` | what Protego says; `null` where it was not asked ([robots.md](robots.md#two-readers)) |
-| `setting`, `limit`, `value` | the bound that was met: its name, what it allows, what there is |
-| `decided_at`, `status` | when it was fetched or refused, and the HTTP status |
-| `depth`, `via`, `tries` | how it was found, how often it was asked for |
-| `named_by` | the domain that named it where its own host did not |
+| `robots_allowed`, `robots_rule`, `robots_line`, `robots_fetched_at` | what it says, by which line, as of when |
+| `protego_allowed` | `null` where it was not asked ([robots.md](robots.md#two-readers)) |
+| `setting`, `limit`, `value` | the bound that was met |
+| `decided_at`, `status` | when it was fetched or refused; the HTTP status |
+| `depth`, `via`, `named_by`, `wanted_by` | how it was found: page, strange domain, page in the browser |
+| `tries`, `attempts`, `location` | how often it was asked for; by the request log |
 | `place`, `before_it` | in its host's queue |
 | `free_at`, `free_in_seconds`, `rests_until` | its host's clock |
 | `pace_seconds`, `pace_source` | `start`, `response-time`, `robots` or `left-alone` |
-| `response_mean_seconds`, `response_answers` | with `response-time` |
-| `robots_pause_seconds` | with `robots` and `left-alone` |
+| `response_mean_seconds`, `response_answers`, `robots_pause_seconds` | what the pace is made of |
 | `leased_at`, `ip` | while it is being asked |
 | `before_at`, `before_reason` | an earlier visit of one that is queued again |
-| `attempts`, `location` | from the request log |
-| `last_attempt_at`, `_reason`, `_status`, `_error` | the same |
-| `last_of_host_at`, `_url`, `_reason`, `_status`, `_error` | the host's last attempt, where the URL waits for that |
-| `warc`, `offset`, `length` | its latest capture: file, first byte and bytes of the gzip member |
-| `challenge`, `wall_marks` | whose anti-bot wall that is, and what marks of walls its metadata record has |
-| `wanted_by` | the page that wanted it in the browser |
+| `last_attempt_at`, `_reason`, `_status`, `_error` | from the request log |
+| `last_of_host_at`, `_url`, `_reason`, `_status`, `_error` | its host's last attempt, where the URL waits for that |
+| `warc`, `offset`, `length` | its latest capture: file, first byte, bytes |
+| `challenge`, `wall_marks` | whose anti-bot wall that is; marks in its metadata record |
 
-Of a host: `host`, `state` (as `scrapy hosts` has it), its clock as above, `queued`, `fetched`, `known`, `max_urls`,
-`failures`, `next`, `ports` (0 is the scheme's own), `certificate_error`, `certificate_seen_at`, `hub_asked_at`,
-`hub_proven_at`, the line of a list as above, and `robots_http` and `robots_https`: `reached`, `status`, `bytes`,
-`fetched_at`, `crawl_delay_seconds`, `request_rate_seconds`, or `asked_again_at`."""
+Of a host: `host`, `state` (as `scrapy hosts` has it), its clock and list line as above, `queued`, `fetched`, `known`,
+`max_urls`, `failures`, `next`, `ports` (0 is the scheme's own), `certificate_error`, `certificate_seen_at`,
+`hub_asked_at`, `hub_proven_at`, and `robots_http` and `robots_https`: `reached`, `status`, `bytes`, `fetched_at`,
+`crawl_delay_seconds`, `request_rate_seconds`, or `asked_again_at`."""
 
 
 # Of ``scrapy status``; tests/commands/test_fleet_folders.py holds the schema to its word.
 STATUS_JSON = """\
-The form of `--json` is [status.schema.json](status.schema.json), and stable: `schema` grows when a name goes or changes
-its meaning; new names may come at any time. `--metrics` writes what a crawl at work shows at `/metrics`, and all its
-workers: for a file that the node exporter of Prometheus reads."""
+`--json` has the form of [status.schema.json](status.schema.json): `schema` grows when a name goes or changes its
+meaning; new names may come at any time. `--metrics` is for [Prometheus](running.md#prometheus-and-grafana), `--alive`
+for what [watches processes](running.md#look-on)."""
 
 
 class Run(NamedTuple):
@@ -96,6 +92,7 @@ class Run(NamedTuple):
     arguments: str
     when: str
     note: str = ""
+    lines: int = SHOWN_LINES
 
 
 def runs(port: int) -> list[Run]:
@@ -105,45 +102,44 @@ def runs(port: int) -> list[Run]:
         Run(
             "crawl web -a seeds=seeds.txt",
             "during",
-            "Without a terminal a line of progress is logged; only our own lines of the log are shown here.",
+            "Without a terminal; our own lines of the log.",
         ),
-        Run("status", "during", STATUS_JSON),
-        Run("hosts --limit 8", "during"),
-        Run(f"shell -c page http://etiquette.test:{port}/", "during", "`page.links` shows each link with its gate."),
-        Run(f"fetch http://rules.test:{port}/private/1", "during", "A refusal names the rule; exit status 1."),
-        Run(f"parse --nocolour http://rules.test:{port}/", "during"),
-        Run(f"view http://excluded.test:{port}/", "during", "Here refused; otherwise a browser opens."),
+        Run("status", "during", STATUS_JSON, 12),
+        Run("hosts --limit 5", "during"),
         Run('pause busy.test --why "their webmaster is looking into it"', "during"),
         Run("resume busy.test", "during"),
-        Run("state backup kept/web", "during", "Then copy the archive, when it suits."),
+        Run("state backup kept/web", "during"),
         Run(f"add http://plain1.test:{port}/", "during", "A seed that the crawl knows already changes nothing."),
         Run('never trap.test --why "asked by their webmaster"', "during"),
         Run("never --list", "during"),
         Run(f'withdraw http://plain2.test:{port}/ --why "asked by their webmaster"', "during"),
-        Run(f"shell --archived http://plain1.test:{port}/gone.html -c response", "after", "Captured; no network."),
-        Run(f"why http://trap.test:{port}/calendar/2", "after"),
+        Run(f"shell -c page http://etiquette.test:{port}/", "during", "`page.links` shows each link with its gate."),
+        Run(f"fetch http://rules.test:{port}/private/1", "during"),
+        Run(f"parse --nocolour http://rules.test:{port}/", "during"),
+        Run(f"view http://excluded.test:{port}/", "during"),
+        Run(f"shell --archived http://plain1.test:{port}/gone.html -c response", "after"),
         Run(f"why http://rules.test:{port}/private/1", "after"),
-        Run(f"why http://down.test:{port}/", "after"),
-        Run(f"why delay.test:{port}", "after"),
-        Run(f"why delay.test:{port} --json", "after", WHY_JSON),
+        Run(f"why http://down.test:{port}/", "after", lines=9),
+        Run(f"why delay.test:{port}", "after", lines=8),
+        Run(f"why delay.test:{port} --json", "after", WHY_JSON, 4),
         Run(f"robots http://rules.test:{port}/private/1", "after", "`>` marks the line that decides."),
         Run("requests busy.test", "after"),
-        Run("reply busy.test", "after"),
+        Run("reply busy.test", "after", lines=7),
         Run("report report.html", "after"),
         Run("botpage public --address 192.0.2.7", "after"),
-        Run("samples samples", "after"),
+        Run("samples samples", "after", lines=4),
         Run("doctor", "after", "Only your own hosts are asked."),
-        Run("consent --purpose ai-train", "after"),
+        Run("consent --purpose ai-train", "after", lines=3),
         Run("traps", "after"),
         Run("audit crawls/web", "after"),
         Run("verify", "after"),
         Run(f"lookup http://plain1.test:{port}/", "after"),
         Run(f"show http://plain1.test:{port}/gone.html", "after"),
         Run("index", "after"),
-        Run("process --workers 1", "after", "Only what could not be read is named."),
+        Run("process --workers 1", "after"),
         Run("rank", "after"),
         Run("load", "after"),
-        Run("search calendar --limit 2", "after"),
+        Run("search calendar --limit 1", "after"),
         Run("export", "after"),
         Run("wacz -o web.wacz --text", "after"),
         Run("plan plan.jsonl.gz --known crawls/web --random 1", "after"),
@@ -151,19 +147,18 @@ def runs(port: int) -> list[Run]:
         Run(
             "fleet -a seeds=seeds.txt --workers 2 -s CRAWL_DIR=crawls/fleet -s PROGRESS_LOG_SECONDS=20",
             "after",
-            "Only our own lines of the log are shown here.",
+            "Our own lines of the log:",
         ),
-        Run("recover crawls/fleet", "after", "Workers that stopped in good order have nothing to mend."),
+        Run("recover crawls/fleet", "after"),
         Run(
             "commoncrawl crawls/web/index/parquet --domain plain1.test -s CRAWL_DIR=crawls/again",
             "after",
-            "Any index in Common Crawl's form will do; here it is that of our own crawl.",
         ),
-        Run("state restore kept/web", "after", "What the archive has gained since is kept aside, and fetched again."),
+        Run("state restore kept/web", "after"),
         Run(
             "state migrate --check",
             "after",
-            "Before the start of a newer version: what it would do ([upgrades.md](upgrades.md)).",
+            "What a newer version would do ([upgrades.md](upgrades.md)):",
         ),
     ]
 
@@ -225,8 +220,9 @@ def run_all(home: Path) -> dict[str, str]:
 
 
 def ours(log: str) -> str:
-    """Our own lines of a log."""
-    return "\n".join(line for line in log.splitlines() if "[crawlerproject" in line or "Traceback" in line)
+    """Our own lines of a log, without date and name of the logger."""
+    kept = [line for line in log.splitlines() if "[crawlerproject" in line or "Traceback" in line]
+    return "\n".join(re.sub(r"^\S+ (\S+) \[crawlerproject\S+ ", r"\1 ", line) for line in kept)
 
 
 def output(home: Path, arguments: str) -> str:
@@ -269,11 +265,11 @@ def page(printed: dict[str, str]) -> str:
         lines = [f"## scrapy {name}", "", f"    scrapy {name} {entry.syntax()}".rstrip(), "", wrapped(about)]
         mine = [run for run in plan if shlex.split(run.arguments)[0] == name]
         if example and not mine:
-            lines += ["", f"For example: `{example.strip('`')}`"]
+            lines += ["", f"For example: `{example.partition(' (-s CRAWL_DIR=DIR')[0].strip('`')}`"]
         for run in mine:
             if run.note:
                 lines += ["", run.note]
-            lines += ["", "```", f"$ scrapy {run.arguments}", cut(printed[run.arguments]), "```"]
+            lines += ["", "```", f"$ scrapy {run.arguments}", cut(printed[run.arguments], run.lines), "```"]
         sections.append("\n".join(lines))
     return "\n\n".join(section.strip("\n") for section in sections) + "\n"
 
@@ -292,7 +288,7 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, 118)
 
 
-def cut(text: str, lines: int = SHOWN_LINES) -> str:
+def cut(text: str, lines: int) -> str:
     """The first lines, each not too long; what is left out is marked."""
     every = "\n".join(line.rstrip() for line in text.splitlines()).strip("\n").splitlines()
     shown = [line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]} […]" for line in every[:lines]]

@@ -27,11 +27,10 @@ class Command(OperatorCommand):
     arguments = "[options] CRAWL_DIR | FILE..."
     summary = "Check the pauses in a crawl's request logs against those promised"
     details = (
-        "Recomputes from the request logs of CRAWL_DIR (with those of all its workers, or from log files given "
-        "one by one, compressed or not) the pause before every request, from the end of the last answer of the "
-        "same host and of the same IP address, and compares it with the promised one: delay_seconds of its line "
-        "for the host, --ip-seconds for the address. Prints each violation. Exit status: 0 when there is none, "
-        "1 when there is one, 2 when the logs cannot be judged. Example: scrapy audit crawls/web"
+        "Recompute the pause before every request from the request logs of CRAWL_DIR and its workers, or from log "
+        "files, and compare it with the promised one: delay_seconds of its line for the host, --ip-seconds for the "
+        "address. Exit status: 0, none is too short; 1, the violations are printed; 2, the logs cannot be judged. "
+        "Example: scrapy audit crawls/web"
     )
 
     options = (

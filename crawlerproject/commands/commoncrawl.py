@@ -29,11 +29,11 @@ class Command(OperatorCommand):
     arguments = "INDEX ... [--domain D] [--prefix URL] [--fetch-records --base PLACE]"
     summary = "Make a crawl know the pages of Common Crawl's index"
     details = (
-        "Read Common Crawl's columnar index or CDXJ (files, folders, HTTP addresses, or lists of paths) and make "
-        "its pages known to the crawl in CRAWL_DIR, with digest and time: a crawl then fetches other pages only, "
-        "and -a mode=recrawl asks whether they changed since. --fetch-records also takes the records themselves, "
-        "by byte range, into warc/. Run again, it goes on. Exit status 0, or 1 when records were refused. "
-        "Example: scrapy commoncrawl cc-index.paths.gz --base https://data.commoncrawl.org/ --domain example.org"
+        "Read Common Crawl's columnar index or CDXJ (files, folders, HTTP addresses, lists of paths) and make its "
+        "pages known to the crawl in CRAWL_DIR: a crawl then fetches other pages only, and -a mode=recrawl asks "
+        "whether they changed. --fetch-records also takes the records, by byte range, into warc/. Run again, it goes "
+        "on. Exit status 1 when records were refused. Example: scrapy commoncrawl cc-index.paths.gz --base "
+        "https://data.commoncrawl.org/ --domain example.org"
     )
 
     options = (

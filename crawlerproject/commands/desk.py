@@ -37,10 +37,10 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--port N] [--address IP]"
     summary = "Show crawls in a browser, and take orders to them there: pause, stop, add seeds, never"
     details = (
-        "Serve a desk for the crawls in FOLDER, or for the one whose folder it is (default: CRAWL_DIR, or crawls), "
-        "while they run and after: state and charts, seeds, newest pages, queue by host, logs, files. Its orders are "
-        "the commands pause, resume, stop, add and never. Prints its address, with a token that is made at each start: "
-        "without it nothing is shown. Ctrl-C ends the desk and no crawl. Example: scrapy desk crawls --port 8770"
+        "Serve a desk for the crawls in FOLDER, or for the one whose folder it is (default: CRAWL_DIR, or crawls): "
+        "state, charts, seeds, newest pages, queue, logs, files, and the orders pause, resume, stop, add and never. "
+        "Prints its address and the password of this start. Ctrl-C ends the desk and no crawl. Example: scrapy desk "
+        "crawls --port 8770"
     )
 
     options = (

@@ -19,12 +19,11 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--format opensearch|quickwit] [--out DIR] [--to URL]"
     summary = "Export processed pages for OpenSearch or Quickwit"
     details = (
-        "Turn processed/pages of a crawl folder (default: CRAWL_DIR) into bodies of bulk requests, gzip-compressed "
-        "NDJSON of 8 MB at most, in processed/export/FORMAT: a folder for each file of pages, and the index's "
-        "mappings beside them. What is exported is not exported again. --to http://host:9200/INDEX makes the index "
-        "and sends what was not sent there yet; of several captures of a page the latest stays. Stopped at any moment, "
-        "the same command goes on. Exit status 0, or 1 when the other side refused documents. "
-        "Example: scrapy export crawls/web --to http://localhost:9200/pages"
+        "Turn processed/pages of a crawl folder (default: CRAWL_DIR) into bodies of bulk requests (gzip-compressed "
+        "NDJSON, 8 MB at most) and the index's mappings, in processed/export/FORMAT. --to http://host:9200/INDEX "
+        "makes the index and sends what is not there yet; of several captures of a page the latest stays. Run again, "
+        "it goes on. Exit status 1 when documents were refused. Example: scrapy export crawls/web --to "
+        "http://localhost:9200/pages"
     )
 
     options = (

@@ -12,6 +12,6 @@ class Command(PoliteCommandMixin, ScrapyFetch):
 
     def long_desc(self) -> str:
         return (
-            "Fetch one URL under every polite rule and print its body (--headers: both headers). "
-            "A refusal is one line and exit status 1. Example: scrapy fetch https://example.org/"
+            "Fetch one URL under every polite rule and print its body (--headers: both headers). A refusal names the "
+            "rule; exit status 1. Example: scrapy fetch https://example.org/"
         )

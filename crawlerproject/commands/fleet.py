@@ -44,11 +44,10 @@ class Command(CrawlCommand):
 
     def long_desc(self) -> str:
         return (
-            "Starts N workers of the web spider on this machine, starts again those that die, and ends when the crawl "
-            "is done. Each has its share of the hosts, and a frontier of its own in CRAWL_DIR/NAME; with "
-            "STATE_URL=redis://… they share a frontier in Redis, with workers of other machines. Ctrl-C once lets "
-            "every worker finish what is on its way. The output of each is in CRAWL_DIR/NAME.log. "
-            "Example: scrapy fleet -a seeds=seeds.txt --workers 2"
+            "Start N workers on this machine, start again those that die, and end when the crawl is done. Each has "
+            "its share of the hosts, and a frontier in CRAWL_DIR/NAME, or with STATE_URL=redis://… a part of the one "
+            "in Redis. Ctrl-C once lets every worker finish what is on its way. The output of each is in "
+            "CRAWL_DIR/NAME.log. Example: scrapy fleet -a seeds=seeds.txt --workers 2"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -18,8 +18,8 @@ class Command(OperatorCommand):
     summary = "Make the CDXJ and Parquet index again from the WARC files"
     details = (
         "Write index/*.cdxj and index/parquet/ again from the closed WARC files of a crawl folder (default: "
-        "CRAWL_DIR). The WARC files themselves are not changed. Exit status 0, or 1 when a file is damaged: "
-        "its records up to the damage are indexed then. Example: scrapy index crawls/web"
+        "CRAWL_DIR). Exit status 1 when a file is damaged: its records up to the damage are indexed. Example: scrapy "
+        "index crawls/web"
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -14,9 +14,8 @@ class Command(OperatorCommand):
     arguments = "[FOLDER]"
     summary = "Load processed pages into a full-text index"
     details = (
-        "Put processed/pages of a crawl folder (default: CRAWL_DIR) into the full-text index search/ beside it. "
-        "Files that are loaded are not loaded again; stopped at any moment, the same command goes on. Of several "
-        "captures of a URL the latest is kept. Example: scrapy load crawls/web"
+        "Put processed/pages of a crawl folder (default: CRAWL_DIR) into the full-text index search/ beside it. Of "
+        "several captures of a URL the latest is kept. Run again, it goes on. Example: scrapy load crawls/web"
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -17,9 +17,9 @@ class Command(OperatorCommand):
     arguments = "URL [--cdxj]"
     summary = "Print the captures of a URL: time, status, type, digest, file, offset"
     details = (
-        "Print the captures of a URL in the order of time, also while the crawl runs. The scheme, a leading www. "
-        "and the order of the query do not matter, as in other web archives. Exit status 1 when there is none. "
-        "Example: scrapy lookup https://example.org/ -s CRAWL_DIR=crawls/web"
+        "Print the captures of a URL in the order of time, also while the crawl runs. The scheme, a leading www. and "
+        "the order of the query do not matter. Exit status 1 when there is none. Example: scrapy lookup "
+        "https://example.org/ -s CRAWL_DIR=crawls/web"
     )
 
     options = (option("--cdxj", action="store_true", help="print the lines of the index as they are"),)

@@ -14,8 +14,8 @@ class Command(PoliteCommandMixin, ScrapyParse):
 
     def long_desc(self) -> str:
         return (
-            "Fetch one URL under every polite rule and print what the web spider reads there: its facts and its links. "
-            "Example: scrapy parse https://example.org/"
+            "Fetch one URL under every polite rule and print what the web spider reads there. Example: scrapy parse "
+            "https://example.org/"
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -24,13 +24,11 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--main] [--engine local|spark]"
     summary = "Read text, titles, languages and links out of the WARC files into Parquet"
     details = (
-        "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
-        "time, title, text, language, structured data, ...) and processed/links (source, target, text, rel, "
-        "position), one file each a WARC. A WARC that is done is not read again, so that the command may be stopped "
-        "and run again at any time. Exit status 0, or 1 when a WARC was damaged or could not be processed; the others "
-        "are. --main adds each page's article and how much of it is frame. --engine spark makes each WARC a task of "
-        "Spark: the same files, by as many machines as --master has. "
-        "Example: scrapy process crawls/web --workers 2 --wet"
+        "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, time, "
+        "title, text, language, …) and processed/links (source, target, text, rel, position), one file each a WARC. "
+        "Run again, it goes on. Exit status 1 when a WARC was damaged or could not be processed; the others are. "
+        "--main adds each page's article. --engine spark makes each WARC a task of Spark at --master. Example: scrapy"
+        " process crawls/web --workers 2 --wet"
     )
 
     options = (

@@ -32,10 +32,9 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--engine local|spark] [--memory 4GB]"
     summary = "Rank pages and hosts by the links between them"
     details = (
-        "Compute PageRank of the pages and harmonic centrality of the hosts of a crawl folder (default: "
-        "CRAWL_DIR) from processed/links, into processed/rank/. The next -a mode=recrawl goes by it. "
-        "What does not fit into --memory goes to disk; --engine spark is for many machines. "
-        "Example: scrapy rank crawls/web"
+        "Compute PageRank of the pages and harmonic centrality of the hosts of a crawl folder (default: CRAWL_DIR) "
+        "from processed/links into processed/rank/. The next -a mode=recrawl goes by it. What exceeds --memory goes "
+        "to disk. Example: scrapy rank crawls/web"
     )
 
     options = (

@@ -35,15 +35,12 @@ class Command(OperatorCommand):
     arguments = "[FOLDER]"
     summary = "Mend damaged WARC files, rebuild index and frontier, fetch again what was lost"
     details = (
-        "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
-        "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
-        "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again "
-        "from the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy "
-        "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
-        "over which the process died another chance, and nothing else. Of several workers on one machine all folders "
-        "are mended; a frontier of theirs is made again for one process, to be shared out by the next scrapy fleet. A "
-        "worker of a fleet in Redis that never comes back: scrapy recover crawls/web/NAME -s STATE_URL=redis://…. "
-        "Example: scrapy recover crawls/web"
+        "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both indexes again; put "
+        "pages whose captures are gone back into the frontier. A crash needs none of this. A damaged frontier is made"
+        " again from WARC files and request log, and the old one kept; that of several workers on one machine for one"
+        " process, and the next scrapy fleet shares it out. --poison only gives pages over which the process died "
+        "another chance. A worker of a fleet in Redis that never comes back: scrapy recover crawls/web/NAME -s "
+        "STATE_URL=redis://…. Exit status 1 when something cannot be mended. Example: scrapy recover crawls/web"
     )
 
     options = (

@@ -46,13 +46,12 @@ class Command(BaseRunSpiderCommand):
 
     def long_desc(self) -> str:
         return (
-            "Give what a crawl has archived (default: CRAWL_DIR) to a spider: the latest good capture of each URL, or "
-            "--all. It is read by --callback, or extract of a WebSpider, the rules of a CrawlSpider, or parse; items "
-            "go through the project's pipelines and feeds as in a crawl. Requests that the spider yields are left out "
-            "and counted: nothing is fetched. It may be run beside the crawl, and again at any time. With --out the "
-            "items of the closed WARC files go into a folder, as JSON lines in parts: the same command goes on where "
-            "one was stopped or killed, and each item is there once. Exit status 1 "
-            "when a page could not be read. Example: scrapy reparse titles crawls/titles -O titles.jsonl"
+            "Give what a crawl has archived (default: CRAWL_DIR) to a spider: the latest good capture of each URL, or"
+            " --all. It is read by --callback, or extract of a WebSpider, the rules of a CrawlSpider, or parse; items"
+            " go through the project's pipelines and feeds. Requests that the spider yields are counted and not made."
+            " With --out the items of the closed WARC files go into a folder, as JSON lines; run again, it goes on. "
+            "Exit status 1 when a page could not be read. Example: scrapy reparse titles crawls/titles -O "
+            "titles.jsonl"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

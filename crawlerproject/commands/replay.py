@@ -31,11 +31,9 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--port N]"
     summary = "Show an archive in a browser, with pywb on this machine"
     details = (
-        "Serve what a crawl has archived (default: CRAWL_DIR) on loopback with pywb, also while the crawl runs: what "
-        "it commits can be seen a second or two later. Prints the address; Ctrl-C ends it. Nothing in the crawl's "
-        "folder is changed, and nothing is asked of the web. pywb is looked for in REPLAY_COMMAND, .venv-tools and the "
-        "PATH. What was uploaded is read from there, by ranges: FOLDER may be the address. "
-        "Example: scrapy replay crawls/web --port 8080"
+        "Serve what a crawl has archived (default: CRAWL_DIR) on loopback with pywb, also while the crawl runs. "
+        "Prints the address; Ctrl-C ends it. pywb is looked for in REPLAY_COMMAND, .venv-tools and the PATH. FOLDER "
+        "may be the address to which the archive was uploaded. Example: scrapy replay crawls/web --port 8080"
     )
 
     options = (option("--port", type=int, default=_PORT, help=f"default: {_PORT}; 0: one that is free"),)

@@ -19,9 +19,8 @@ class Command(OperatorCommand):
     arguments = "DIR"
     summary = "Write samples of crawl.toml, units for systemd and the licence into a folder"
     details = (
-        "Copy what the package brings along: a crawl.toml for one site, a list of domains, a broad crawl and monthly "
-        "visits; units for systemd (systemd/); the licence. No file that is there is written over. "
-        "Example: scrapy samples samples"
+        "Copy what the package brings along: samples of crawl.toml, units for systemd, the licence. No file that is "
+        "there is written over. Example: scrapy samples samples"
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -17,9 +17,8 @@ class Command(OperatorCommand):
     arguments = "WORDS [--folder FOLDER] [--limit N] [--json]"
     summary = "Search the loaded pages"
     details = (
-        "Print the pages that answer a query best, with a snippet in which the words stand between *. Words, "
-        '"a phrase", +must, -not and title:word are understood. Exit status 1 when nothing is found. '
-        'Example: scrapy search "write ahead log" --limit 5'
+        'Print the pages that answer a query best, with a snippet. Words, "a phrase", +must, -not and title:word are '
+        'understood. Exit status 1 when nothing is found. Example: scrapy search "write ahead log" --limit 5'
     )
 
     options = (

@@ -34,10 +34,9 @@ class Command(PoliteCommandMixin, ScrapyShell):
 
     def long_desc(self) -> str:
         return (
-            "Interactive console for one page, under every polite rule (robots.txt, NeverCrawl, pace, addresses). "
-            "`page` is the answer as the crawler's reader sees it. With --archived the page is taken from the crawl in "
-            "CRAWL_DIR, as it was captured, and nothing is asked. "
-            'Example: scrapy shell -c "page.links" https://example.org/'
+            "Interactive console for one page, under every polite rule. `page` is the answer as the crawler's reader "
+            "sees it. With --archived the page is taken from the crawl in CRAWL_DIR, and nothing is asked. Example: "
+            'scrapy shell -c "page.links" https://example.org/'
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -22,9 +22,9 @@ class Command(OperatorCommand):
     arguments = "URL [--time T] [--raw]"
     summary = "Print the stored headers and body of a URL"
     details = (
-        "Print the stored headers and body of a URL's latest capture, or of the one nearest to a time, also while "
-        "the crawl runs. A body that was sent compressed, or in chunks, is unpacked; --raw prints the bytes as they "
-        "are stored. Example: scrapy show https://example.org/ --time 2026-11-21 -s CRAWL_DIR=crawls/web"
+        "Print the stored headers and body of a URL's latest capture, or of the one nearest to a time. --raw leaves a"
+        " body compressed or in chunks, as it is stored. Example: scrapy show https://example.org/ --time 2026-11-21 "
+        "-s CRAWL_DIR=crawls/web"
     )
 
     options = (

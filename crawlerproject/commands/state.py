@@ -40,16 +40,11 @@ class Command(OperatorCommand):
     arguments = "copy FROM TO | backup DIR [--wait SECONDS] | restore DIR | migrate [--check]"
     summary = "Copy a stopped crawl's frontier from its folder to Redis, or back; backups; migrations"
     details = (
-        "backup: make a backup of the state of the crawl that CRAWL_DIR names, while it runs or not, in DIR, which is "
-        "new. What is archived is not in it: copy warc/, index/ and log/ afterwards. restore: bring the crawl in "
-        "CRAWL_DIR, a new folder with a copy of the archive or its own, to where it was; what the archive gained since "
-        "is kept in torn/. migrate: bring the folders of the crawl that CRAWL_DIR names, which does not run, from the "
-        "formats of an earlier version to today's; a start does so with the folder that it writes into. "
-        "copy: one of FROM and TO is a crawl's folder, the other a Redis (the crawl is called "
-        "FLEET_CRAWL there). An "
-        "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
-        "pages and hosts are compared. What several workers on one machine hold is brought together first. WARC files "
-        f"and logs stay where they are. Example: {_EXAMPLE}"
+        "backup: save the state of the crawl in CRAWL_DIR, while it runs or not, in DIR, which is new; then copy "
+        "warc/, index/ and log/. restore: bring the crawl in CRAWL_DIR back to that moment; what the archive gained "
+        "since is kept in torn/. migrate: bring the folders of the stopped crawl to today's formats, as a start does."
+        " copy: move a stopped crawl's frontier between its folder and a Redis, where it is called FLEET_CRAWL; an "
+        f"interrupted copy goes on, both sides are compared at the end, archive and logs stay. Example: {_EXAMPLE}"
     )
 
     options = (

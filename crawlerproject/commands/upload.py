@@ -27,11 +27,10 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--check]"
     summary = "Bring the archive to ARCHIVE_URL: what a crawl has not uploaded yet"
     details = (
-        "Upload what is closed of a crawl folder (default: CRAWL_DIR) and not at ARCHIVE_URL yet: WARC files with "
-        "their indexes, the request log; a crawl with ARCHIVE_URL does the same beside itself. It may be stopped and "
-        "run again at any time. With ARCHIVE_KEEP_LOCAL=False, WARC files and indexes are removed here once the "
-        "other side has confirmed size and digest. Exit status 0 when everything is there, 1 when something is "
-        "left. Example: scrapy upload crawls/web -s ARCHIVE_URL=s3://bucket/web"
+        "Upload what of a crawl folder (default: CRAWL_DIR) is closed and not at ARCHIVE_URL yet, as a crawl does by "
+        "itself. With ARCHIVE_KEEP_LOCAL=False, what the other side has confirmed is removed here. --check asks for "
+        "every file again. Run again, it goes on. Exit status 1 when something is left. Example: scrapy upload "
+        "crawls/web -s ARCHIVE_URL=s3://bucket/web"
     )
 
     options = (option("--check", action="store_true", help="ask of every file again whether it is there as sent"),)

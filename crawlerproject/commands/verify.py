@@ -22,10 +22,9 @@ class Command(OperatorCommand):
     arguments = "[FOLDER | FILE ...]"
     summary = "Check WARC files strictly, and against the index and the frontier"
     details = (
-        "Read every record of a crawl folder (default: CRAWL_DIR): gzip members, lengths, digests, whether "
-        "request, response and metadata belong together; compare with the CDXJ and Parquet index and with the "
-        "frontier. Or read single files, WARC or ARC. Nothing is changed, and a crawl may run meanwhile. Exit status 0 "
-        "when all is well, 1 when it is not. Example: scrapy verify crawls/web"
+        "Read every record of a crawl folder (default: CRAWL_DIR), or of single WARC or ARC files: gzip members, "
+        "lengths, digests, whether captures are whole; compare with the indexes and the frontier. Changes nothing; a "
+        "crawl may run meanwhile. Exit status 1 when something is wrong. Example: scrapy verify crawls/web"
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -12,6 +12,6 @@ class Command(PoliteCommandMixin, ScrapyView):
 
     def long_desc(self) -> str:
         return (
-            "Fetch one URL under every polite rule and show it in a browser. "
-            "A refusal is one line and exit status 1. Example: scrapy view https://example.org/"
+            "Fetch one URL under every polite rule and show it in a browser. A refusal names the rule; exit status 1."
+            " Example: scrapy view https://example.org/"
         )

@@ -21,10 +21,9 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [-o FILE.wacz] [--text] [--title T] [--description D] [--split-bytes N] [--key FILE]"
     summary = "Pack a crawl into a WACZ file"
     details = (
-        "Pack the closed WARC files of a crawl folder (default: CRAWL_DIR) with their index and lists of pages and "
-        "their titles into a WACZ 1.1.1 file, which replayweb.page shows. With --text its pages can be searched by "
-        "their words. --split-bytes makes several files and one that names them, --key signs. The crawl is not "
-        "changed, and may run. Example: scrapy wacz crawls/web -o web.wacz --text"
+        "Pack the closed WARC files of a crawl folder (default: CRAWL_DIR), their index and a list of pages into a "
+        "WACZ 1.1.1 file, which replayweb.page shows. --text makes its pages searchable, --split-bytes makes several "
+        "files, --key signs. The crawl may run. Example: scrapy wacz crawls/web -o web.wacz --text"
     )
 
     options = (
