@@ -119,19 +119,21 @@ def page(made: list[Component]) -> str:
     lines = [
         "# Licences",
         "",
-        "What an environment of the crawler holds: every pin of `requirements.txt`. Made by `scripts/supply_chain.py`,",
-        "as is [sbom.cdx.json](sbom.cdx.json) (CycloneDX). The crawler itself is BSD-3-Clause; the native page reader",
-        "holds lexbor, Apache-2.0. Look before you hand it on: `surt` is under the AGPL, and is imported for addresses",
-        "whose keys `rules/archive/cdxj.py` does not write itself.",
+        "Every pin of `requirements.txt`, by its licence; **bold** is what the crawler itself uses, the others are",
+        "needed by those. Versions, and what needs what: [sbom.cdx.json](sbom.cdx.json) (CycloneDX). The crawler is",
+        "BSD-3-Clause; the native page reader holds lexbor, Apache-2.0. Look before you hand it on: `surt` is under",
+        "the AGPL, and is imported for addresses whose keys `rules/archive/cdxj.py` does not write itself. Made by",
+        "`scripts/supply_chain.py`.",
         "",
-        "| package | version | licence | what for |",
-        "|---|---|---|---|",
+        "| licence | packages |",
+        "|---|---|",
     ]
+    named: dict[str, list[str]] = {}
     for one in sorted(made, key=lambda each: (not each.direct, each.name.lower())):
-        needed = ", ".join(other.name for other in made if one.name in other.needs)
-        use = USES.get(one.name, "the crawler") if one.direct else f"needed by {needed}"
-        lines.append(f"| {one.name} | {one.version} | {one.licence} | {use} |")
-    return "\n".join(lines) + "\n"
+        named.setdefault(one.licence, []).append(f"**{one.name}**" if one.direct else one.name)
+    for expression, names in sorted(named.items(), key=lambda each: (-len(each[1]), each[0])):
+        lines.append(f"| {expression} | {', '.join(names)} |")
+    return "\n".join([*lines, "", *(f"- {name}: {use}" for name, use in USES.items())]) + "\n"
 
 
 def bill(made: list[Component]) -> dict[str, Any]:
