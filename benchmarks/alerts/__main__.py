@@ -99,7 +99,7 @@ class Watch:
 
 
 def table(scenarios: Mapping[str, Scenario], look: Watch) -> Iterator[str]:
-    """For docs/alerts.md."""
+    """For seen_firing.md."""
     yield "| alert | what was done | fired after | ended after |"
     yield "|---|---|---|---|"
     for pair in sorted(pairs_of(scenarios), key=lambda pair: pair[::-1]):

@@ -20,7 +20,7 @@ _NO_END = {"OWN_ERRORS_MAX_IN_A_ROW": "100000"}
 class Scenario(NamedTuple):
     """``alerts`` fire while the trouble is there and end when it is over."""
 
-    cause: str  # for docs/alerts.md
+    cause: str  # for seen_firing.md
     alerts: tuple[str, ...]  # without the "Crawler" before each
     trouble: Trouble
     way: Way = Way()

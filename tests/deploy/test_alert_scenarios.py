@@ -20,7 +20,7 @@ from tests.stores.uploads.s3_servers import answers
 from tests.web.running import PROJECT
 from tests.web.waiting import wait_until
 
-PAGE = (PROJECT / "docs" / "alerts.md").read_text()
+PAGE = (PROJECT / "benchmarks" / "alerts" / "seen_firing.md").read_text()
 #: One crawl has several faults of its own: its spider raises, its pauses are none, and no guard is there.
 WRONG = Way({**SCENARIOS["raising"].way.settings, **SCENARIOS["deaf"].way.settings}, "raising")
 COUNTED = ("crawler_own_errors_total", "crawler_short_pauses_total", "crawler_pace_guard_refused_total")
