@@ -14,6 +14,7 @@ from crawlerproject.rules.identity.key_ring import (
     CLOCK_SECONDS,
     LOOK_SECONDS,
     REUSED_SECONDS,
+    STAMP_SECONDS,
     VALID_ONCE_SECONDS,
     VALID_SECONDS,
     KeyRing,
@@ -24,9 +25,9 @@ from crawlerproject.rules.identity.message_signatures import (
     Asked,
     Covered,
     Message,
+    Signing,
     Span,
     asked_for,
-    signature_fields,
 )
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.runtime.lru import LruCache
@@ -76,6 +77,7 @@ class Signer:
         self._span = Span(0, 0)
         self._shared = b""
         self._made: dict[bytes, _Lines] = {}  # by authority, of this span
+        self._once: tuple[float, Signing] | None = None  # of requests that are signed each, and since when
 
     def fields(self, method: str, target: Target, sent: Sent) -> bytes:
         """The header lines of one request, b"" where the operator wants none; ``sent`` gives its other headers."""
@@ -128,6 +130,7 @@ class Signer:
         if key.keyid != self._key.keyid:
             logger.info("Requests are signed with the key %s from now on", key.keyid)
             self._made.clear()
+            self._once = None
         self._key = key
 
     def _sign(self, method: str, target: Target, sent: Sent, now: float) -> _Lines:
@@ -142,18 +145,20 @@ class Signer:
             try:
                 return self._as_asked(asked, target, message, sent, now)
             except ValueError:  # it asks for a header that this request has not
-                return signature_fields(self._key, self._covers, message, _once(now))
-        if self._covers.of_authority:
-            return self._keep(target, signature_fields(self._key, self._covers, message, self._span))
-        return signature_fields(self._key, self._covers, message, _once(now))
+                pass
+        elif self._covers.of_authority:
+            return self._keep(target, Signing(self._key, self._covers, self._span).of(message))
+        if self._once is None or not self._once[0] <= now < self._once[0] + STAMP_SECONDS:
+            self._once = now, Signing(self._key, self._covers, _once(now))
+        return self._once[1].of(message)
 
     def _as_asked(self, asked: Asked, target: Target, message: Message, sent: Sent, now: float) -> _Lines:
         covered, nonce = asked
         if covered.of_authority and not nonce:
-            return self._keep(target, signature_fields(self._key, covered, message, self._span))
+            return self._keep(target, Signing(self._key, covered, self._span).of(message))
         if covered.sent_fields:
             message = message._replace(fields=_as_covered(sent()))
-        made = signature_fields(self._key, covered, message, _once(now), nonce)
+        made = Signing(self._key, covered, _once(now), nonce).of(message)
         if nonce:  # it is for one request
             self._asked[target.host_header] = Asked(covered)
         return made

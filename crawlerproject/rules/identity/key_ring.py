@@ -28,6 +28,8 @@ REUSED_SECONDS = 3 * 3600
 """So long one is sent; the last has an hour left, for caches and clocks on its way."""
 VALID_ONCE_SECONDS = 600
 """Of a signature for one request: its time on the way, and clocks (ours)."""
+STAMP_SECONDS = 10
+"""For so long such signatures bear the same times: they are written once (ours)."""
 CLOCK_SECONDS = 60
 """By which clocks may differ: ``created`` lies so far back, since verifiers refuse what is made in the future."""
 LOOK_SECONDS = 3600

@@ -6,7 +6,10 @@ beside the authority, the tag is ``web-bot-auth``, and keys are named by their t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from binascii import b2a_base64
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
@@ -19,8 +22,6 @@ AGENT = "signature-agent"
 LABEL = "sig1"
 """Of our signature, unless a server asks for another."""
 _ALGORITHM = "ed25519"
-# RFC 9421 2.2; of a query's single parameters and of HTTP/1.1's form of the target none is signed.
-_DERIVED = frozenset({"@method", "@authority", "@scheme", "@target-uri", "@path", "@query"})
 _ONE_AUTHORITY = frozenset({"@authority", AGENT})
 # A nonce is 64 bytes in base64 (draft-meunier-web-bot-auth-architecture-05); a longer one is a server's trick (ours).
 _MOST_NONCE_CHARACTERS = 256
@@ -38,16 +39,26 @@ class Message(NamedTuple):
     is_answer: bool = False
 
 
+# RFC 9421 2.2; of a query's single parameters and of HTTP/1.1's form of the target none is signed.
+_DERIVED: dict[str, Callable[[Message], str]] = {
+    "@method": attrgetter("method"),
+    "@authority": attrgetter("authority"),
+    "@scheme": attrgetter("scheme"),
+    "@target-uri": lambda message: f"{message.scheme}://{message.authority}{message.target}",
+    "@path": lambda message: message.target.partition("?")[0],
+    "@query": lambda message: f"?{message.target.partition('?')[2]}",
+}
+
+
 class Covered:
     """The components of a signature under a label, and their names as they are signed."""
 
-    __slots__ = ("items", "label", "lines", "names", "of_authority", "sent_fields")
+    __slots__ = ("items", "label", "names", "of_authority", "sent_fields")
 
     def __init__(self, label: str, items: tuple[Item, ...]) -> None:
         self.label = label
         self.items = items
-        self.lines = tuple((written(item), item) for item in items)
-        self.names = f"({' '.join(name for name, _ in self.lines)})"
+        self.names = written(InnerList(items))
         self.of_authority = all(item.value in _ONE_AUTHORITY for item in items)
         """Whether one signature serves every request to an authority."""
         self.sent_fields = any(str(item.value)[0] != "@" and item.value != AGENT for item in items)
@@ -78,25 +89,42 @@ class SigningKey(NamedTuple):
     agent: str
 
 
-def signature_fields(
-    key: SigningKey, covered: Covered, message: Message, span: Span, nonce: str = ""
-) -> tuple[bytes, bytes]:
-    """The three header lines of a signed request: what is the same for all that are signed so, and the signature.
+class Signing:
+    """Signatures by one key with one span; what they share is written once."""
 
-    Raises ValueError when the message has not what is to be covered.
-    """
-    label = covered.label
-    agent = f'{label}="{key.agent}"'
-    message = message._replace(fields={**message.fields, AGENT: agent})
-    extra = f";nonce={written(Item(nonce))}" if nonce else ""
-    parameters = (
-        f'{covered.names};created={span.created};expires={span.expires};keyid="{key.keyid}";alg="{_ALGORITHM}"{extra}'
-        f';tag="{REQUEST_TAG}"'
-    )
-    base = [f"{name}: {component(message, item)}\n" for name, item in covered.lines]
-    signature = key.private.sign(f'{"".join(base)}"@signature-params": {parameters}'.encode("ascii"))
-    head = f"Signature-Agent: {agent}\r\nSignature-Input: {label}={parameters}\r\nSignature: {label}="
-    return head.encode("ascii"), f"{written(Item(signature))}\r\n".encode("ascii")
+    __slots__ = ("_components", "_head", "_parameters", "_private")
+
+    def __init__(self, key: SigningKey, covered: Covered, span: Span, nonce: str = "") -> None:
+        label, member = covered.label, written(Item(key.agent))
+        extra = f";nonce={written(Item(nonce))}" if nonce else ""
+        parameters = (
+            f'{covered.names};created={span.created};expires={span.expires};keyid="{key.keyid}";alg="{_ALGORITHM}"{extra}'
+            f';tag="{REQUEST_TAG}"'
+        )
+        agent = f"{label}={member}"
+        head = f"Signature-Agent: {agent}\r\nSignature-Input: {label}={parameters}\r\nSignature: {label}=:"
+        self._head = head.encode("ascii")
+        self._parameters = f'"@signature-params": {parameters}'
+        self._components = [
+            (f"{written(item)}: ", _value_of(item, member if item.parameters else agent)) for item in covered.items
+        ]
+        self._private = key.private
+
+    def of(self, message: Message) -> tuple[bytes, bytes]:
+        """The three header lines of a request: what all that are signed so share, and its own signature.
+
+        Raises ValueError when the message has not what is to be covered.
+        """
+        base = "\n".join([name + value(message) for name, value in self._components])
+        signature = self._private.sign(f"{base}\n{self._parameters}".encode("ascii"))
+        return self._head, b2a_base64(signature, newline=False) + b":\r\n"
+
+
+def _value_of(item: Item, agent: str) -> Callable[[Message], str]:
+    """How a component of our requests is found; ``agent`` is what they say of theirs."""
+    if item.value == AGENT:
+        return lambda _: agent
+    return _DERIVED.get(str(item.value)) or partial(component, item=item)
 
 
 def component(message: Message, item: Item) -> str:
@@ -107,7 +135,7 @@ def component(message: Message, item: Item) -> str:
     if name[:1] == "@":
         if parameters or name not in _DERIVED:
             raise ValueError(f"{written(item)} is not known")
-        return _derived(message, name)
+        return _DERIVED[name](message)
     field = message.fields.get(name)
     if field is None:
         raise ValueError(f"there is no {name}")
@@ -120,19 +148,6 @@ def component(message: Message, item: Item) -> str:
     if member is None:
         raise ValueError(f"{name} has no {key}")
     return written(member)
-
-
-def _derived(message: Message, name: str) -> str:
-    if name == "@authority":
-        return message.authority
-    if name == "@method":
-        return message.method
-    if name == "@scheme":
-        return message.scheme
-    if name == "@target-uri":
-        return f"{message.scheme}://{message.authority}{message.target}"
-    path, _, query = message.target.partition("?")
-    return path if name == "@path" else f"?{query}"
 
 
 def signature_base(message: Message, signed: InnerList) -> bytes:

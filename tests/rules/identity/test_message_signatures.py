@@ -13,12 +13,12 @@ from crawlerproject.rules.identity.message_signatures import (
     BY_PATH,
     Covered,
     Message,
+    Signing,
     SigningKey,
     Span,
     asked_for,
     member_of,
     proofs,
-    signature_fields,
 )
 from crawlerproject.rules.identity.structured_fields import Item, read_dictionary, written
 
@@ -98,7 +98,7 @@ def flaw(message: Message, signed: str, signature: str) -> str:
 
 
 def signed_message(message: Message, lines: tuple[bytes, bytes]) -> Message:
-    """A request with what ``signature_fields`` has made."""
+    """A request with what ``Signing`` has made."""
     text = b"".join(lines).decode()
     fields = dict(line.split(": ", 1) for line in text.removesuffix("\r\n").split("\r\n"))
     return message._replace(fields={**message.fields, **{name.lower(): value for name, value in fields.items()}})
@@ -136,7 +136,7 @@ def test_one_character_makes_each_bad(name: str) -> None:
 def test_what_we_sign_is_good_for_what_it_covers(chosen: Covered) -> None:
     """By authority it serves each path, by path one; never another authority, nor another agent."""
     message = Message("GET", "https", "a.example", "/x?y", {})
-    made = signed_message(message, signature_fields(OURS, chosen, message, Span(100, 200)))
+    made = signed_message(message, Signing(OURS, chosen, Span(100, 200)).of(message))
 
     (proof,) = proofs(made, KEYS)
     assert (proof.flaw, proof.span, proof.tag, proof.keyid) == ("", Span(100, 200), "web-bot-auth", KEYID)
@@ -154,7 +154,7 @@ def test_the_draft_is_signed_to_the_letter() -> None:
     """Ed25519 has one signature a message: ours of the draft's request is the draft's."""
     covered = Covered("agent2", (Item("@authority"), member_of("agent2")))
     key = SigningKey(KEY, KEYID, "https://signature-agent.test")
-    head, _ = signature_fields(key, covered, DRAFT.message, Span(1735689600, 4889289600), NONCE)
+    head, _ = Signing(key, covered, Span(1735689600, 4889289600), NONCE).of(DRAFT.message)
     ours = head.decode().split("Signature-Input: agent2=")[1].split("\r\n")[0]
 
     assert read_dictionary(f"sig2={ours}") == read_dictionary(DRAFT.signed)
