@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.run import Run
-    from crawlerproject.frontier.learned.duplicates import OtherWorkers
+    from crawlerproject.frontier.learned.duplicates import Ahead, OtherWorkers
     from crawlerproject.frontier.other_workers import HostOwnership
     from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
     from crawlerproject.stores.protocols import FrontierStore
@@ -137,7 +137,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, r
     suspensions = HostSuspensions(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = hosts_of(settings, store, Began(run.now(), clean), role.ownership, suspensions)
     frontier = frontier_of(settings, hosts, filters, crawl.ranked_linked, recrawl=spider.recrawl)
-    models = models_of(settings, store, frontier, traps, totals, role.texts(run))
+    models = models_of(settings, store, frontier, traps, totals, role.texts(run), role.content_ahead())
     _share_sums(role, run, limits, frontier)
     records = CrawlRecords(archive, frontier, models.duplicates)
     reporter = FailureReporter(resumed.hosts)
@@ -326,10 +326,11 @@ def models_of(
     traps: TrapModel,
     totals: TotalsBook,
     others: OtherWorkers | None = None,
+    ahead: Ahead | None = None,
 ) -> CrawlModels:
-    """All that learns, around the frontier; ``others``: of a fleet, the texts of all workers."""
+    """All that learns, around the frontier; ``others``, ``ahead``: of a fleet (``DuplicateIndex``)."""
     reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS), MAX_BITS)
-    return CrawlModels(frontier, traps, BadCertificates(store), DuplicateIndex(store, reach, others), totals)
+    return CrawlModels(frontier, traps, BadCertificates(store), DuplicateIndex(store, reach, others, ahead), totals)
 
 
 def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:

@@ -7,13 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import ensure_awaitable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.rules.archive.warc_records import payload_digest
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.stores.protocols import Fingerprint
+from crawlerproject.stores.protocols import Comparison, Fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -50,9 +51,21 @@ class DedupPipeline:
         In a fleet a page that repeats none of this worker's waits for an answer about those of the others, and a
         duplicate with very many links takes several turns of the event loop.
         """
+        duplicates = self._services[DuplicateIndex]
+        if duplicates.ahead is not None and (payload := page.payload):
+            page.digest = payload_digest(payload)
+            return self._process_ahead(duplicates, duplicates.ahead(_comparison(page)), page)
+        return self._process_here(duplicates, page)
+
+    async def _process_ahead(
+        self, duplicates: DuplicateIndex, ahead: Awaitable[None], page: LeaseResult
+    ) -> LeaseResult:
+        await ahead
+        return await ensure_awaitable(self._process_here(duplicates, page))
+
+    def _process_here(self, duplicates: DuplicateIndex, page: LeaseResult) -> LeaseResult | Awaitable[LeaseResult]:
         if not page.is_text:
             return page
-        duplicates = self._services[DuplicateIndex]
         _compare(duplicates, page)
         if duplicates.others is not None or page.duplicate is not None:
             return self._process_later(duplicates, page)
@@ -84,7 +97,7 @@ class DedupPipeline:
 def _compare(duplicates: DuplicateIndex, page: LeaseResult) -> None:
     """Another's payload, or nearly another's text: of the page that it names as canonical, if of that one's."""
     row, payload = page.row, page.payload
-    page.digest = payload_digest(payload) if payload else b""
+    page.digest = page.digest or (payload_digest(payload) if payload else b"")
     page.duplicate = duplicates.exact(page.digest, row.url) if page.digest else None
     if page.duplicate is not None or page.fingerprint is None:
         return
@@ -92,6 +105,12 @@ def _compare(duplicates: DuplicateIndex, page: LeaseResult) -> None:
     with suppress(StorageError):  # a page that is not compared is archived like any other
         named = duplicates.named(made, page.canonical) if page.canonical is not None else None
         page.duplicate = named or duplicates.near(made)
+
+
+def _comparison(page: LeaseResult) -> Comparison:
+    host, canonical = page.row.host, page.canonical
+    named = canonical.key if canonical is not None and canonical.host == host else b""
+    return Comparison(page.digest, host, page.fingerprint if page.is_text else None, named)
 
 
 async def _queue_behind(page: LeaseResult) -> None:

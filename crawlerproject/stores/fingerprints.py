@@ -46,17 +46,23 @@ class HostFingerprints:
         self._hosts: OrderedDict[str, array[int]] = OrderedDict()
         self._count = 0
 
+    def __contains__(self, host: str) -> bool:
+        return host in self._hosts
+
     def near(self, host: str, value: int, bits: int) -> list[tuple[int, int]]:
         """The host's fingerprints within ``bits`` of ``value``: (bits that differ, fingerprint), nearest first."""
-        values = self._hosts.get(host)
-        if values is None:
-            values = self._hosts[host] = self._load(host)
-            self._count += len(values)
-            while len(self._hosts) > 1 and (self._count > self._max_fingerprints or len(self._hosts) > self._max_hosts):
-                self._count -= len(self._hosts.popitem(last=False)[1])
-        else:
-            self._hosts.move_to_end(host)
+        if host not in self._hosts:
+            self.put(host, self._load(host))
+        self._hosts.move_to_end(host)
+        values = self._hosts[host]
         return sorted({(differ, values[place]) for place, differ in near(values, value, bits)})
+
+    def put(self, host: str, values: array[int]) -> None:
+        """All fingerprints of a host that is not in memory."""
+        self._hosts[host] = values
+        self._count += len(values)
+        while len(self._hosts) > 1 and (self._count > self._max_fingerprints or len(self._hosts) > self._max_hosts):
+            self._count -= len(self._hosts.popitem(last=False)[1])
 
     def add(self, host: str, value: int) -> None:
         """A fingerprint that the store has now; a host that is not in memory will be loaded with it."""

@@ -13,6 +13,7 @@ from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
+from crawlerproject.fleet.redis.content_ahead import ContentAhead
 from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
@@ -24,7 +25,7 @@ from crawlerproject.frontier.other_workers import (
     pack_message,
     unpack_message,
 )
-from crawlerproject.rules.near_duplicates import MAX_BITS
+from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.store import TO_LISTENER
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
@@ -62,6 +63,7 @@ class RedisWorker(SingleProcess):
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self._moved = 0  # messages to all workers about seeds, those that are known here
+        self._remembered = False  # the others know what had widened the scope here before this start
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
@@ -76,7 +78,7 @@ class RedisWorker(SingleProcess):
     async def _widen_scope(self, frontier: Frontier, now: float) -> None:
         """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
         fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
-        first, said = not self._moved, await asyncio.to_thread(fleet.moved, self._moved)
+        said = await asyncio.to_thread(fleet.moved, self._moved)
         for message in map(unpack_message, said):
             frontier.read(message, now)
             if isinstance(message, ScopeWidened):
@@ -84,10 +86,14 @@ class RedisWorker(SingleProcess):
                 moves.update(message.moves)
         self._moved += len(said)
         own = frontier.state.moved
-        if first and (kept := widened_by(self.store)) is not None:
-            own = [ScopeWidened(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
+        if not self._remembered and (kept := await asyncio.to_thread(widened_by, self.store)) is not None:
+            own = [
+                *own,
+                ScopeWidened(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves]),
+            ]
         if packed := [pack_message(each) for each in own if any(each)]:
             await asyncio.to_thread(fleet.announce_scope, packed)
+        self._remembered = True
         frontier.state.moved = []
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
@@ -163,6 +169,11 @@ class RedisWorker(SingleProcess):
         """Redis grants."""
         self._sums = FleetQuotas(self._fleet.share, run.pause)
         return self._sums
+
+    def content_ahead(self) -> ContentAhead:
+        """Redis has it."""
+        store, bits = self._fleet.store, self._settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS)
+        return ContentAhead(lambda pages: store.compare_ahead(pages, bits))
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Redis has the texts of all, unless NEAR_DUPLICATE_MAX_PAGES is 0."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.duplicates import Ahead
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.other_workers import HostOwnership, HubMessage
     from crawlerproject.stores.crawl_dir import CrawlDir
@@ -100,6 +101,10 @@ class SingleProcess:
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Asks about texts of other workers' hosts; None: the store has those of all hosts, or none is compared."""
+        return None
+
+    def content_ahead(self) -> Ahead | None:
+        """Fetches what a page is compared with; None: the store has it at hand."""
         return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -14,7 +15,7 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.near_duplicates import near
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore
+from crawlerproject.stores.protocols import Changes, Comparison, Fingerprint, FrontierStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class OtherWorkers(Protocol):
         """These facts are committed."""
 
 
+Ahead = Callable[[Comparison], Awaitable[None]]
+"""Fetches what a page is compared with from a store that is far away."""
+
+
 class _Unstored(NamedTuple):
     """An archived page whose fingerprint the store does not have yet."""
 
@@ -62,9 +67,15 @@ class _Unstored(NamedTuple):
 class DuplicateIndex:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
-    def __init__(self, store: FrontierStore, reach: NearBits, others: OtherWorkers | None = None) -> None:
-        """``others``: of a fleet, whose workers each have the texts of some hosts; they know those of all."""
+    def __init__(
+        self, store: FrontierStore, reach: NearBits, others: OtherWorkers | None = None, ahead: Ahead | None = None
+    ) -> None:
+        """``others``: of a fleet, whose workers each have the texts of some hosts; they know those of all.
+
+        ``ahead`` is to be awaited before a page is compared.
+        """
         self.others = others
+        self.ahead = ahead
         self._store = store
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet

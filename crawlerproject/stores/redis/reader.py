@@ -15,7 +15,13 @@ from crawlerproject.stores.redis.batch_writer import host_of_field
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, fleet_keys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queues import QueuePlace, RedisQueues
-from crawlerproject.stores.row_codec import unpack_original, unpack_record
+from crawlerproject.stores.row_codec import (
+    host_fingerprint_key,
+    host_fingerprints_prefix,
+    unpack_original,
+    unpack_print,
+    unpack_record,
+)
 
 FORMAT = 2
 """The layout of everything in Redis; 2: queues have bundles, page records are those of rocks.tables.FORMAT 2."""
@@ -153,8 +159,29 @@ class RedisReader:
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1."""
-        value = self._field(payloads_key(self.crawl, digest), digest)
-        return unpack_original(value) if value else None
+        [found], _ = self.originals_and_fingerprints([digest], ())
+        return found
+
+    def originals_and_fingerprints(
+        self, digests: Sequence[bytes], hosts: Sequence[str]
+    ) -> tuple[list[Original | None], list[list[bytes]]]:
+        """The first captures of payloads, and the rows of hosts' fingerprints (``unpack_print``). One round trip."""
+        calls = [Call("HGET", [payloads_key(self.crawl, digest)], [digest]) for digest in digests]
+        calls += [self._range(host, host_fingerprints_prefix(host)) for host in hosts]
+        found = self.link.many(calls)
+        originals = [unpack_original(value) if value else None for value in found[: len(digests)]]
+        return originals, found[len(digests) :]
+
+    def named(self, prints: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        """The keys of the pages with these hosts and fingerprints. One round trip."""
+        calls = [self._range(host, host_fingerprint_key(host, value)) for host, value in prints]
+        return [unpack_print(rows[-1])[1] if rows else None for rows in self.link.many(calls)]
+
+    def _range(self, host: str, prefix: bytes) -> Call:
+        """Of the rows that begin with ``prefix``."""
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
+        last = b"+" if not any(end) else b"(" + end
+        return Call("ZRANGEBYLEX", [self.of_host(host).prints], [b"[" + prefix, last])
 
     def scanned(self, key: str, prefix: str = "") -> Iterator[dict[bytes, bytes]]:
         """The fields of a hash whose names begin with ``prefix``, some at a time; one may come twice."""

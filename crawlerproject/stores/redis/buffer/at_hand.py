@@ -12,7 +12,7 @@ from crawlerproject.stores.fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Changes, Fingerprint, HostFact, Near, PageRecord, host_of_fact
 from crawlerproject.stores.redis.batch_writer import Pending, fields_of, host_of_field
 from crawlerproject.stores.redis.reader import RedisReader
-from crawlerproject.stores.row_codec import host_fingerprints_prefix, unpack_print, unpack_record
+from crawlerproject.stores.row_codec import unpack_print, unpack_record
 
 # As many as the pages that one step looks up, and those on their way; some 500 bytes each.
 _RECORDS = 10_000
@@ -20,6 +20,8 @@ _RECORDS = 10_000
 _FIELDS = 80_000
 # Pages that others nearly repeat, by the host where their record is: only those just found are asked about.
 _PAGES = 1_000
+# Pages by their fingerprints, some 200 bytes each: those that the next pages nearly repeat.
+_NAMED = 10_000
 
 
 class PageRecords:
@@ -124,40 +126,73 @@ class RedisFingerprints:
         self.hosts: LruCache[bytes, str] = LruCache(_PAGES)  # page that was near -> its host
         self._store = store
         self._waiting = waiting
-        self._at_hand = self._fresh()
+        self._keys: LruCache[tuple[str, int], bytes | None]
+        self._coming: dict[str, list[int]]  # of hosts that are being read: what Redis may not have had yet
+        self.forget()
 
     def forget(self) -> None:
         """Others write some of the hosts from now on."""
-        self._at_hand = self._fresh()
+        self._at_hand = HostFingerprints(lambda host: array("Q", [*self._unsent(host), *self._stored(host)]))
+        self._keys = LruCache(_NAMED)
+        self._coming = {}
+
+    def missing(self, hosts: Iterable[str]) -> list[str]:
+        """Those of the hosts that Redis must be asked for; ``learn`` or ``leave`` is called next."""
+        missing = [host for host in dict.fromkeys(hosts) if host not in self._at_hand]
+        self._coming = {host: self._unsent(host) for host in missing}
+        return missing
+
+    def learn(self, hosts: Sequence[str], found: Sequence[Sequence[bytes]]) -> None:
+        """What Redis said, to which is added what was decided here meanwhile."""
+        for host, rows in zip(hosts, found, strict=True):
+            if (came := self._coming.pop(host, None)) is not None and host not in self._at_hand:
+                self._at_hand.put(host, array("Q", {*came, *(unpack_print(row)[0] for row in rows)}))
+
+    def leave(self) -> None:
+        """Redis did not say."""
+        self._coming = {}
+
+    def unnamed(self, host: str, value: int, bits: int) -> list[tuple[str, int]]:
+        """Hosts and fingerprints, near this one, of whose pages Redis must be asked."""
+        near = self._at_hand.near(host, value, bits)
+        return [
+            (host, each) for _, each in near if self._unsent_key(host, each) is None and (host, each) not in self._keys
+        ]
+
+    def name(self, prints: Sequence[tuple[str, int]], found: Sequence[bytes | None]) -> None:
+        """The pages of these."""
+        for (host, value), key in zip(prints, found, strict=True):
+            self._keys[host, value] = key
+            if key is not None:
+                self.hosts[key] = host
 
     def add(self, made: Fingerprint) -> None:
         """One more of a host."""
         self._at_hand.add(made.host, made.value)
+        if made.host in self._coming:
+            self._coming[made.host].append(made.value)
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
         """Those of the host within ``bits`` of ``value``, nearest first; none when Redis does not say."""
         try:
             found = self._at_hand.near(host, value, bits)
-            keys = dict(self._load(host)) if found else {}
+            if unnamed := self.unnamed(host, value, bits):
+                self.name(unnamed, self._store.named(unnamed))
         except StorageError:
             return []  # a page that is not compared is archived like any other
-        near = [Near(differ, keys[each]) for differ, each in found if each in keys]
+        named = [(differ, self._unsent_key(host, each) or self._keys.get((host, each))) for differ, each in found]
+        near = [Near(differ, key) for differ, key in named if key is not None]
         for each in near:
             self.hosts[each.key] = host
         return near
 
-    def _fresh(self) -> HostFingerprints:
-        return HostFingerprints(lambda host: array("Q", [value for value, _ in self._load(host)]))
+    def _unsent(self, host: str) -> list[int]:
+        return [value for pending in self._waiting() for name, value in pending.prints if name == host]
 
-    def _load(self, host: str) -> list[tuple[int, bytes]]:
-        found = dict(self._stored(host))
-        for pending in self._waiting():
-            found.update({value: key for (name, value), key in pending.prints.items() if name == host})
-        return list(found.items())
+    def _unsent_key(self, host: str, value: int) -> bytes | None:
+        waiting = reversed(self._waiting())
+        return next((each.prints[host, value] for each in waiting if (host, value) in each.prints), None)
 
-    def _stored(self, host: str) -> Iterator[tuple[int, bytes]]:
-        prefix, store = host_fingerprints_prefix(host), self._store
-        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
-        last = b"+" if not any(end) else b"(" + end
-        key = store.of_host(host).prints
-        return map(unpack_print, store.link.call("ZRANGEBYLEX", [key], b"[" + prefix, last))
+    def _stored(self, host: str) -> Iterator[int]:
+        _, [rows] = self._store.originals_and_fingerprints((), [host])
+        return (unpack_print(row)[0] for row in rows)

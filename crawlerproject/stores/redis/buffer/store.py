@@ -6,14 +6,14 @@ asked of Redis at once: memory makes it fast, never right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from threading import Lock, RLock
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage, host_of_fact
+from crawlerproject.stores.protocols import Changes, Comparison, Near, PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis.buffer.at_hand import HostFields, PageRecords, RedisFingerprints
 from crawlerproject.stores.redis.buffer.known_urls import KnownLinks
 from crawlerproject.stores.redis.buffer.outbox import Outbox
@@ -24,6 +24,8 @@ from crawlerproject.stores.redis.store import Granted, RedisStore
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
 # it saves (half a microsecond to tell a key, as much to answer for one).
 _KEYS_AT_TAKE_OVER = 50_000
+# Captures of payloads at hand: each is asked for when its page is compared, and when it is written.
+_ORIGINALS = 2_000
 # States of hosts at hand.
 _STATES = 100_000
 
@@ -42,6 +44,7 @@ class BufferedStore:
         self._fields = HostFields(self.outbox.waiting, lambda host: store.partition(host) in store.held)
         self._prints = RedisFingerprints(store, self.outbox.waiting)
         self._records = PageRecords(self.outbox.waiting)
+        self._originals: LruCache[bytes, Original | None] = LruCache(_ORIGINALS)
 
     # --- partitions -----------------------------------------------------------------------------
 
@@ -101,7 +104,7 @@ class BufferedStore:
         """Prefetch the host fields that completing a page will read, and the records of pages (key, host) that are
         visited again, of partitions that are held. Runs in a thread.
 
-        One round trip at most for either, none for hosts and pages that are known here.
+        One round trip at most for either, none for hosts and pages that are known here; one for the payloads of pages.
         """
         pages = {key: host for key, host in visited if self.store.partition(host) in self.store.held}
         with self._lock:
@@ -111,6 +114,46 @@ class BufferedStore:
         with self._lock:
             self._fields.learn(names, found)
             self._records.learn(keys, records)
+        # An answer that nothing has changed refers to the capture of before.
+        self._learn_originals({record.digest for record in records if record is not None and record.digest})
+
+    def _learn_originals(self, digests: Collection[bytes]) -> None:
+        with self._lock:
+            unknown = [digest for digest in digests if digest not in self._originals]
+        if unknown:
+            found, _ = self.store.originals_and_fingerprints(unknown, ())
+            with self._lock:
+                for digest, original in zip(unknown, found, strict=True):
+                    self._originals[digest] = original
+
+    def compare_ahead(self, pages: Sequence[Comparison], bits: int) -> None:
+        """Prefetch what comparing pages will read, on hosts in partitions that are held. Runs in a thread.
+
+        Three round trips at most. ``bits``: so many may differ in the fingerprints of near pages.
+        """
+        prints = self._prints
+        with self._lock:
+            digests = [page.digest for page in pages if page.digest]
+            hosts = prints.missing(page.host for page in pages if page.value is not None)
+        try:
+            originals, rows = self.store.originals_and_fingerprints(digests, hosts)
+            with self._lock:
+                for digest, original in zip(digests, originals, strict=True):
+                    self._originals[digest] = original
+                prints.learn(hosts, rows)
+                near = [each for host, value in _values(pages) for each in prints.unnamed(host, value, bits)]
+            keys = self.store.named(near) if near else []
+            with self._lock:
+                prints.name(near, keys)
+                wanted = {page.canonical: page.host for page in pages if page.canonical}
+                wanted |= {key: host for (host, _), key in zip(near, keys, strict=True) if key is not None}
+                missing = self._records.missing(wanted)
+            records = self.store.records(missing, [wanted[key] for key in missing]) if missing else []
+            with self._lock:
+                self._records.learn(missing, records)
+        finally:
+            with self._lock:
+                prints.leave()
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before; without ``hosts`` everywhere."""
@@ -160,6 +203,8 @@ class BufferedStore:
         with self._lock:
             if (unsent := self.outbox.original(digest)) is not None:
                 return unsent[0]
+            if digest in self._originals:
+                return self._originals[digest]
         try:
             return self.store.original(digest)
         except StorageError:
@@ -224,3 +269,8 @@ class BufferedStore:
     def close(self) -> None:
         """Let go of the connection."""
         self.store.close()
+
+
+def _values(pages: Sequence[Comparison]) -> Iterator[tuple[str, int]]:
+    """Hosts and fingerprints of those that have one."""
+    return ((page.host, page.value) for page in pages if page.value is not None)

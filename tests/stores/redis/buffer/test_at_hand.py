@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.protocols import Changes, Comparison, Fingerprint, Near, PageRecord
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_crawls import LEASE_MS
@@ -70,3 +74,73 @@ def test_a_partition_that_goes_takes_its_fields_along(ahead: BufferedStore) -> N
     began = asked(ahead)
     ahead.at_hand(HOSTS[:1])
     assert asked(ahead) == began + 1
+
+
+KEYS = [bytes([number]) * 24 for number in range(1, 5)]
+ORIGINAL = Original("<urn:uuid:00000000-0000-4000-8000-000000000001>", "http://h0.example/", "2026-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def archived(ahead: BufferedStore) -> BufferedStore:
+    """A worker to which it is unknown that three pages were archived; the third names the second as canonical."""
+    before = BufferedStore(ahead.store)
+    pages = [(key, PageRecord(f"http://{HOSTS[0]}/{key[0]}", "ok", 200, 1.0)) for key in KEYS[:3]]
+    prints = [Fingerprint(HOSTS[0], 0b111 << number, key) for number, key in enumerate(KEYS[:2])]
+    before.apply(Changes(pages=pages, payloads=[(b"d" * 20, ORIGINAL)], fingerprints=prints))
+    before.sync()
+    return BufferedStore(ahead.store)
+
+
+def test_what_is_compared_is_there_after_three_round_trips(archived: BufferedStore) -> None:
+    """For many pages; comparing them costs none then, nor does a second page's of a host whose pages repeat nothing."""
+    began = asked(archived)
+    pages = [Comparison(b"d" * 20, HOSTS[0], 0b111, KEYS[2]), Comparison(b"n" * 20, HOSTS[1], 0b1)]
+    archived.compare_ahead(pages, 3)
+    assert asked(archived) == began + 3
+
+    assert (archived.original(b"d" * 20), archived.original(b"n" * 20)) == (ORIGINAL, None)
+    assert archived.near(HOSTS[0], 0b111, 3) == [Near(0, KEYS[0]), Near(2, KEYS[1])]
+    assert archived.near(HOSTS[1], 0b1, 3) == []
+    found = [archived.page(key) for key in KEYS[:2]] + [archived.page(KEYS[2], HOSTS[0])]
+    assert [page and page.url for page in found] == [f"http://{HOSTS[0]}/{number}" for number in (1, 2, 3)]
+    assert asked(archived) == began + 3
+    archived.compare_ahead([Comparison(b"m" * 20, HOSTS[1], 0b11)], 3)
+    assert asked(archived) == began + 4
+
+
+def test_what_is_archived_while_redis_answers_is_compared_too(
+    archived: BufferedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is sent before the answer is taken in, and the answer knows nothing of it."""
+    answer = archived.store.originals_and_fingerprints
+
+    def answers_late(*asked: Any) -> Any:
+        found = answer(*asked)
+        archived.apply(Changes(fingerprints=[Fingerprint(HOSTS[0], 0b1111, KEYS[3])]))
+        archived.sync()
+        return found
+
+    archived.apply(Changes(fingerprints=[Fingerprint(HOSTS[1], 0b1, KEYS[2])]))
+    with monkeypatch.context() as patched:
+        patched.setattr(archived.store, "originals_and_fingerprints", answers_late)
+        archived.compare_ahead([Comparison(b"", HOSTS[0], 0b1111), Comparison(b"", HOSTS[1], 0b1)], 3)
+
+    assert archived.near(HOSTS[0], 0b1111, 0) == [Near(0, KEYS[3])]
+    assert archived.near(HOSTS[1], 0b1, 0) == [Near(0, KEYS[2])]
+
+
+def test_what_redis_did_not_say_is_asked_for_when_it_is_needed(
+    archived: BufferedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host is compared whole or not at all."""
+    with monkeypatch.context() as patched, pytest.raises(StorageError):
+        patched.setattr(archived.store, "originals_and_fingerprints", _away)
+        archived.compare_ahead([Comparison(b"d" * 20, HOSTS[0], 0b111)], 3)
+
+    archived.apply(Changes(fingerprints=[Fingerprint(HOSTS[0], 0b1111, KEYS[3])]))
+    assert archived.near(HOSTS[0], 0b111, 0) == [Near(0, KEYS[0])]
+    assert archived.original(b"d" * 20) == ORIGINAL
+
+
+def _away(*asked: Any) -> Any:
+    raise StorageError("away")
