@@ -66,12 +66,6 @@ def scenes() -> list[Scene]:
             lambda screen: pages_on(screen) >= 60,
         ),
         Scene(
-            "Finished",
-            "-a seeds=seeds.txt",
-            "The same crawl, stopped above and continued, at its end: the panel counts from this start, the ten "
-            "lines the whole crawl.",
-        ),
-        Scene(
             "A seed that is refused, one that does not resolve",
             f"-a seeds=http://10.0.0.1/,http://example.invalid/ -s CRAWL_DIR=crawls/refused {_FULL_RESTS}",
             "Both are reported at once, with the reason and the setting. When nothing moves, the panel says why.",

@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
     what: str
     rows: int
-    cost: Cost | None  # None where several share a session
+    cost: Cost
     same: str  # how it was compared
 
 
@@ -97,8 +97,7 @@ def jobs(crawl: CrawlDir) -> Iterator[Line]:
             found = json.loads(line)
             if not found["right"]:
                 raise SystemExit(f"{found['asked']} is not what the local engine has")
-            yield Line(f"Spark, {found['asked']}", found["rows"], None, "as `scrapy process`, or DuckDB, has it")
-    yield Line("Spark, all seven in one session", 0, cost, "")
+    yield Line("Spark, seven jobs in one session", 0, cost, "as `scrapy process`, or DuckDB, has it")
 
 
 def web(folder: CrawlDir, edges: int) -> CrawlDir:
@@ -131,9 +130,6 @@ def table(lines: list[Line]) -> str:
     ]
     base = 0.0
     for line in lines:
-        if line.cost is None:
-            rows.append(f"| {line.what} | {line.rows:,} | | | | {line.same} |")
-            continue
         first = "--engine local" in line.what
         base = line.cost.cpu_seconds if first else base
         times = f"{line.cost.cpu_seconds / base:.1f}" if "scrapy" in line.what else ""

@@ -70,7 +70,6 @@ def test_every_screen_of_the_page_fits() -> None:
         assert max(map(len, lines[1:])) <= SCRIPT.COLUMNS, name
         assert lines[0].startswith("$ scrapy crawl web "), name
     assert any("politeness allows" in line for line in screens["First run"])
-    assert any("Pauses     none shorter than promised" in line for line in screens["Finished"])
     assert any("PAUSED" in line for line in screens["Paused"])
 
 
