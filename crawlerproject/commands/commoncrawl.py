@@ -30,10 +30,10 @@ class Command(OperatorCommand):
     summary = "Make a crawl know the pages of Common Crawl's index"
     details = (
         "Read Common Crawl's columnar index or CDXJ (files, folders, HTTP addresses, lists of paths) and make its "
-        "pages known to the crawl in CRAWL_DIR: a crawl then fetches other pages only, and -a mode=recrawl asks "
-        "whether they changed. --fetch-records also takes the records, by byte range, into warc/. Run again, it goes "
-        "on. Exit status 1 when records were refused. Example: scrapy commoncrawl cc-index.paths.gz --base "
-        "https://data.commoncrawl.org/ --domain example.org"
+        "pages known to the crawl: it then fetches other pages only, and -a mode=recrawl asks whether they changed. "
+        "--fetch-records also takes the records into warc/. Run again, it goes on. Exit status 1 when records were "
+        "refused. Example: scrapy commoncrawl cc-index.paths.gz --base https://data.commoncrawl.org/ --domain "
+        "example.org"
     )
 
     options = (

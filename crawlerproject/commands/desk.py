@@ -38,9 +38,8 @@ class Command(OperatorCommand):
     summary = "Show crawls in a browser, and take orders to them there: pause, stop, add seeds, never"
     details = (
         "Serve a desk for the crawls in FOLDER, or for the one whose folder it is (default: CRAWL_DIR, or crawls): "
-        "state, charts, seeds, newest pages, queue, logs, files, and the orders pause, resume, stop, add and never. "
-        "Prints its address and the password of this start. Ctrl-C ends the desk and no crawl. Example: scrapy desk "
-        "crawls --port 8770"
+        "their state, and the orders pause, resume, stop, add and never. Prints its address and the password of this "
+        "start. Ctrl-C ends the desk and no crawl. Example: scrapy desk crawls --port 8770"
     )
 
     options = (

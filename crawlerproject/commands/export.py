@@ -19,11 +19,10 @@ class Command(OperatorCommand):
     arguments = "[FOLDER] [--format opensearch|quickwit] [--out DIR] [--to URL]"
     summary = "Export processed pages for OpenSearch or Quickwit"
     details = (
-        "Turn processed/pages of a crawl folder (default: CRAWL_DIR) into bodies of bulk requests (gzip-compressed "
-        "NDJSON, 8 MB at most) and the index's mappings, in processed/export/FORMAT. --to http://host:9200/INDEX "
-        "makes the index and sends what is not there yet; of several captures of a page the latest stays. Run again, "
-        "it goes on. Exit status 1 when documents were refused. Example: scrapy export crawls/web --to "
-        "http://localhost:9200/pages"
+        "Turn processed/pages of a crawl folder (default: CRAWL_DIR) into bodies of bulk requests and the index's "
+        "mappings, in processed/export/FORMAT. --to http://host:9200/INDEX makes the index and sends what is not "
+        "there yet. Run again, it goes on. Exit status 1 when documents were refused. Example: scrapy export "
+        "crawls/web --to http://localhost:9200/pages"
     )
 
     options = (

@@ -23,10 +23,10 @@ class Command(OperatorCommand):
     arguments = "OUT.jsonl.gz [--seeds FILE] [--known FOLDER] [--sitemap FILE] [--index FILE]"
     summary = "Make a plan: the pages that a batch crawl visits"
     details = (
-        "Write a plan (gzip-compressed JSON lines of id, domain and urls) from seeds, from the pages that a crawl "
-        "knows, from sitemaps and from index files (CDXJ or Parquet); each may be given several times. Ids are random"
-        " (--random N draws the same again) and give the order. Example: scrapy plan plan.jsonl.gz --seeds seeds.txt "
-        "--known crawls/web; scrapy crawl plan -a plan=plan.jsonl.gz"
+        "Write a plan from seeds, from the pages that a crawl knows, from sitemaps and from index files (CDXJ or "
+        "Parquet); each may be given several times. Ids are random (--random N draws the same again) and give the "
+        "order. Example: scrapy plan plan.jsonl.gz --seeds seeds.txt --known crawls/web; scrapy crawl plan -a "
+        "plan=plan.jsonl.gz"
     )
 
     options = (

@@ -25,10 +25,9 @@ class Command(OperatorCommand):
     summary = "Read text, titles, languages and links out of the WARC files into Parquet"
     details = (
         "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, time, "
-        "title, text, language, …) and processed/links (source, target, text, rel, position), one file each a WARC. "
-        "Run again, it goes on. Exit status 1 when a WARC was damaged or could not be processed; the others are. "
-        "--main adds each page's article. --engine spark makes each WARC a task of Spark at --master. Example: scrapy"
-        " process crawls/web --workers 2 --wet"
+        "title, text, language, …) and processed/links. --main adds each page's article. Run again, it goes on. Exit "
+        "status 1 when a WARC was damaged or could not be processed; the others are. Example: scrapy process "
+        "crawls/web --workers 2 --wet"
     )
 
     options = (

@@ -37,10 +37,10 @@ class Command(OperatorCommand):
     details = (
         "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both indexes again; put "
         "pages whose captures are gone back into the frontier. A crash needs none of this. A damaged frontier is made"
-        " again from WARC files and request log, and the old one kept; that of several workers on one machine for one"
-        " process, and the next scrapy fleet shares it out. --poison only gives pages over which the process died "
-        "another chance. A worker of a fleet in Redis that never comes back: scrapy recover crawls/web/NAME -s "
-        "STATE_URL=redis://…. Exit status 1 when something cannot be mended. Example: scrapy recover crawls/web"
+        " again from WARC files and request log, and the old one kept. --poison only gives pages over which the "
+        "process died another chance. A worker of a fleet in Redis that never comes back: scrapy recover "
+        "crawls/web/NAME -s STATE_URL=redis://…. Exit status 1 when something cannot be mended. Example: scrapy "
+        "recover crawls/web"
     )
 
     options = (

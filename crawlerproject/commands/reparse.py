@@ -48,10 +48,9 @@ class Command(BaseRunSpiderCommand):
         return (
             "Give what a crawl has archived (default: CRAWL_DIR) to a spider: the latest good capture of each URL, or"
             " --all. It is read by --callback, or extract of a WebSpider, the rules of a CrawlSpider, or parse; items"
-            " go through the project's pipelines and feeds. Requests that the spider yields are counted and not made."
-            " With --out the items of the closed WARC files go into a folder, as JSON lines; run again, it goes on. "
-            "Exit status 1 when a page could not be read. Example: scrapy reparse titles crawls/titles -O "
-            "titles.jsonl"
+            " go through the project's pipelines and feeds, requests are counted and not made. With --out the items "
+            "go into a folder; run again, it goes on. Exit status 1 when a page could not be read. Example: scrapy "
+            "reparse titles crawls/titles -O titles.jsonl"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

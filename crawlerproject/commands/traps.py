@@ -25,11 +25,10 @@ class Command(OperatorCommand):
     arguments = "[options] [HOST...]"
     summary = "List the traps that the crawl has found, with the reason"
     details = (
-        "List, host by host: templates of URLs whose budget is spent, links that were refused for their shape, "
-        "sitemaps that name nothing new, domains that name URLs of others' hosts (@DOMAIN), that have too many hosts "
-        "(*.DOMAIN) or name too many that do not exist. HOST is a host key or a domain; none lists all. A line's host"
-        " and template in TRAP_ALLOW_FILE say that this is no trap. Example: scrapy traps -s CRAWL_DIR=crawls/web "
-        "example.org"
+        "List, host by host: templates of URLs whose budget is spent, links refused for their shape, sitemaps that "
+        "name nothing new, domains that name URLs of others' hosts (@DOMAIN), that have too many hosts (*.DOMAIN) or "
+        "name too many that do not exist. A line's host and template in TRAP_ALLOW_FILE say that this is no trap. "
+        "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
     )
 
     options = (option("--json", action="store_true", help="print one JSON object a line"),)

@@ -28,9 +28,8 @@ class Command(OperatorCommand):
     summary = "Bring the archive to ARCHIVE_URL: what a crawl has not uploaded yet"
     details = (
         "Upload what of a crawl folder (default: CRAWL_DIR) is closed and not at ARCHIVE_URL yet, as a crawl does by "
-        "itself. With ARCHIVE_KEEP_LOCAL=False, what the other side has confirmed is removed here. --check asks for "
-        "every file again. Run again, it goes on. Exit status 1 when something is left. Example: scrapy upload "
-        "crawls/web -s ARCHIVE_URL=s3://bucket/web"
+        "itself. --check asks for every file again. Run again, it goes on. Exit status 1 when something is left. "
+        "Example: scrapy upload crawls/web -s ARCHIVE_URL=s3://bucket/web"
     )
 
     options = (option("--check", action="store_true", help="ask of every file again whether it is there as sent"),)

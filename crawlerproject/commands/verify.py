@@ -22,9 +22,9 @@ class Command(OperatorCommand):
     arguments = "[FOLDER | FILE ...]"
     summary = "Check WARC files strictly, and against the index and the frontier"
     details = (
-        "Read every record of a crawl folder (default: CRAWL_DIR), or of single WARC or ARC files: gzip members, "
-        "lengths, digests, whether captures are whole; compare with the indexes and the frontier. Changes nothing; a "
-        "crawl may run meanwhile. Exit status 1 when something is wrong. Example: scrapy verify crawls/web"
+        "Read every record of a crawl folder (default: CRAWL_DIR), or of single WARC or ARC files; compare with the "
+        "indexes and the frontier. Changes nothing; a crawl may run meanwhile. Exit status 1 when something is wrong."
+        " Example: scrapy verify crawls/web"
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
