@@ -8,10 +8,12 @@ import sys
 
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE
 
+_OURS = "crawlerproject.settings"
+
 
 def main() -> None:
     """As ``scrapy`` in a checkout; a project of the caller's own (SCRAPY_SETTINGS_MODULE) is used instead."""
-    if os.environ.setdefault("SCRAPY_SETTINGS_MODULE", "crawlerproject.settings") == "crawlerproject.settings":
+    if os.environ.setdefault("SCRAPY_SETTINGS_MODULE", _OURS) == _OURS:
         os.environ[ANYWHERE] = "1"
     asked = sys.argv[1:2]
     if asked in (["--version"], ["-V"]):
@@ -20,16 +22,22 @@ def main() -> None:
         print(version())
         return
     gc.disable()  # what Scrapy imports stays: to look for garbage in it takes 0.02 s of a start
+    from crawlerproject import light_start
+    from crawlerproject.command_list import GROUPED, PoliteParser, overview
+
+    if os.environ["SCRAPY_SETTINGS_MODULE"] == _OURS and light_start.can_be_light(sys.argv[1:], GROUPED):
+        light_start.run(sys.argv[1:], PoliteParser)
     from scrapy import cmdline
 
-    from crawlerproject.command_list import PoliteParser, overview
+    class Parser(PoliteParser, cmdline.ScrapyArgumentParser):
+        """Scrapy's, too."""
 
     gc.freeze()
     gc.enable()
     if not asked or asked in (["-h"], ["--help"], ["help"]):
         print(overview())
         return
-    cmdline.ScrapyArgumentParser = PoliteParser  # type: ignore[misc]
+    cmdline.ScrapyArgumentParser = Parser  # type: ignore[misc]
     cmdline.execute(["scrapy", *sys.argv[1:]])
 
 

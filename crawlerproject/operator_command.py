@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, Settings
 
 from crawlerproject.config.crawl_file import CrawlFile, apply_of_folder
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.light_start import LightCommand, is_light
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
@@ -29,6 +29,11 @@ from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+    from scrapy.commands import ScrapyCommand
+elif is_light():
+    ScrapyCommand = LightCommand
+else:
+    from scrapy.commands import ScrapyCommand
 
 ORDER_SECONDS = 15.0
 """A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""

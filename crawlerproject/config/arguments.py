@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import Any
 
 from scrapy.settings import BaseSettings
-from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.crawl_limits import LIMITS, BadLimit, amount
@@ -67,6 +66,8 @@ def refuse_other_than_one(settings: BaseSettings, args: Sequence[str]) -> None:
     """Raise OperatorError when what follows ``scrapy crawl`` is not the name of one spider of the project."""
     if args == ["web"]:  # the loader imports every spider
         return
+    from scrapy.spiderloader import get_spider_loader  # brings Twisted, for `scrapy crawl` alone
+
     option = next((each for each in args if each.startswith("-")), None)
     if option is not None:
         raise OperatorError(f"There is no option {option}; scrapy crawl -h lists them all.")

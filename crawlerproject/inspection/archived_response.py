@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy import Request
-from scrapy.http import HtmlResponse, Response
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.fetch.handler import response_of
 from crawlerproject.fetch.http1 import read_headers
 from crawlerproject.rules.archive.http_heads import EDITED_PREFIX, header_pairs
 from crawlerproject.rules.archive.warc_members import Member
@@ -27,6 +24,10 @@ from crawlerproject.stores.archive.warc_reader import member_at, members, notes_
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.wire import Wire
+
+# Scrapy's classes are imported where a response is made: they bring Twisted, and most commands make none.
+if TYPE_CHECKING:
+    from scrapy.http import Response
 
 _CODING = b"Content-Encoding"
 # What a capture may become when it is unpacked: more than any crawl keeps of a body.
@@ -60,12 +61,17 @@ def archived_wire(member: Member, original: Member | None = None) -> Wire:
 
 def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | None = None) -> Response:
     """The response of ``wire``, whose body has the Content-Encoding of its ``original``, if any."""
-    headers = _received(read_headers(wire.head_bytes))
-    if original is not None:
-        headers.pop(_CODING, None)
-        if codings := read_headers(original.head).get(_CODING):
-            headers[_CODING] = codings
-    return response_of(url, wire, headers, max_bytes)
+    from crawlerproject.fetch.handler import response_of
+
+    return response_of(url, wire, _headers(wire.head_bytes, original), max_bytes)
+
+
+def archived_body(captures: Captures, chosen: IndexedCapture) -> bytes:
+    """That of ``seen``, of a page that no browser was sent. Raises as ``archived``."""
+    member, original, _ = _answered(captures, chosen)
+    wire = archived_wire(member, original)
+    coding = b",".join(_headers(wire.head_bytes, original).get(_CODING, ()))
+    return decode(wire.body, coding, _MAX_BODY_BYTES).body
 
 
 def archived(folders: Sequence[CrawlDir], url: str, at: str = "") -> Archived | None:
@@ -88,18 +94,32 @@ def seen(captures: Captures, chosen: IndexedCapture, render: Member | None = Non
     if render is not None:
         shown = rendered_response(chosen.row.url, render)
         return Archived(_asked(shown, render), render.field("warc-date"), True)
-    member = captures.record(chosen)
-    original = None
-    if member.kind == "revisit":
-        if (found := captures.original(member)) is None:
-            raise OperatorError(f"{member.url} was not new, and the capture that has its body is not in this archive.")
-        original = captures.record(found)
-    date, since = member.field("warc-date"), ""
-    if original is not None and member.field("warc-profile") == NOT_MODIFIED:
-        member, original, since = original, None, date
-        date = member.field("warc-date")
+    member, original, since = _answered(captures, chosen)
     shown = archived_response(chosen.row.url, archived_wire(member, original), _MAX_BODY_BYTES, original)
-    return Archived(_asked(shown, member), date, False, since)
+    return Archived(_asked(shown, member), member.field("warc-date"), False, since)
+
+
+def _answered(captures: Captures, chosen: IndexedCapture) -> tuple[Member, Member | None, str]:
+    """The record with the head of a capture, the one with its body where that is another, and Archived's ``since``."""
+    member = captures.record(chosen)
+    if member.kind != "revisit":
+        return member, None, ""
+    if (found := captures.original(member)) is None:
+        raise OperatorError(f"{member.url} was not new, and the capture that has its body is not in this archive.")
+    original = captures.record(found)
+    if member.field("warc-profile") == NOT_MODIFIED:
+        return original, None, member.field("warc-date")
+    return member, original, ""
+
+
+def _headers(head: bytes, original: Member | None) -> dict[bytes, list[bytes]]:
+    """Those of a stored head, with the Content-Encoding of what has the body."""
+    headers = _received(read_headers(head))
+    if original is not None:
+        headers.pop(_CODING, None)
+        if codings := read_headers(original.head).get(_CODING):
+            headers[_CODING] = codings
+    return headers
 
 
 def _received(headers: dict[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
@@ -116,6 +136,8 @@ def _received(headers: dict[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
 
 def _asked(response: Response, member: Member) -> Response:
     """With the request that a spider would find."""
+    from scrapy import Request
+
     response.request = Request(response.url, meta={"archived": member.field("warc-date")})
     return response
 
@@ -144,6 +166,8 @@ def render_record(folders: Sequence[CrawlDir], line: dict[str, Any]) -> Member |
 
 def rendered_response(url: str, render: Member) -> Response:
     """The response of a page as the browser showed it; ``render`` is its record."""
+    from scrapy.http import HtmlResponse
+
     headers = {"Content-Type": "text/html; charset=utf-8"}
     return HtmlResponse(url, headers=headers, body=render.block, encoding="utf-8", flags=["rendered"])
 

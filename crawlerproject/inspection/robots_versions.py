@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.archived_response import seen
+from crawlerproject.inspection.archived_response import archived_body
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
@@ -67,7 +67,7 @@ def _archived(captures: Captures, origin: str) -> Iterator[RobotsVersion]:
             answer = _answer(captures, asked) if asked.row.url == url else None
             if answer is None or answer.row.digest == digest:
                 continue
-            body = seen(captures, answer).response.body
+            body = archived_body(captures, answer)
             digest = answer.row.digest
             since = datetime.strptime(answer.row.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
             yield RobotsVersion(since, origin, body, f"{answer.filename} at byte {answer.row.offset}")

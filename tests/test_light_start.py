@@ -1,0 +1,80 @@
+"""Commands that look at a folder start without Twisted and without the crawl."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from crawlerproject.command_list import GROUPED
+from crawlerproject.light_start import can_be_light
+from tests.web.zygote import PROJECT
+
+LOOKING = sorted(GROUPED - {"crawl", "fleet", "fetch", "parse", "shell", "view", "reparse"})
+# Of a crawl that runs; its checks before a start are files of their own, which forecast and plan use.
+HEAVY = (
+    *("twisted", "lxml.html", "scrapy.core", "scrapy.crawler", "scrapy.http", "scrapy.commands"),
+    *("crawlerproject.crawl.crawl", "crawlerproject.fetch.handler", "crawlerproject.guard", "crawlerproject.spiders"),
+    *("crawlerproject.middlewares", "crawlerproject.extensions", "crawlerproject.pipelines"),
+)
+_PROGRAM = f"""
+import sys
+from importlib import import_module
+from crawlerproject import light_start
+light_start._install()
+for name in {LOOKING!r}:
+    import_module(f"crawlerproject.commands.{{name}}").Command()
+    for heavy in {HEAVY!r}:
+        if heavy in sys.modules:
+            sys.exit(f"{{name}} imports {{heavy}}")
+from scrapy import Request, signals  # who needs all of it has it
+print(Request("http://a/").url, signals.__name__, import_module("scrapy").Spider.__name__)
+"""
+
+
+def test_no_command_that_looks_imports_the_crawl() -> None:
+    """All of them in one process; afterwards Scrapy is whole for what asks for it."""
+    ended = subprocess.run([sys.executable, "-c", _PROGRAM], cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout == "http://a/ scrapy.signals Spider\n"
+
+
+def test_refusals_are_those_of_scrapy() -> None:
+    """A setting without a value, and a folder that is not there: one line, status 2."""
+    for arguments, said in (
+        (("status", "-s", "CRAWL_DIR"), "error: Invalid -s value, use -s NAME=VALUE\n"),
+        (
+            ("status", "-s", "CRAWL_DIR=/nowhere"),
+            "There is no folder /nowhere; name a crawl's folder, or set CRAWL_DIR.\n",
+        ),
+    ):
+        command = [sys.executable, "-m", "crawlerproject", *arguments]
+        ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert (ended.stderr, ended.returncode) == (said, 2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "light"),
+    [
+        ("status", True),
+        ("hosts --sort queued -s CRAWL_DIR=x", True),
+        ("status -h", False),
+        ("status --prof=x", False),  # as argparse completes it
+        ("status -L DEBUG", False),
+        ("crawl web", False),
+        ("version", False),
+        ("", False),
+    ],
+)
+def test_what_starts_so(typed: str, light: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours that need no crawler, unless a global option of Scrapy's is given."""
+    monkeypatch.delitem(sys.modules, "scrapy")
+    assert can_be_light(typed.split(), GROUPED) is light
+
+
+def test_never_once_scrapy_is_there() -> None:
+    """Then there is nothing to save."""
+    assert "scrapy" in sys.modules
+    assert not can_be_light(["status"], GROUPED)
