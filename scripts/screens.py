@@ -41,8 +41,6 @@ FETCH_CONNECT_TIMEOUT_SECONDS = 1
 BACKOFF_MAX_SECONDS = 2
 """
 )
-# Nothing answers there (RFC 863: discard): what a machine without a network sees of the DNS.
-_NO_DNS = "127.0.0.1:9"
 _FULL_RESTS = "-s BACKOFF_MAX_SECONDS=86400"  # the default: rests as an operator meets them
 
 
@@ -54,6 +52,7 @@ class Scene(NamedTuple):
     text: str
     shows: Callable[[str], bool] | None = None  # of the screen as text; None: at the end of the crawl
     shown_options: str = ""  # as the page shows them, where others only stand in for a state of the machine
+    in_page: bool = True
 
 
 def scenes() -> list[Scene]:
@@ -73,18 +72,11 @@ def scenes() -> list[Scene]:
             "-a seeds=http://10.0.0.1/,http://example.invalid/",
         ),
         Scene(
-            "No network",
-            f"-a seeds=https://example.org/ -s CRAWL_DIR=crawls/offline -s FETCH_DNS_SERVERS={_NO_DNS} {_FULL_RESTS}",
-            "The crawl waits and tries again by itself.",
-            lambda screen: "again in" in panel_of(screen),
-            "-a seeds=https://example.org/",
-        ),
-        Scene(
             "Paused",
             "-a seeds=seeds.txt -s CRAWL_DIR=crawls/full -s DISK_MIN_FREE_BYTES=1000000000000000",
             "Here for want of room on the disk; it goes on by itself when there is some.",
             lambda screen: "PAUSED" in screen,
-            "-a seeds=seeds.txt",
+            in_page=False,
         ),
     ]
 
@@ -207,7 +199,7 @@ def with_screens(page: str, sections: list[str]) -> str:
 def main() -> int:
     """Run every scene and write the page."""
     with tempfile.TemporaryDirectory(prefix="screens-") as folder, prepared(Path(folder)) as home:
-        sections = [section(scene, take(scene, home)) for scene in scenes()]
+        sections = [section(scene, take(scene, home)) for scene in scenes() if scene.in_page]
     PAGE.write_text(with_screens(PAGE.read_text("utf-8"), sections), encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(sections)} screens")
     return 0

@@ -28,9 +28,8 @@ class Command(OperatorCommand):
     summary = "Check the pauses in a crawl's request logs against those promised"
     details = (
         "Recompute the pause before every request from the request logs of CRAWL_DIR and its workers, or from log "
-        "files, and compare it with the promised one: delay_seconds of its line for the host, --ip-seconds for the "
-        "address. Exit status: 0, none is too short; 1, the violations are printed; 2, the logs cannot be judged. "
-        "Example: scrapy audit crawls/web"
+        "files, and compare it with the promised one (--ip-seconds for addresses). Exit status: 0, none is too short;"
+        " 1, the violations are printed; 2, the logs cannot be judged. Example: scrapy audit crawls/web"
     )
 
     options = (

@@ -46,8 +46,8 @@ class Command(CrawlCommand):
         return (
             "Start N workers on this machine, start again those that die, and end when the crawl is done. Each has "
             "its share of the hosts, and a frontier in CRAWL_DIR/NAME, or with STATE_URL=redis://… a part of the one "
-            "in Redis. Ctrl-C once lets every worker finish what is on its way. The output of each is in "
-            "CRAWL_DIR/NAME.log. Example: scrapy fleet -a seeds=seeds.txt --workers 2"
+            "in Redis; its output is in CRAWL_DIR/NAME.log. Ctrl-C once ends all in good order. Example: scrapy fleet"
+            " -a seeds=seeds.txt --workers 2"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

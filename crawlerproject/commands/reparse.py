@@ -47,10 +47,10 @@ class Command(BaseRunSpiderCommand):
     def long_desc(self) -> str:
         return (
             "Give what a crawl has archived (default: CRAWL_DIR) to a spider: the latest good capture of each URL, or"
-            " --all. It is read by --callback, or extract of a WebSpider, the rules of a CrawlSpider, or parse; items"
-            " go through the project's pipelines and feeds, requests are counted and not made. With --out the items "
-            "go into a folder; run again, it goes on. Exit status 1 when a page could not be read. Example: scrapy "
-            "reparse titles crawls/titles -O titles.jsonl"
+            " --all, to --callback, extract of a WebSpider, the rules of a CrawlSpider, or parse. Items go through "
+            "the project's pipelines and feeds; nothing is fetched. With --out they go into a folder; run again, it "
+            "goes on. Exit status 1 when a page could not be read. Example: scrapy reparse titles crawls/titles -O "
+            "titles.jsonl"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

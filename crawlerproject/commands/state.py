@@ -40,11 +40,10 @@ class Command(OperatorCommand):
     arguments = "copy FROM TO | backup DIR [--wait SECONDS] | restore DIR | migrate [--check]"
     summary = "Copy a stopped crawl's frontier from its folder to Redis, or back; backups; migrations"
     details = (
-        "backup: save the state of the crawl in CRAWL_DIR, while it runs or not, in DIR, which is new; then copy "
-        "warc/, index/ and log/. restore: bring the crawl in CRAWL_DIR back to that moment; what the archive gained "
-        "since is kept in torn/. migrate: bring the folders of the stopped crawl to today's formats, as a start does."
-        " copy: move a stopped crawl's frontier between its folder and a Redis, where it is called FLEET_CRAWL; an "
-        f"interrupted copy goes on, both sides are compared at the end, archive and logs stay. Example: {_EXAMPLE}"
+        "backup: save the state of the crawl, while it runs or not, in DIR, which is new; then copy warc/, index/ and"
+        " log/. restore: go back to that moment; what the archive gained since is kept in torn/. migrate: bring a "
+        "stopped crawl's folders to today's formats, as a start does. copy: move a stopped crawl's frontier between "
+        f"its folder and a Redis, where it is called FLEET_CRAWL; an interrupted copy goes on. Example: {_EXAMPLE}"
     )
 
     options = (
