@@ -14,11 +14,11 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from crawlerproject.batch.warc_extract import language_of
 from crawlerproject.documents.document_process import MAX_MEMORY_BYTES, SECONDS
 from crawlerproject.documents.document_texts import CRASHED, TOO_SLOW, DocumentTexts
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.rules.page.extract import PageText
+from crawlerproject.rules.page.languages import language_of
 
 _MEBIBYTE = 1 << 20
 _SUFFIXES = (".pdf", ".docx", ".odt", ".epub")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +19,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text, is_render, payload_digest
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import main_text
+from crawlerproject.rules.page.languages import language_of
 from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, CaptureReader
 
@@ -65,13 +64,6 @@ _LINK_SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-# Shorter texts are guesses: below some words the detector names rare languages.
-_MIN_CHARACTERS = 60
-# More text changes the answer for one page in a thousand and costs time for all.
-_MAX_CHARACTERS = 2000
-_MIN_PROBABILITY = 0.8
-# One tag with a primary subtag of ISO 639-1 (RFC 5646 2.1, RFC 9110 8.5): several say for whom a page is, not in what.
-_ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +132,7 @@ class Writers:
         plain = self._answers.pop(archived.answer_id, None) if archived.rendered else None
         content_language = plain.content_language if plain is not None else archived.headers.get("content-language", "")
         main = main_text(capture.body, capture.content_type or None) if self._main and html is not None else None
-        language = language_of(text) or language_of_header(content_language or page.language)
+        language = language_of(text, content_language, page.language)
         # A browser's page is as reserved as the answer that it was made of.
         consent = strictest(notes.get(NOTE, ""), plain.consent if plain is not None else "")
         row, first_link = self._pages.count, self._links.count
@@ -234,26 +226,3 @@ class _Rows:
 
     def _opened(self, path: Path) -> pq.ParquetWriter:
         return pq.ParquetWriter(path, self._schema, compression="zstd")
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # 2 MB of model: only where it is needed
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-
-
-def language_of(text: str) -> str | None:
-    """ISO 639-1 code; None when the text is too short or the answer too unsure."""
-    if len(text) < _MIN_CHARACTERS:
-        return None
-    # From the middle: a page begins with its menus.
-    start = max(0, (len(text) - _MAX_CHARACTERS) // 2)
-    language, probability = _identifier().classify(text[start : start + _MAX_CHARACTERS])
-    return str(language) if probability >= _MIN_PROBABILITY else None
-
-
-def language_of_header(content_language: str) -> str | None:
-    """ISO 639-1 code of a Content-Language header that names one language."""
-    found = _ONE_TAG.fullmatch(content_language)
-    return found[1].lower() if found else None

@@ -15,7 +15,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +58,11 @@ class Page(Protocol):
 
     def near(self, values: array[int] | memoryview, value: int, bits: int, /) -> list[tuple[int, int]]:
         """Places of the values within ``bits`` of ``value``, and their distances."""
+
+    def features(
+        self, steps: NDArray[np.uint32], states: NDArray[np.int32], places: array[int], text: bytes, /
+    ) -> bytes:
+        """Features of a language model in a text, and how often each: pairs of int64."""
 
 
 class Choice(NamedTuple):

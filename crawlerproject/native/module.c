@@ -15,6 +15,8 @@
  *   is_utf8(source) -> bool, as bytes.decode judges it, without the text
  *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
  *   near(values, value, bits) -> list of (int, int), as rules/near_duplicates.py
+ *   features(steps, states, places, text) -> bytes, pairs of int64: features of a language model and how often each is
+ *       met, in the order of the first times; ``places``, array("I"), has as many zeros as there are features
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.
@@ -245,11 +247,57 @@ static PyObject *module_near(PyObject *module, PyObject *const *given, Py_ssize_
     return list;
 }
 
+enum { STEPS, STATES, PLACES, TEXT, MODEL_PARTS };
+
+static PyObject *features_object(const Py_buffer *parts)
+{
+    size_t size = (size_t)parts[TEXT].len, count = 0;
+    struct automaton model = {
+        .steps = parts[STEPS].buf,
+        .step_count = (size_t)parts[STEPS].len / sizeof *model.steps,
+        .states = parts[STATES].buf,
+        .state_count = (size_t)parts[STATES].len / sizeof *model.states,
+        .feature_count = (size_t)parts[PLACES].len / sizeof(uint32_t),
+    };
+    size_t most = size < model.feature_count ? size : model.feature_count;
+    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(most * sizeof(struct automaton_feature)));
+    if (!found)
+        return NULL;
+    struct automaton_feature *out = (struct automaton_feature *)(void *)PyBytes_AS_STRING(found);
+    if (!automaton_walk(&model, parts[TEXT].buf, size, parts[PLACES].buf, out, &count)) {
+        PyErr_SetString(PyExc_ValueError, "the model leads out of its tables");
+        Py_CLEAR(found);
+    } else
+        _PyBytes_Resize(&found, (Py_ssize_t)(count * sizeof *out));
+    return found;
+}
+
+static PyObject *module_features(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer parts[MODEL_PARTS];
+    PyObject *found = NULL;
+    int held = 0;
+    (void)module;
+    if (count != MODEL_PARTS) {
+        PyErr_SetString(PyExc_TypeError, "features() takes steps, states, places and a text");
+        return NULL;
+    }
+    for (; held < MODEL_PARTS; held++)
+        if (PyObject_GetBuffer(given[held], &parts[held], held == PLACES ? PyBUF_WRITABLE : PyBUF_SIMPLE))
+            break;
+    if (held == MODEL_PARTS)
+        found = features_object(parts);
+    while (held--)
+        PyBuffer_Release(&parts[held]);
+    return found;
+}
+
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
     {"said", module_said, METH_O, "A text without digits and blanks."},
     {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
+    {"features", (PyCFunction)(void (*)(void))module_features, METH_FASTCALL, "Features of a language model in a text."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };

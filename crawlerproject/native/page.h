@@ -11,6 +11,7 @@
  *   memory.c   what lexbor gets, and the way out where there is none
  *   weight.c   pages that are built to choke a parser
  *   nearest.c  fingerprints that are near one, among many
+ *   automaton.c  features of a language model in a text
  *   module.c   the binding; the only file that knows Python
  *
  * In: the bytes of a page in UTF-8 and their number. They are not changed and must live until page_free().
@@ -124,6 +125,30 @@ int page_weight(const unsigned char *source, size_t size);
  * most ``bits`` bits; ``count`` if there is none. And in how many bits the value at a place differs. */
 size_t nearest_next(const unsigned char *values, size_t count, uint64_t wanted, int bits, size_t from);
 int nearest_bits(const unsigned char *values, size_t place, uint64_t wanted);
+
+/* A language model: behind a state and a byte comes the state steps[states[state].row * 256 + byte]. */
+struct automaton_state {
+    uint32_t row;
+    int32_t feature; /* that is met there; less than 0: without one */
+};
+
+struct automaton {
+    const uint32_t *steps;
+    size_t step_count;
+    const struct automaton_state *states;
+    size_t state_count;
+    size_t feature_count;
+};
+
+struct automaton_feature {
+    int64_t feature;
+    int64_t times;
+};
+
+/* The features that ``size`` bytes reach, in the order of their first times. ``places`` has feature_count zeros, before
+ * and after; ``found`` room for as many as there are bytes or features. False for a model with wrong numbers. */
+bool automaton_walk(const struct automaton *model, const unsigned char *text, size_t size, uint32_t *places,
+                    struct automaton_feature *found, size_t *count);
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 

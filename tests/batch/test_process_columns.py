@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions, language_of_header
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of, scrapy
 from tests.documents.pdfs import pdf, shown, stream
@@ -32,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = archive_of(folder)
     kinds = {
         "long": (PAGE.encode(), "text/html", "en, fr"),
-        "short": (b"<p>Salut", "text/html", "fr-CH"),
+        "short": (b"<html lang=de><p>Salut", "text/html", "fr-CH"),
+        "lang": (b"<html lang=fr-CA><p>Salut", "text/html", "en, fr"),
         "pdf": (pdf([stream(shown("Words of a page"))], "Title"), "application/pdf", ""),
     }
     for name, (body, kind, language) in kinds.items():
@@ -50,23 +51,16 @@ def rows(folder: Path, out: Path, wanted: ExtractOptions) -> dict[str, dict[str,
     return {row["url"].rpartition("/")[2]: row for row in pq.read_table(pages).to_pylist()}
 
 
-def test_the_language_is_the_texts_or_the_headers(folder: Path, tmp_path: Path) -> None:
-    """The text decides where it is long enough; a header that names one language where it is not."""
+def test_the_language_is_the_texts_or_what_is_declared(folder: Path, tmp_path: Path) -> None:
+    """The text decides where it is long enough; where it is not, a header or else a page that names one language."""
     found = rows(folder, tmp_path, ExtractOptions())
 
     said = {name: (row["language"], row["content_language"]) for name, row in found.items()}
-    assert said == {"long": ("de", "en, fr"), "short": ("fr", "fr-CH"), "pdf": (None, None)}
+    expected = {"long": ("de", "en, fr"), "short": ("fr", "fr-CH"), "lang": ("fr", "en, fr"), "pdf": (None, None)}
+    assert said == expected
     assert json.loads(found["long"]["structured"]) == {"opengraph": {"og:type": ["article"]}}
     assert {row["structured"] for name, row in found.items() if name != "long"} == {None}
     assert {(row["text_main"], row["boilerplate"]) for row in found.values()} == {(None, None)}
-
-
-@pytest.mark.parametrize(
-    ("header", "code"), [("de", "de"), (" EN-us ", "en"), ("de, en", None), ("", None), ("deu", None), ("x" * 9, None)]
-)
-def test_a_header_names_one_language(header: str, code: str | None) -> None:
-    """RFC 9110, 8.5: several languages are those of the audience."""
-    assert language_of_header(header) == code
 
 
 def test_the_article_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:

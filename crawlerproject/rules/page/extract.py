@@ -71,7 +71,7 @@ class PageText(NamedTuple):
     links: list[LinkText]
     canonical: str
     structured: str = ""  # JSON of ``structured_data``; "" where it was not requested, or the page has no such data
-    language: str = ""  # of a document: as it names it itself
+    language: str = ""  # as the page or document names it itself
 
 
 _NOTHING = PageText("", "", [], "")
@@ -88,7 +88,8 @@ def read_page(body: bytes, *, url: str, content_type: str | None, structured: bo
     title = "" if head is None else " ".join(head.text().split())
     links, canonical = _links(tree, url, encoding)
     data = structured_data(tree) if structured else ""
-    return PageText(title, _text(tree), links, canonical, data)
+    language = "" if tree.root is None else tree.root.attributes.get("lang") or ""
+    return PageText(title, _text(tree), links, canonical, data, language)
 
 
 def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkText], str]:
