@@ -43,6 +43,7 @@ _START_SECONDS = 120.0
 _END_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_BYTES = 2000
+_TEMPLATES = "templates"  # where pywb looks first, below the folder that it runs in (2.10, templateview.py)
 _FILE_MODE = 0o644  # as files have by default
 
 
@@ -101,6 +102,16 @@ def wayback(program: str, index: ReplayIndex, folder: Path, port: int) -> Iterat
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_END_SECONDS)
             process.kill()
+
+
+def write_first_page(folder: Path, page: str) -> None:
+    """Have pywb open with this page, which is no template of its own: what strangers wrote is not carried out."""
+    (folder / _TEMPLATES).mkdir(exist_ok=True)
+    text = "{% raw %}" + str(page).replace("{%", "&#123;%") + "{% endraw %}"  # Markup would escape the entity
+    write_whole(folder / _TEMPLATES / "search.html", text.encode(), _FILE_MODE)
+    # Of the only collection, in place of the list of collections.
+    leads = f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url=/{COLLECTION}/">'
+    write_whole(folder / _TEMPLATES / "index.html", leads.encode(), _FILE_MODE)
 
 
 def _wait(process: subprocess.Popen[bytes], program: str, port: int, log: Path) -> None:

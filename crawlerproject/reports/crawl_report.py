@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import ANSWERED, REMEDIES, Reason
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS, LastAnswers, Pause
 from crawlerproject.rules.url.urls import host_name
@@ -47,6 +48,7 @@ _LAST = (
     " arg_max_null(status, time) AS status, arg_max_null(reason, time) AS reason,"
     " arg_max_null(location, time) AS location"
 )
+_MARKED = f"{_ROBOTS} AS robots, {_REQUISITE} AS requisite"
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
 _OF_PAGES = "status IS NOT NULL AND NOT robots AND NOT requisite"
@@ -120,10 +122,7 @@ class CrawlReport:
 def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
     """Read the log once per figure; OperatorError when there is none."""
     with open_log(logs, since, until) as log:
-        log.execute(
-            f"CREATE TEMP TABLE a AS SELECT *, {_ROBOTS} AS robots, {_REQUISITE} AS requisite,"
-            f" {_EXTENSION} AS extension FROM log"
-        )
+        log.execute(f"CREATE TEMP TABLE a AS SELECT *, {_MARKED}, {_EXTENSION} AS extension FROM log")
         report = _totals(log)
         if not report.attempts:
             return report
@@ -146,6 +145,17 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
         report.by_host = _by_host(log)
         report.failed, report.failed_in_all = _failed(log)
     return report
+
+
+def seed_addresses(logs: Sequence[Path]) -> list[str]:
+    """The seeds that were asked for, the earliest first; none where no log is kept."""
+    try:
+        log = open_log(logs)
+    except OperatorError:
+        return []
+    with log:
+        asked = f"SELECT url, min(time) AS first FROM (SELECT *, {_MARKED} FROM log) WHERE coalesce(hop, '') = ''"
+        return [row["url"] for row in rows(log, f"{asked} AND NOT robots GROUP BY url ORDER BY first, url")]
 
 
 def listed(seeds: Sequence[SeedEnd]) -> list[SeedEnd]:

@@ -70,9 +70,30 @@ def page(
         ("From (UTC)", _time(report.began)),
         ("To (UTC)", _time(report.ended)),
     ]
-    style = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
     parts = [part for part in _sections(report, states, traps, folder) if part]
     body = _part("page", title, report.about, [(name, text) for name, text in figures if text], parts)
+    return _document(title, body)
+
+
+class Linked(NamedTuple):
+    """A line of a replay's first page."""
+
+    link: str
+    name: str
+    title: str
+    cells: Sequence[str]
+
+
+def replay_page(
+    title: Title, about: Sequence[tuple[str, str]], counted: str, seeds: Sequence[Linked], hosts: Sequence[Linked]
+) -> str:
+    """What a replay opens with. Its links lead from the collection's own address."""
+    note = "A page leads to others as it did; what was not archived says so."
+    return _document(title, _part("replay", title, about, counted, seeds, hosts, note))
+
+
+def _document(title: Title, body: Markup) -> str:
+    style = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
     return _part("document", title.name, body, Markup(style))  # ours
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 
+from crawlerproject.batch.archive_contents import contents
+from crawlerproject.inspection.pywb import write_first_page
+from crawlerproject.reports.report_page import Linked, Title, replay_page
 from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.archive.capture_index import Captures
 from tests.commands.running import archive_of, scrapy, write
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
 from tests.warc_samples import STARTED_AT, exchange
@@ -56,9 +62,14 @@ def test_a_fleet_that_runs_is_replayed_as_one_crawl(tmp_path: Path) -> None:
     with pywb_of(crawl, tmp_path) as server:
         assert replayed("http://closed.test/") == words("one")
         assert replayed("http://open.test/") == words("two")
+        opens_with = ask(server, "/crawl/")[1].decode()
+        assert "2 hosts with 2 pages." in opens_with
+        assert '<a href="20260921141320/http://closed.test/">closed.test</a></td><td>one</td>' in opens_with
+        assert b"url=/crawl/" in ask(server, "/")[1]
         assert files(crawl) == before
         capture(first, "http://later.test/", "three")
         found("http://later.test/", words("three"))
+        wait_until(lambda: b">later.test</a>" in ask(server, "/crawl/")[1], "the first page has it")
         first.close()
         second = archive_of(crawl / WORKERS[1], lambda: STARTED_AT + 1)
         (crawl / WORKERS[1] / "run.json").write_text("{}")
@@ -70,6 +81,36 @@ def test_a_fleet_that_runs_is_replayed_as_one_crawl(tmp_path: Path) -> None:
         before = files(crawl)
     assert files(crawl) == before
     second.close()
+
+
+def test_the_first_page_is_no_template(tmp_path: Path) -> None:
+    """pywb puts it through Jinja: what strangers wrote comes out as it went in."""
+    title = "{{ 7 * 7 }}{% endraw %}{% raw %}<script>"
+    page = replay_page(Title(title, ""), [("Bot", title)], "1 host.", [], [Linked("1/http://a.test/", "a", title, [])])
+    write_first_page(tmp_path, page)
+    shown = Environment(loader=FileSystemLoader(tmp_path / "templates")).get_template("search.html").render()
+
+    assert html.unescape(shown).count(title) == html.unescape(page).count(title) == 4
+    assert "<script>" not in shown
+
+
+def test_seeds_and_hosts_are_what_the_index_has(tmp_path: Path) -> None:
+    """A seed with its last capture; a host with its front page; what has no HTML is no page; a torn line is none."""
+    made = archive_of(tmp_path)
+    for url, text in (("http://a.test/long/path", "Long"), ("http://a.test/", "Front"), ("http://b.test/x", "")):
+        capture(made, url, text)
+    write(made, "http://c.test/picture", exchange(b"GIF", b"HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n\r\n"))
+    made.close()
+    (index,) = (tmp_path / "index").glob("*.cdxj")
+    index.write_bytes(index.read_bytes() + b"torn")
+    seeds = ["http://never.test/", "http://a.test/long/path", "http://c.test/picture"]
+
+    found = contents([index], Captures([tmp_path]), seeds)
+
+    assert [(seed.url, seed.title) for seed in found.seeds] == [(seeds[1], "Long"), (seeds[2], "")]
+    hosts = [(host.host, host.title, host.pages, host.best.row.url) for host in found.hosts]
+    assert hosts == [("a.test", "Front", 2, "http://a.test/"), ("b.test", "", 1, "http://b.test/x")]
+    assert (found.hosts_in_all, found.pages, found.whole) == (2, 3, True)
 
 
 def test_what_is_missing_is_one_sentence(tmp_path: Path) -> None:
