@@ -15,13 +15,14 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.rules.printable import counted, human_bytes, moment, without_passwords
+from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
-from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moving
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.client import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS
@@ -143,7 +144,10 @@ def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
     folder = CrawlDir(source)
     if not folder.is_dir() or (is_alone(folder) and not folder.has_frontier()):
         raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
+    crawl = str(settings["FLEET_CRAWL"])
+    place = f"{without_passwords(target)}, FLEET_CRAWL {crawl}"
     with locked([folder]):
+        refuse_moved(folder, place)
         # What workers on this machine hold is first brought together; messages keep their partitions' numbers.
         partitions = move(folder, [ALONE], _say, settings.getint("FLEET_PARTITIONS")).partitions
         if left := next(iter(folder.open_warcs()), None):
@@ -153,8 +157,8 @@ def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
         started = [each.run.stat().st_mtime_ns for each in folders_of(folder) if each.run.exists()]
         stamp = f"{folder.resolve()} {max(started, default=0)}"
         most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
-        redis = RedisCrawl(target, str(settings["FLEET_CRAWL"]), partitions, most_texts)
-        return to_redis(folder.frontier, stamp, redis, _say)
+        redis = RedisCrawl(target, crawl, partitions, most_texts)
+        return to_redis(folder.frontier, stamp, redis, lambda: replace_file(folder.moved, f"{place}\n".encode()), _say)
 
 
 def _into_folder(settings: BaseSettings, source: str, target: str) -> Copied:
@@ -162,4 +166,5 @@ def _into_folder(settings: BaseSettings, source: str, target: str) -> Copied:
     with locked([folder]):
         if not is_alone(folder):
             raise OperatorError(f"There is a crawl of several workers in {folder} already; choose another folder.")
-        return to_rocks(RedisCrawl(source, str(settings["FLEET_CRAWL"])), folder.frontier, _say)
+        source_crawl = RedisCrawl(source, str(settings["FLEET_CRAWL"]))
+        return to_rocks(source_crawl, folder.frontier, lambda: folder.moved.unlink(missing_ok=True), _say)

@@ -92,6 +92,7 @@ class CrawlDir(PosixPath):
     supervisor_socket = _Part("supervisor.sock")  # of several workers on this machine: where they ask their supervisor
     mail_socket = _Part("mail.sock")  # in the folder of such a worker: where the others send to it
     fleet_moving = _Part("fleet.moving")  # partitions are on their way from worker to worker; how far they are
+    moved = _Part("moved")  # where the frontier was copied to, and the crawl goes on
     worker = _Part("worker.json")  # in a worker's folder: its name, its crawl, its incarnations
     control = _Part("control")  # pauses and seeds, from outside
     poison = _Part("poison.json")

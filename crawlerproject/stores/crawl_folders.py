@@ -164,6 +164,16 @@ def refuse_moving(crawl: CrawlDir) -> None:
         )
 
 
+def refuse_moved(crawl: CrawlDir, place: str = "") -> None:
+    """Raise OperatorError when the crawl goes on elsewhere, but for ``place``: both would ask for the same pages."""
+    if not crawl.moved.exists() or (there := crawl.moved.read_text().strip()) == place:
+        return
+    raise OperatorError(
+        f"The crawl in {crawl} was copied to {there} and goes on there; start it with that STATE_URL, or copy it back. "
+        f"If that copy is given up, remove {crawl.moved}."
+    )
+
+
 def archives_of(crawl: CrawlDir) -> Archives:
     """Of the crawl in this folder. Raises OperatorError."""
     folders = folders_of(crawl)

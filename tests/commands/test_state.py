@@ -199,6 +199,8 @@ def test_a_crawl_moves_to_redis_and_back(tmp_path: Path) -> None:
             assert process.wait(_SECONDS) == 0
             there = scrapy("state", "copy", str(crawl), server.url)
             assert there.returncode == 0, there.stderr
+            left = start(alone, output)
+            assert left.wait(_SECONDS) == 2
             fleet = Workers(web, tmp_path / "fleet", server.url, HASTY)
             fleet.start("w1", "w2")
             pages(read_pages(served) + 80)
@@ -208,10 +210,17 @@ def test_a_crawl_moves_to_redis_and_back(tmp_path: Path) -> None:
             (crawl / "frontier").rename(crawl / "frontier.before")
             back = scrapy("state", "copy", server.url, str(crawl))
             assert back.returncode == 0, back.stderr
+            fleet.start("w1")
+            assert fleet.ended("w1") == 2
             assert start(alone, output).wait(_SECONDS) == 0
         folders = [crawl, *fleet.folders]
         fleet.close()
         verdict = judge_folder(web.folder, None, workers=folders, host_seconds=0.25, ip_seconds=0.5)
 
     assert verdict.faults == []
-    assert "Traceback" not in (tmp_path / "alone.log").read_text()
+    said = (tmp_path / "alone.log").read_text()
+    assert ("Traceback" in said, said.count(f"was copied to {server.url}, FLEET_CRAWL web and goes on there")) == (
+        False,
+        1,
+    )
+    assert f"{crawl} and goes on there; start it in that folder" in fleet.output("w1")

@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import FleetPlan, is_alone, read_plan
+from crawlerproject.stores.crawl_folders import FleetPlan, is_alone, read_plan, refuse_moved
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class WholeCrawl:
         Where others had the hosts before, these move first. ``partitions``: how many a new crawl has.
         Raises OperatorError, StorageError.
         """
+        refuse_moved(self.folder)
         folder, before = self.folder, read_plan(self.folder)
         self.is_new = is_alone(folder) and not folder.has_frontier()
         had = before.workers if before is not None and not before.alone else ()

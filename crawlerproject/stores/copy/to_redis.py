@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -51,9 +52,10 @@ _ORDER = (
 )
 
 
-def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
+def to_redis(source: Path, stamp: str, target: RedisCrawl, whole: Callable[[], None], say: Say) -> Copied:
     """Copy the frontier in the folder ``source``, which no process writes; ``stamp`` changes whenever it is crawled.
 
+    ``whole`` is called before the copy may be crawled: the source must not be from then on.
     Raises OperatorError when there is another crawl already, StorageError when Redis goes away: copy again then.
     """
     crawl = target.name
@@ -70,6 +72,7 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
         _fill_redis(rocks, store, target.max_texts, say)
         copied = compare(rocks, store)
         store.release(list(store.held))
+        whole()
         link.call("HDEL", [facts], COPYING)
         return copied
     finally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from crawlerproject.stores.copy.compare import (
 )
 from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.keys import fleet_keys, payloads_key, worker_keys
+from crawlerproject.stores.redis.keys import MOVED, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queues import packed_rows
 from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.schema import FACTS, TEXT
@@ -36,9 +37,10 @@ from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_
 _KEY = HASH_BYTES + FINGERPRINT_BYTES
 
 
-def to_rocks(source: RedisCrawl, target: Path, say: Say) -> Copied:
-    """Copy a crawl in Redis, at which no worker is, into the new folder ``target``.
+def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: Say) -> Copied:
+    """Copy a crawl in Redis, at which no worker is, into the new folder ``target``; the source cannot be crawled then.
 
+    ``whole`` is called before the copy gets its name.
     Raises OperatorError when there is another frontier or a worker, StorageError when Redis or the disk has trouble.
     """
     if target.exists():
@@ -57,6 +59,8 @@ def to_rocks(source: RedisCrawl, target: Path, say: Say) -> Copied:
         finally:
             rocks.close()
         store.release(list(store.held))
+        link.call("HSET", [fleet_keys(crawl).facts], MOVED, f"{socket.gethostname()}:{target.parent}")
+        whole()
         unfinished.rename(target)
         return copied
     finally:

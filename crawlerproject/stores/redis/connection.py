@@ -72,6 +72,16 @@ class RedisLink:
             raise StorageError(_trouble(self.place, error)) from error
         return results
 
+    def evicted(self) -> int:
+        """How many keys were thrown away since the server began; of a cluster, by all its servers. StorageError."""
+        try:
+            said = self._client.info("stats", target_nodes="primaries") if self.cluster else self._client.info("stats")
+        except (_redis_error(), OSError) as error:
+            raise StorageError(_trouble(self.place, error)) from error
+        # Of several servers redis makes a dictionary of dictionaries.
+        of_servers = said.values() if self.cluster and "evicted_keys" not in said else [said]
+        return sum(int(each.get("evicted_keys", 0)) for each in of_servers)
+
     def close(self) -> None:
         """Hang up."""
         self._client.close()

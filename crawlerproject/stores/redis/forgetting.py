@@ -18,7 +18,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.batch_scripts import BEGIN
 from crawlerproject.stores.redis.client import SCHEMES
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.keys import CRAWL_ID, FORGOT, REPORTS, fleet_keys, worker_keys
+from crawlerproject.stores.redis.keys import CRAWL_ID, FORGOT, MOVED, REPORTS, fleet_keys, worker_keys
 
 
 class Answered(NamedTuple):
@@ -49,13 +49,19 @@ def stopped(link: RedisLink, crawl: str) -> StoreForgot:
 def recognise(link: RedisLink, crawl: str, worker: str, answered: Answered, *, accept: bool) -> Answered:
     """What Redis answers for now; the crawl gets its id from the first worker that joins it. StorageError.
 
-    Raises StoreForgot when it knows less than ``answered``, unless the operator accepts that.
+    Raises StoreForgot when it knows less than ``answered``, OperatorError when the crawl has moved into a folder;
+    neither when the operator accepts that.
     """
     facts, state = fleet_keys(crawl).facts, worker_keys(crawl, worker).state
-    known, crawl_id, mark, counted = link.call("HMGET", [facts], "format", CRAWL_ID, FORGOT, REPORTS)
+    known, crawl_id, mark, counted, moved = link.call("HMGET", [facts], "format", CRAWL_ID, FORGOT, REPORTS, MOVED)
     serial, reports = int(link.call("HGET", [state], "serial") or 0), int(counted or 0)
     if accept:
-        link.call("HDEL", [facts], FORGOT)
+        link.call("HDEL", [facts], FORGOT, MOVED)
+    elif moved is not None:
+        raise OperatorError(
+            f"The crawl {crawl!r} at {link.place} was copied to {moved.decode(errors='replace')} and goes on there; "
+            "start it in that folder. If that copy is given up, add -a accept=store."
+        )
     elif mark is not None:
         raise stopped(link, crawl)
     elif answered.began and known is None:

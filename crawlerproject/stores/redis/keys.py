@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 #: Of the crawl's facts: there while its frontier is being copied into Redis (stores/copy/compare.py).
 COPYING = "copying"
+#: The same: where it was copied to, and the crawl goes on.
+MOVED = "moved"
 #: The same: which crawl of this name it is, why its workers stopped, and how often they have reported (forgetting.py).
 CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
 

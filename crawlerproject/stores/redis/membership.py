@@ -23,6 +23,9 @@ from crawlerproject.stores.redis.keys import ShareKeys, address_keys, fleet_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
 _CLOCK_TRIES = 8
+# Redis's clock was set when it has gained more: a tenth of a second is no cut pause that a server could tell from the
+# network's jitter, and a clock that follows a time server gains at most 500 millionths (RFC 5905, section 11.3).
+_LEAST_SET_SECONDS, _MOST_DRIFT = 0.1, 0.0005
 
 
 class FleetStatus(NamedTuple):
@@ -66,9 +69,13 @@ class RedisFleet:
         self._keys = fleet_keys(crawl)
         self.crawl_id = crawl_id
         self._questions = 0  # about addresses, of all workers, at the last of this one
+        self._told = (0.0, 0.0)  # the time that the last of them was answered with (epoch seconds), asked when (boot)
+        self._unsure_until = 0.0  # since boot: reservations of before may have ended too soon
+        self._evicted = 0
 
     def begin(self, incarnation: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
         """Report for the first time. Raises NameTaken when one goes by this name that is none of ``earlier``."""
+        self._evicted = self.link.evicted()
         reply = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions, starts=True)
         if reply is None:
             raise NameTaken(
@@ -123,6 +130,10 @@ class RedisFleet:
 
     def report(self, incarnation: str, report: Report, partitions: int) -> FleetStatus | None:
         """Report, and return how the others are; None when another goes by this name now. Raises StoreForgot."""
+        if (evicted := self.link.evicted()) > self._evicted:
+            what = f"has thrown {evicted - self._evicted:,} keys away, which maxmemory-policy noeviction prevents"
+            raise forgotten(self.link, self.crawl, what)
+        self._evicted = evicted
         return self._report(incarnation, (), report, partitions)
 
     def _report(
@@ -185,24 +196,43 @@ class RedisFleet:
         """Let ``rested`` addresses rest, then reserve ``wanted`` ones: of these what ``AddressTurns.ask`` says.
 
         Each is (address, mark of the request, domain, whether a quick one waits in this worker's line). One round trip.
-        Raises StoreForgot when Redis may have lost reservations of other workers.
+        Raises StoreForgot when Redis may have lost reservations of other workers. Where its clock was set forward these
+        ended too soon: for as long as one lasts, and a rest, none is granted.
         """
-        rest = f"{self.worker}:rest"
+        asked, rest = since_boot(), f"{self.worker}:rest"
+        wanted = list(wanted)
+        asks = wanted if asked >= self._unsure_until else []
         calls = [
             Call(scripts.REST, address_keys(self.crawl, ip), [mark, rest_ms, rest, hold_ms, domain, int(quick_waits)])
             for ip, mark, domain, quick_waits in rested
         ]
         calls += [
             Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits)])
-            for ip, mark, domain, quick_waits in wanted
+            for ip, mark, domain, quick_waits in asks
         ]
         calls.append(Call(scripts.COUNT_QUESTIONS, [self._keys.facts], [self.crawl_id]))
-        *answers, questions = self.link.many(calls)
+        *answers, (questions, now_ms, set_ms) = self.link.many(calls)
         if questions <= self._questions:
             what = f"knows {max(0, questions - 1)} of {self._questions} questions about addresses"
             raise forgotten(self.link, self.crawl, what)
         self._questions = questions
-        return [int(answer) / 1000 for answer in answers[len(rested) :]]
+        if self._was_set(now_ms / 1000, asked):
+            set_ms = now_ms
+            self.link.call("HSET", [self._keys.facts], "set", now_ms)
+        answers = answers[len(rested) :]
+        if 0 <= (unsure_ms := set_ms + hold_ms + rest_ms - now_ms) <= hold_ms + rest_ms:
+            self._unsure_until = since_boot() + unsure_ms / 1000
+            granted = [each for each, answer in zip(asks, answers, strict=True) if answer == 0]
+            if granted:
+                self.addresses((), granted, hold_ms, 0)
+            return [max(unsure_ms, 1) / 1000] * len(wanted)
+        return [int(answer) / 1000 for answer in answers]
+
+    def _was_set(self, now: float, asked: float) -> bool:
+        """Whether the store's clock has gone on by more than there was time; remembers both."""
+        (told, before), self._told = self._told, (now, asked)
+        passed = since_boot() - before
+        return told > 0 and now - told > passed * (1 + _MOST_DRIFT) + _LEAST_SET_SECONDS
 
 
 class RedisQuotas:

@@ -330,11 +330,14 @@ return 1
 )
 
 # With each question about addresses, behind it: whether its answers are of a server that knows what there was before.
-# KEYS facts; ARGV the crawl's id -> how often addresses were asked about since the crawl began; -1: it is not known
+# KEYS facts; ARGV the crawl's id -> how often addresses were asked about since the crawl began, -1: it is not known;
+# now ms; when its clock was set forward last, as a worker has noticed, or 0
 COUNT_QUESTIONS = script(
-    """
-if (redis.call('HGET', KEYS[1], 'id') or '') ~= ARGV[1] then return -1 end
-return redis.call('HINCRBY', KEYS[1], 'questions', 1)
+    _NOW
+    + """
+local h = redis.call('HMGET', KEYS[1], 'id', 'set')
+if (h[1] or '') ~= ARGV[1] then return {-1, now, 0} end
+return {redis.call('HINCRBY', KEYS[1], 'questions', 1), now, tonumber(h[2] or '0')}
 """
 )
 

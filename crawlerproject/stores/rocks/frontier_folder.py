@@ -14,6 +14,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import refuse_moved
 from crawlerproject.stores.protocols import FactReader
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.tables import damaged, whole_crawl
@@ -71,6 +72,7 @@ def open_frontier(folder: CrawlDir) -> RocksStore:
     """
     put_in_place(folder)
     refuse_gone(folder)
+    refuse_moved(folder)
     store = RocksStore(folder.frontier)
     if never_begun(store) and folder.has_archive():
         store.close()

@@ -39,7 +39,7 @@ def sides(server: RedisServer, tmp_path: Path) -> Iterator[Sides]:
     """Just copied, and the same."""
     frontier(tmp_path / "frontier", PAGES)
     name = tmp_path.name
-    to_redis(tmp_path / "frontier", "now", RedisCrawl(server.url, name, 4, 0), lambda word: None)
+    to_redis(tmp_path / "frontier", "now", RedisCrawl(server.url, name, 4, 0), lambda: None, lambda word: None)
     with closing(RedisLink(server.url)) as link, closing(open_to_write(tmp_path / "frontier")) as rocks:
         yield Sides(rocks, HeldStore(link, name, 0))
 

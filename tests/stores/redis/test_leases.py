@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import CRAWL_ID, address_keys, fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.scripts import COUNT_QUESTIONS
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import record, row
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
-from tests.stores.redis_servers import RedisServer
-from tests.web.waiting import busyness
+from tests.stores.redis_servers import RedisServer, redis_server
+from tests.web.waiting import busyness, wait_until
 
 _LATE_SECONDS = 0.1
 # Between two looks at two clocks a busy machine may let us wait.
@@ -363,3 +365,48 @@ def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, word
     for opening in openings:
         with pytest.raises(OperatorError, match=words):
             opening()
+
+
+class Ahead(RedisLink):
+    """A connection to a server whose clock can be set; its keys end as if it had been."""
+
+    seconds = 0.0
+
+    def many(self, calls: Sequence[Call]) -> list[Any]:
+        """As the server answers with such a clock."""
+        answers = super().many(calls)
+        for call, answer in zip(calls, answers, strict=True):
+            if call.name is COUNT_QUESTIONS:
+                answer[1] += int(1000 * self.seconds)
+        return answers
+
+
+def test_where_the_stores_clock_was_set_forward_no_address_is_granted_for_a_while(store: RedisStore) -> None:
+    """Reservations and rests of before have ended too soon: for as long as one may last, of any worker."""
+    link, hold_ms, site = Ahead(store.link.place), 600, ("site.test", False)
+    one, two = (RedisFleet(link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
+    assert one.addresses([("192.0.2.1", "one:1", *site)], [], hold_ms, 0) == [0.0]
+    link.seconds = -3600.0
+    assert one.addresses([("192.0.2.2", "one:2", *site)], [], hold_ms, 0) == [0.0], "the pauses are longer then"
+
+    link.seconds = 3600.0
+    store.link.call("DEL", address_keys(store.crawl, "192.0.2.1")[:1])
+    first, second = one.addresses([("192.0.2.3", "one:3", *site), ("192.0.2.4", "one:4", *site)], [], hold_ms, 100)
+    assert first == second == 0.7
+    assert 0.0 < two.addresses([("192.0.2.1", "two:1", *site)], [], hold_ms, 100)[0] <= 0.7, "it has joined just now"
+    assert store.link.call("EXISTS", address_keys(store.crawl, "192.0.2.3")[:1]) == 0, "nor is it kept from others"
+    wait_until(lambda: two.addresses([("192.0.2.1", "two:1", *site)], [], hold_ms, 100) == [0.0], seconds=10)
+    assert one.addresses([("192.0.2.3", "one:5", *site)], [], hold_ms, 100) == [0.0]
+
+
+def test_keys_that_are_thrown_away_are_a_loss(tmp_path: Path) -> None:
+    """Though the server was set right as the worker joined."""
+    with redis_server(tmp_path) as own, closing(RedisLink(own.url)) as link:
+        fleet = RedisFleet(link, "web", "one", LEASE_MS)
+        fleet.begin("life", [], PARTITIONS)
+        assert fleet.report("life", Report(False, 0, "{}"), PARTITIONS) is not None
+        link.call("CONFIG", [], "SET", "maxmemory-policy", "allkeys-random", "maxmemory", "3mb")
+        for number in range(64):
+            link.call("SET", [f"junk{number}"], b"x" * 100_000)
+        with pytest.raises(StoreForgot, match="keys away"):
+            fleet.report("life", Report(False, 0, "{}"), PARTITIONS)
