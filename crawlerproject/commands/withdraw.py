@@ -21,6 +21,7 @@ from crawlerproject.operator_command import (
     waited_for,
 )
 from crawlerproject.rules.archive.withdrawal import State, Withdrawal, Withdrawn, selector
+from crawlerproject.rules.consent.verdict import PURPOSES
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.stores.archive.archive import parquet_of
@@ -38,7 +39,10 @@ _CLOSING_SECONDS = 120.0
 class Command(InspectCommand):
     """Writes one line into the crawl's list; all that shows captures asks it."""
 
-    arguments = "HOST|URL --why TEXT [--erase] [--still-crawl] | HOST|URL --remove --why TEXT | --list [--json]"
+    arguments = (
+        "HOST[:PORT]|URL --why TEXT [--erase] [--still-crawl] | HOST|URL --remove --why TEXT | "
+        "--reserved [--purpose PURPOSE] [--erase] | --list [--json]"
+    )
     summary = "Show no more what is archived of a host or URL, and ask for it no more"
 
     example = 'scrapy withdraw example.org --why "asked by their webmaster"'
@@ -48,6 +52,8 @@ class Command(InspectCommand):
         option("--erase", action="store_true", help="cut it out of the archive's files, also where they were uploaded"),
         option("--still-crawl", action="store_true", help="it may be asked for again all the same"),
         option("--remove", action="store_true", help="show it again (what was erased stays erased)"),
+        option("--reserved", action="store_true", help="withdraw what its sites reserve now, by their newest words"),
+        option("--purpose", choices=PURPOSES, default="", help="with --reserved: from this one (default: PURPOSE)"),
         option("--list", action="store_true", help="print what was withdrawn"),
     )
 
@@ -57,26 +63,66 @@ class Command(InspectCommand):
         if opts.list:
             _print(listed, args, as_json=opts.json)
             return
+        why = " ".join(opts.why.split())
+        if opts.reserved:
+            self._withdraw_reserved(crawl, listed, args, opts, why)
+            return
         what = _selector(one_argument(args, "a host or a URL", self.example))
         entry = next((entry for entry in listed.entries if entry.what == what), None)
-        why = " ".join(opts.why.split()) or (entry.why if entry is not None and not opts.remove else "")
+        why = why or (entry.why if entry is not None and not opts.remove else "")
         if not why:
             raise OperatorError(f"Say who asked and why, for the next operator: {self.example}")
         if opts.remove:
             said = self._shown_again(crawl, what, entry, why)
         else:
             entry = entry or Withdrawal(what, _today(), State.WITHDRAWN, why, opts.still_crawl)
-            if entry not in listed.entries:
-                add(list_of(crawl), entry.line())
-            said = [f"{list_of(crawl)}: {entry.line()}", *self._excluded(entry), *_hidden(crawl)]
-            if opts.erase:
-                said += self._erased(crawl, entry)
-            else:
-                self._send(crawl)
+            said = [f"{list_of(crawl)}: {entry.line()}"]
+            said += self._withdrawn(crawl, listed, [entry], f"{what} --erase", erase=opts.erase)
         if opts.json:
             say_json({"what": what, "list": str(list_of(crawl)), "done": said})
         else:
             say(*said)
+
+    def _withdraw_reserved(
+        self, crawl: CrawlDir, listed: Withdrawn, args: list[str], opts: argparse.Namespace, why: str
+    ) -> None:
+        """Each page by itself, and free to be asked for again: a recrawl sees whether it is reserved still."""
+        from crawlerproject.batch.reserved_pages import NewestWords
+
+        if args or opts.remove:
+            raise OperatorError("scrapy withdraw --reserved takes no host; --remove takes one off the list.")
+        archives, purpose = archives_of(crawl), opts.purpose or str(self.settings["PURPOSE"])
+        warcs, words = [*archives.closed_warcs(), *archives.open_warcs()], NewestWords(self.settings["CRAWLER_NAME"])
+        with Bytes("Reading", warcs) as progress:
+            for warc in warcs:
+                words.read(warc, progress.advance)
+        known, entries = {entry.what: entry for entry in listed.entries}, list[Withdrawal]()
+        for url, judged in words.reserved(purpose):
+            what = selector(url)
+            reason = f"{why or f'reserved from {purpose}'}: {judged.source} {' '.join(judged.words.split())}"
+            if what in known or not listed.covers(url):
+                entries.append(known.get(what) or Withdrawal(what, _today(), State.WITHDRAWN, reason, crawled=True))
+        said = [f"{list_of(crawl)}: {counted(len(entries), 'page')} reserved from {purpose}"]
+        if entries:
+            said += self._withdrawn(crawl, listed, entries, "--reserved --erase", erase=opts.erase)
+        if opts.json:
+            say_json(
+                {"purpose": purpose, "list": str(list_of(crawl)), "pages": [e.what for e in entries], "done": said}
+            )
+        else:
+            say(*(entry.line() for entry in entries), *said)
+
+    def _withdrawn(
+        self, crawl: CrawlDir, listed: Withdrawn, entries: list[Withdrawal], again: str, *, erase: bool
+    ) -> list[str]:
+        """Put entries on the list, unless they are, and make it so; ``again``: the arguments that go on with it."""
+        if new := [entry.line() for entry in entries if entry not in listed.entries]:
+            add(list_of(crawl), "\n".join(new))
+        said = [each for entry in entries for each in self._excluded(entry)] + _hidden(crawl)
+        if erase:
+            return said + self._erased(crawl, entries, again)
+        self._send(crawl)
+        return said
 
     def _crawl(self) -> CrawlDir:
         """The whole crawl, also where the folder of one of its workers is named."""
@@ -91,35 +137,35 @@ class Command(InspectCommand):
     def _excluded(self, entry: Withdrawal) -> list[str]:
         """Put a host on the never-crawl list. A URL that was withdrawn each crawl in this folder refuses by itself."""
         if entry.crawled:
-            return [f"{entry.what} may be asked for again"]
+            return []
         if "://" in entry.what:
             return [f"{entry.what} is not asked for again by crawls in this folder"]
         path = target(self.settings)
         line, number, new = never_again(path, entry.what, entry.why, datetime.now(UTC))
         return [f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}"]
 
-    def _erased(self, crawl: CrawlDir, entry: Withdrawal) -> list[str]:
-        """Cut it out, here and where it was uploaded; the list says how far that is."""
+    def _erased(self, crawl: CrawlDir, entries: list[Withdrawal], again: str) -> list[str]:
+        """Cut them out, here and where they were uploaded; the list says how far that is."""
         from crawlerproject.batch.erase_archive import archive_files, erase_archives
         from crawlerproject.batch.withdrawn_results import leave_out
 
         archives, path = archives_of(crawl), list_of(crawl)
         with locked(archives.to_lock()):
-            begun = entry._replace(state=State.ERASING)
-            change(path, entry, begun)
+            begun = [entry._replace(state=State.ERASING) for entry in entries]
+            change(path, dict(zip(entries, begun, strict=True)))
             files = [file for folder in archives.folders for file in archive_files(folder)]
             with Bytes("Erasing", files) as progress:
-                said = erase_archives(archives, Withdrawn([begun]), time.time(), progress.advance)
+                said = erase_archives(archives, Withdrawn(begun), time.time(), progress.advance)
             said += leave_out(crawl, withdrawn_of(crawl), erase=True)
         if not self._send(crawl):
-            raise OperatorError(f"Not all of it is erased where it was uploaded; {self._again(entry)} does the rest.")
-        change(path, begun, entry._replace(state=State.ERASED))
-        add(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {entry.what}: {'; '.join(said)}")
+            raise OperatorError(
+                f"Not all of it is erased where it was uploaded; scrapy withdraw {again} does the rest."
+            )
+        change(path, {entry: entry._replace(state=State.ERASED) for entry in begun})
+        what = entries[0].what if len(entries) == 1 else counted(len(entries), "page")
+        add(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {what}: {'; '.join(said)}")
         self._send(crawl)
         return said
-
-    def _again(self, entry: Withdrawal) -> str:
-        return f"scrapy withdraw {entry.what} --erase"
 
     def _send(self, crawl: CrawlDir) -> bool:
         """Bring what has changed to where the archive is uploaded, unless a crawl does it; whether all is there."""
@@ -136,7 +182,7 @@ class Command(InspectCommand):
             raise OperatorError(f"{what} is not in {list_of(crawl)}; scrapy withdraw --list prints what is.")
         if entry.state is State.ERASING:
             raise OperatorError(f"{what} is being erased: scrapy withdraw {what} --erase ends that first.")
-        change(list_of(crawl), entry, None, f"{why}, {_today()}")
+        change(list_of(crawl), {entry: None}, f"{why}, {_today()}")
         count = 0
         for folder in archives_of(crawl).folders:
             index = CdxjFiles(folder.index, parquet_of(folder))

@@ -122,6 +122,23 @@ def test_a_url_alone(made: CrawlDir) -> None:
     assert [filters.refusal_again(row, 0.0) for row in rows] == [Reason.NEVERCRAWL, None, None]
 
 
+def test_a_port_alone(tmp_path: Path) -> None:
+    """Of a host with its port what was asked there is withdrawn; its other ports stay, and it is on no list."""
+    folder = CrawlDir(tmp_path / "crawl")
+    made = archive_of(folder)
+    for port in ("", ":8080"):
+        write(made, f"http://{GONE}{port}/a")
+    made.close()
+
+    done = withdraw(folder, f"{GONE}:8080", "--why", WHY)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [scrapy("lookup", f"http://{GONE}{p}/a", "-s", f"CRAWL_DIR={folder}").returncode for p in ("", ":8080")]
+    assert found == [0, 1]
+    assert not (tmp_path / "never.txt").exists()
+    assert withdraw(folder, f"{GONE}:8080", "--remove", "--why", WHY).returncode == 0
+
+
 def test_it_comes_back(made: CrawlDir) -> None:
     """``--remove`` shows it again, and keeps the line as a comment."""
     before = {path: path.read_bytes() for path in made.index.rglob("*") if path.is_file()}
@@ -160,6 +177,7 @@ def test_what_a_running_crawl_writes(tmp_path: Path) -> None:
         (("example.org",), "Say who asked"),
         (("a b", "--why", "x"), "neither a host nor"),
         (("http://", "--why", "x"), "neither a host nor"),
+        (("example.org:99999", "--why", "x"), "neither a host nor"),
         (("co.uk", "--why", "x"), "suffix"),
         (("example.org", "--remove", "--why", "x"), "is not in"),
         (("x", "--list"), "takes no host"),

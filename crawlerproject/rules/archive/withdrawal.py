@@ -24,6 +24,7 @@ from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 
 _BELOW = "/*"
+_WITH_PORT = re.compile(r"[^\s/?#@\\]+:\d{1,5}")
 _COMMENT = re.compile(r"(?:^|\s)#")
 _MOST_WORDS = 4
 _CRAWLED = "crawled"
@@ -118,9 +119,11 @@ class Withdrawn:
 
 
 def selector(text: str) -> str:
-    """A host or URL as the list has it. Raises ValueError for what is neither."""
+    """A host or URL as the list has it, of HOST:PORT all URLs. Raises ValueError for what is none of these."""
     if "://" not in text:
         entries, problems = Exclusion.parse([text])
+        if problems and _WITH_PORT.fullmatch(text):
+            return selector(f"http://{text}{_BELOW}")
         if problems or len(entries) != 1:
             raise ValueError(text)
         (domain,) = entries.domains

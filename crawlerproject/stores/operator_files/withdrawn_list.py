@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from math import inf
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def withdrawn_from(archive: Path) -> Withdrawn:
 
 
 def add(path: Path, line: str) -> None:
-    """Append a line, an entry's or a comment. A reader sees all of it or nothing. Raises StorageError."""
+    """Append a line or several, entries' or comments. A reader sees all of it or nothing. Raises StorageError."""
     with storage_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _LIST_MODE)
         try:
@@ -63,12 +64,14 @@ def add(path: Path, line: str) -> None:
             os.close(descriptor)
 
 
-def change(path: Path, before: Withdrawal, after: Withdrawal | None, why: str = "") -> None:
-    """Put another line in the place of one; with None it becomes a comment that says ``why``. Raises StorageError."""
+def change(path: Path, changes: Mapping[Withdrawal, Withdrawal | None], why: str = "") -> None:
+    """Put other lines in the place of these; with None one becomes a comment that says ``why``. Raises StorageError."""
     lines = path.read_text("utf-8", "surrogateescape").splitlines()
     for place, line in enumerate(lines):
-        if before in Withdrawn.parse([line])[0].entries:
-            lines[place] = f"# {line}; taken off: {why}" if after is None else after.line()
+        for before in Withdrawn.parse([line])[0].entries:
+            if before in changes:
+                after = changes[before]
+                lines[place] = f"# {line}; taken off: {why}" if after is None else after.line()
     replace_file(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"), _LIST_MODE)
 
 

@@ -1,0 +1,86 @@
+"""Which pages of an archive their sites now reserve from a purpose: by the newest words on each, wherever they stand.
+
+A page's words are in the metadata record of its newest visit, also of one that kept nothing. Those of robots.txt may be
+newer than that: of each host its newest robots.txt counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from crawlerproject.fetch.decoding import decode
+from crawlerproject.rules.archive.http_heads import content_encoding
+from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.rules.consent.verdict import Judgement, Note, Source, Verdict, judge
+from crawlerproject.rules.robots.policy import KEPT_BYTES, RobotsRules, RobotsVerdict, parse_robots, robots_verdict
+from crawlerproject.stores.archive.warc_reader import Progress, members, note_lines
+
+_ROBOTS_TXT = "/robots.txt"
+_CONTENT = frozenset({"response", "revisit", "resource", "conversion"})
+
+
+class _Page(NamedTuple):
+    date: str  # of its newest words, as WARC-Date
+    notes: tuple[Note, ...]
+
+
+class NewestWords:
+    """What the sites of an archive last said of each page that it holds."""
+
+    def __init__(self, token: str) -> None:
+        """``token``: the crawler's name in robots.txt."""
+        self._token = token
+        self._pages: dict[str, _Page] = {}
+        self._held: set[str] = set()  # of which there is content
+        self._rules: dict[str, tuple[str, RobotsRules | None]] = {}  # by origin, with its date
+        self._by_payload: dict[str, RobotsRules | None] = {}
+
+    def read(self, warc: Path, progress: Progress | None = None) -> None:
+        """Take in a WARC file, up to its first flaw."""
+        for member in members(warc, progress=progress):
+            if isinstance(member, Flaw):
+                return
+            url, date = member.url, member.field("warc-date")
+            if member.kind == "metadata":
+                if url not in self._pages or date >= self._pages[url].date:
+                    said = [note for note in note_lines(member) if note[0] in tuple(Source)]
+                    self._pages[url] = _Page(date, tuple(said))
+            elif member.kind in _CONTENT and _origin(url) + _ROBOTS_TXT == url:
+                self._take_robots(_origin(url), date, member)
+            elif member.kind in _CONTENT:
+                self._held.add(url)
+
+    def reserved(self, purpose: str) -> Iterator[tuple[str, Judgement]]:
+        """Each page that is held and reserved, with what decided."""
+        for url in sorted(self._held & self._pages.keys()):
+            notes = self._pages[url].notes
+            if (found := self._rules.get(_origin(url))) is not None:
+                words = found[1].words_for(url) if found[1] is not None else ()
+                others = [note for note in notes if note[0] != Source.ROBOTS_TXT or note[1].startswith("license:")]
+                notes = (*others, *((str(Source.ROBOTS_TXT), each) for each in words))
+            judged = judge(notes, purpose)
+            if judged.verdict is Verdict.RESERVED:
+                yield url, judged
+
+    def _take_robots(self, origin: str, date: str, member: Member) -> None:
+        """What is not an answer with rules, or with none, leaves the older one in force."""
+        status = member.head[9:12]
+        verdict = robots_verdict(int(status)) if status.isdigit() else None
+        if origin in self._rules and date < self._rules[origin][0]:
+            return
+        if verdict is RobotsVerdict.ALLOW:
+            self._rules[origin] = date, None
+        elif verdict is RobotsVerdict.PARSE:
+            digest = member.field("warc-payload-digest")
+            if member.kind == "response":
+                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).body
+                rules = parse_robots(body, self._token)
+                self._by_payload[digest] = rules if rules.content_signals else None
+            if digest in self._by_payload:
+                self._rules[origin] = date, self._by_payload[digest]
+
+
+def _origin(url: str) -> str:
+    return "/".join(url.split("/", 3)[:3])
