@@ -1,6 +1,7 @@
 """Decides what a search index gets of a page: title, text, links with their words, the article, structured data.
 
-The article is what Resiliparse finds (Apache-2.0, the quickest of those compared in docs/batch.md; optional).
+The article is what the page marks as it, or else what Resiliparse finds (Apache-2.0, the quickest of those compared in
+docs/batch.md; optional), without what the page says to be beside it.
 Structured data is JSON-LD 1.1 (section 7), OpenGraph (https://ogp.me/) and its likes, and microdata (HTML, 5.2, without
 ``itemref``), as one JSON text without the kinds that a page does not have:
 ``{"json-ld": […], "opengraph": {"og:title": […]}, "microdata": [{"type": …, "properties": {…}}]}``.
@@ -8,6 +9,7 @@ Structured data is JSON-LD 1.1 (section 7), OpenGraph (https://ogp.me/) and its 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
@@ -52,6 +54,24 @@ _ADDRESSES = {
     "a": "href", "area": "href", "link": "href", "audio": "src", "embed": "src", "iframe": "src", "img": "src",
     "source": "src", "track": "src", "video": "src", "object": "data",
 }  # fmt: skip
+
+
+# Of the article (each is in docs/batch.md's figures): what generators of manuals put around it (DocBook XSL, Publican,
+# Sphinx), and what the web calls the parts that others wrote or that lead away.
+_BESIDE = [
+    ".navheader", ".navfooter", ".docnav", ".toc", ".contents", ".headerlink", ".sphinxsidebar",
+    ".related[role=navigation]", "[class*=comment]", "[id*=comment]", "[class*=teaser]", "[class*=related]",
+    "[class*=share]", "[class*=newsletter]", ".sharedaddy",
+]  # fmt: skip
+# A page with these is article but for them.
+_MANUAL = ".navheader, .navfooter, .docnav"
+# Where a page says itself what its article is: schema.org, hAtom and h-entry, Sphinx and its theme for Read the Docs.
+_MARKED = [
+    "[itemprop~=articleBody]", ".entry-content", ".e-content", "div.body[role=main]", ".rst-content [role=main]",
+]  # fmt: skip
+_MOST_MARKED = 100  # articles of one page (ours): blogs show ten
+# Of a page's letters, below which it is no article but the start of one behind a wall, or a wrong guess (ours).
+_LEAST_MARKED, _LEAST_FOUND = 0.1, 0.05
 
 
 class LinkText(NamedTuple):
@@ -148,10 +168,28 @@ def main_text(body: bytes, content_type: str | None) -> MainText | None:
         return None
     tree = HTMLTree.parse(source)
     whole = _lines(extract_plain_text(tree, alt_texts=False))
-    if not whole:
+    if not whole or tree.body is None:
         return None
-    found = _lines(extract_plain_text(tree, main_content=True, alt_texts=False))
-    return MainText(found, max(0.0, 1.0 - _letters(found) / _letters(whole)))
+    letters = _letters(whole)
+    beside = [*_FRAME, *_BESIDE]
+    if tree.body.query_selector(_MANUAL) is not None:
+        tries: list[tuple[Any, bool, list[str], float]] = [(tree, False, beside, 0.0)]
+    else:
+        tries = [(part, False, beside, _LEAST_MARKED) for part in _marked(tree.body)]
+    tries += [(tree, True, beside, _LEAST_FOUND), (tree, True, [], 0.0)]
+    for part, is_searched, skipped, least in tries:
+        found = _lines(extract_plain_text(part, main_content=is_searched, alt_texts=False, skip_elements=skipped))
+        if (share := _letters(found) / letters) >= least:
+            break
+    return MainText(found, max(0.0, 1.0 - share))
+
+
+def _marked(body: Any) -> Iterator[str]:
+    """The HTML of what a page marks as its article, by one mark after the other."""
+    for mark in _MARKED:
+        nodes = body.query_selector_all(mark)[:_MOST_MARKED]
+        if outermost := [node.html for node in nodes if node.parent.closest(mark) is None]:
+            yield f"<body>{''.join(outermost)}"
 
 
 def _lines(text: str) -> str:

@@ -95,3 +95,31 @@ def test_the_frame_is_left_out_and_measured() -> None:
 def test_a_page_that_says_nothing_or_costs_too_much_has_none(body: bytes) -> None:
     """Bombs are left out as in every reading of ours."""
     assert main_text(body, "text/html") is None
+
+
+@needs_resiliparse
+def test_navigation_of_manuals_and_comments_are_left_out() -> None:
+    """DocBook's navigation goes and its boxes stay; a mark of the article is believed, comments are left out."""
+    words = "<p>One sentence, and another one.</p>" * 9
+    manual = (
+        f"<div class=navheader>Prev Home Next</div>{words}<div class='sidebar'>A box</div><div class=navfooter>Up</div>"
+    )
+    marked = (
+        f"<div class=entry-content>{words}</div><div><p>{'Elsewhere, more. ' * 30}</div><div id=comments>{words}</div>"
+    )
+    found = [main_text(f"<title>t</title><body>{page}".encode(), "text/html") for page in (manual, marked)]
+
+    assert [None if one is None else set(one.text.split()) for one in found] == [
+        {"One", "sentence,", "and", "another", "one.", "A", "box"}, {"One", "sentence,", "and", "another", "one."}
+    ]  # fmt: skip
+    assert found[1] is not None
+    assert found[1].boilerplate > 0.5
+
+
+@needs_resiliparse
+def test_a_mark_around_next_to_nothing_is_not_believed() -> None:
+    """The first words before a wall are not the article that stands elsewhere."""
+    found = main_text(f"<body><div class=entry-content>Hi</div><main>{ARTICLE}</main>".encode(), "text/html")
+
+    assert found is not None
+    assert "Sentences of an article" in found.text
