@@ -12,15 +12,9 @@ from uuid import NAMESPACE_URL, uuid5
 from crawlerproject.batch.commoncrawl_index import Distant, ForeignCapture
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.digests import payload_digest
 from crawlerproject.rules.archive.warc_members import Member, walk
-from crawlerproject.rules.archive.warc_records import (
-    Original,
-    make_member,
-    one_line,
-    payload_digest,
-    warc_date,
-    warcinfo,
-)
+from crawlerproject.rules.archive.warc_records import Original, make_member, one_line, warc_date, warcinfo
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import http_date_text
 from crawlerproject.stores.archive.archived_captures import captures_in

@@ -15,8 +15,9 @@ from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.rules.archive.cdxj import digest_of
+from crawlerproject.rules.archive.digests import digest_text, payload_digest
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import digest_text, is_render, payload_digest
+from crawlerproject.rules.archive.warc_records import is_render
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import main_text
 from crawlerproject.rules.page.languages import language_of

@@ -17,8 +17,8 @@ from crawlerproject.inspection.crawl_view import LocalView, frontier_in
 from crawlerproject.reports.warc_check import FileReport, check_file
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
+from crawlerproject.rules.archive.digests import digest_text, payload_digest
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
-from crawlerproject.rules.archive.warc_records import digest_text, payload_digest
 from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse

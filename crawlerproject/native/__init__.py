@@ -56,6 +56,9 @@ class Page(Protocol):
     def weight(self, source: bytes, /) -> int:
         """What a page would cost a parser."""
 
+    def record(self, data: bytes, /) -> tuple[tuple[tuple[str, str], ...], bytes] | None:
+        """Fields and block of a plain WARC record; None: Python has to judge it."""
+
     def near(self, values: array[int] | memoryview, value: int, bits: int, /) -> list[tuple[int, int]]:
         """Places of the values within ``bits`` of ``value``, and their distances."""
 

@@ -17,12 +17,15 @@
  *   near(values, value, bits) -> list of (int, int), as rules/near_duplicates.py
  *   features(steps, states, places, text) -> bytes, pairs of int64: features of a language model and how often each is
  *       met, in the order of the first times; ``places``, array("I"), has as many zeros as there are features
+ *   record(data) -> (fields, block): a plain WARC record's, as rules/archive/warc_members.py; None of others
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
+#include <string.h>
 
 #include "page.h"
 
@@ -292,12 +295,53 @@ static PyObject *module_features(PyObject *module, PyObject *const *given, Py_ss
     return found;
 }
 
+/* Of ASCII alone. */
+static PyObject *plain_object(struct page_span span)
+{
+    PyObject *text = PyUnicode_New((Py_ssize_t)span.size, 127);
+    if (text && span.size)
+        memcpy(PyUnicode_1BYTE_DATA(text), span.data, span.size);
+    return text;
+}
+
+static PyObject *fields_object(const struct record *record)
+{
+    PyObject *fields = PyTuple_New((Py_ssize_t)record->count);
+    for (size_t place = 0; fields && place < record->count; place++) {
+        PyObject *name = plain_object(record->fields[place].name);
+        PyObject *value = name ? plain_object(record->fields[place].value) : NULL;
+        PyObject *pair = value ? PyTuple_Pack(2, name, value) : NULL;
+        Py_XDECREF(name);
+        Py_XDECREF(value);
+        if (!pair)
+            Py_CLEAR(fields);
+        else
+            PyTuple_SET_ITEM(fields, (Py_ssize_t)place, pair);
+    }
+    return fields;
+}
+
+static PyObject *module_record(PyObject *module, PyObject *object)
+{
+    const unsigned char *data;
+    size_t size;
+    unsigned char head[RECORD_HEAD];
+    struct record record;
+    (void)module;
+    if (!source_of(object, &data, &size))
+        return NULL;
+    if (!record_read(data, size, head, sizeof head, &record))
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("(Ny#)", fields_object(&record), record.block.data, (Py_ssize_t)record.block.size);
+}
+
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
     {"said", module_said, METH_O, "A text without digits and blanks."},
     {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
     {"features", (PyCFunction)(void (*)(void))module_features, METH_FASTCALL, "Features of a language model in a text."},
+    {"record", module_record, METH_O, "Fields and block of a WARC record."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };

@@ -150,6 +150,19 @@ struct automaton_feature {
 bool automaton_walk(const struct automaton *model, const unsigned char *text, size_t size, uint32_t *places,
                     struct automaton_feature *found, size_t *count);
 
+/* A WARC record whose head is plain: its fields in order, names in lower case, and its block. False: Python judges it.
+ * The fields lie in ``head``, which has room for so many bytes, the block in ``data``. */
+enum { RECORD_FIELDS = 64, RECORD_HEAD = 8192 };
+struct record_field {
+    struct page_span name, value;
+};
+struct record {
+    struct record_field fields[RECORD_FIELDS];
+    size_t count;
+    struct page_span block;
+};
+bool record_read(const unsigned char *data, size_t size, unsigned char *head, size_t room, struct record *record);
+
 /* --- between these files ------------------------------------------------------------------------------------- */
 
 bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size);

@@ -19,8 +19,9 @@ from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.rules.archive.cdxj import sha1_of
+from crawlerproject.rules.archive.digests import payload_digest
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, payload_digest
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture
 from crawlerproject.stores.archive.warc_reader import member_at

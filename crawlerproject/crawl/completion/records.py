@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from crawlerproject.reasons import RESERVED
+from crawlerproject.rules.archive.digests import payload_digest
 from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, payload_digest
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.protocols import Fingerprint
 

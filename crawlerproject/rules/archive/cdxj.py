@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import orjson
 
+from crawlerproject.rules.archive.digests import digest_text, payload_digest
 from crawlerproject.rules.archive.http_heads import media_type, redirect_target
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import CaptureInfo, digest_text, payload_digest
+from crawlerproject.rules.archive.warc_records import CaptureInfo
 
 INDEXED = frozenset({"response", "revisit"})
 """WARC-Types that get a line."""

@@ -10,7 +10,6 @@ cut off is recognised as such.
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 from isal import igzip_lib
 
+from crawlerproject.rules.archive.digests import digest_text, payload_digest
 from crawlerproject.rules.archive.http_heads import content_encoded, media_type, redirect_target, stored_head
 from crawlerproject.rules.archive.payload_type import payload_type
 from crawlerproject.rules.archive.warc_members import Member
@@ -44,18 +44,6 @@ CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-fo
 
 _BEGIN = "WARC/1.1\r\nWARC-Type: "
 _MICROS = 1_000_000  # in a second
-_SPREAD_BYTES = 24  # a sha1 has 32 groups of five bits; of six bits each
-_BASE32_OF_64 = bytes.maketrans(b"abcdef", b"234567")  # of the values 26 to 31; those before are written alike
-
-
-def _spreading(groups: int) -> tuple[int, int, int]:
-    """Bits to leave and bits to shift, and how far, so that groups of five bits lie six times ``groups`` bits apart."""
-    half = (1 << 5 * groups) - 1
-    places = range(0, _SPREAD_BYTES * 8, 12 * groups)
-    return sum(half << at for at in places), sum(half << at + 5 * groups for at in places), groups
-
-
-_SPREAD = tuple(_spreading(groups) for groups in (16, 8, 4, 2, 1))
 
 
 class Original(NamedTuple):
@@ -259,23 +247,6 @@ def warc_date(epoch_seconds: float) -> str:
 @lru_cache(maxsize=64)  # hundreds of captures and log lines a second, of the last few seconds
 def _whole_seconds(epoch_seconds: float) -> str:
     return datetime.fromtimestamp(epoch_seconds, UTC).isoformat()[:-6]
-
-
-def payload_digest(body: bytes) -> bytes:
-    """sha1 of a payload: the body without transfer coding, its Content-Encoding kept."""
-    return sha1(body, usedforsecurity=False).digest()
-
-
-@lru_cache(maxsize=16)  # a payload's is asked for by its record, its index row and its log line
-def digest_text(digest: bytes) -> str:
-    """A sha1 as WARC and Common Crawl's index write it: 32 letters of base32, without a label.
-
-    Each five bits get a sixth, which is zero, and are then written as base64: half the work of ``b32encode``.
-    """
-    bits = int.from_bytes(digest)
-    for low, high, shift in _SPREAD:
-        bits = bits & low | (bits & high) << shift
-    return b2a_base64(bits.to_bytes(_SPREAD_BYTES), newline=False).translate(_BASE32_OF_64).decode()
 
 
 def one_line(value: str) -> str:

@@ -18,8 +18,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from crawlerproject.rules.archive.cdxj import surt_key
+from crawlerproject.rules.archive.digests import digest_text, payload_digest
 from crawlerproject.rules.archive.warc_members import TOMBSTONE
-from crawlerproject.rules.archive.warc_records import digest_text, one_line, payload_digest
+from crawlerproject.rules.archive.warc_records import one_line
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 

@@ -7,14 +7,13 @@ from hashlib import sha1
 from typing import NamedTuple
 
 from crawlerproject.rules.archive.cdxj import row_of_capture
+from crawlerproject.rules.archive.digests import digest_text, payload_digest
 from crawlerproject.rules.archive.warc_records import (
     Context,
     Original,
     Payload,
     Render,
     capture,
-    digest_text,
-    payload_digest,
     render_members,
     warc_date,
     withheld,

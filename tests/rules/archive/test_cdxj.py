@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import _library_key, _plain_key, sha1_of, surt_key
+from crawlerproject.rules.archive.digests import digest_text
 from crawlerproject.rules.archive.warc_members import Member, walk
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, digest_text
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original
 from tests.warc_samples import exchange, info_member, make
 
 NOT_CHANGED = exchange(b"", b"HTTP/1.1 304 Not Modified\r\n\r\n")

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
+from crawlerproject.rules.archive.digests import digest_text
 from crawlerproject.rules.archive.warc_members import Member, walk
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, digest_text, warc_date
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, warc_date
 from tests.warc_samples import PAGE, WARCINFO_ID, exchange, info_member, make
 
 GZ = gzip.compress(PAGE, mtime=0)
