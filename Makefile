@@ -45,7 +45,7 @@ TARGET ?= local
 DOCS_PORT ?= 8000
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt coverage conformance bench-conformance frames check format deploy packages browser bench native fuzz lock alerts audit docs docs-serve
+.PHONY: help crawl test hostile hunt coverage conformance bench-conformance bench-after frames check format deploy packages browser bench native fuzz lock alerts audit docs docs-serve
 .DEFAULT_GOAL := help
 
 help:
@@ -158,6 +158,9 @@ $(CONFORMANCE)/node/.ready: benchmarks/web_bot_auth/package-lock.json $(CONFORMA
 
 bench-web-bot-auth: $(DEV_READY) native packages browser $(CONFORMANCE)/node/.ready
 	@$(CONFORMANCE)/bin/python -m benchmarks.web_bot_auth $(ARGS)
+
+bench-after: $(DEV_READY) native $(TOOLS_READY) $(PEERS)/.ready
+	@$(PY) -m benchmarks.after $(ARGS)
 
 # Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].
 deploy: $(DEV_READY)

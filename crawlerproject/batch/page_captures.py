@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.rules.archive.cdxj import row_of_member
-from crawlerproject.rules.page.extract import PageText, read_page
+from crawlerproject.rules.archive.cdxj import timestamp_of
+from crawlerproject.rules.page.extract import PageText, read_page, read_title
 from crawlerproject.rules.page.page import is_html
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
 from crawlerproject.stores.archive.wacz import WaczPage
@@ -39,9 +39,18 @@ class PageCapture:
             # That of another answer is not read.
             self.body = decode(self.member.body, coding, _MAX_BODY_BYTES).body if capture.status == _OK else b""
 
+    @property
+    def is_html(self) -> bool:
+        """Whether it is read as HTML."""
+        return is_html(self.content_type, self.body)
+
+    def read_title(self) -> str:
+        """Of HTML."""
+        return read_title(self.body, content_type=self.content_type or None)
+
     def read_html(self, *, structured: bool = False) -> PageText | None:
         """Title, text and links; None of what is no HTML."""
-        if not is_html(self.content_type, self.body):
+        if not self.is_html:
             return None
         return read_page(self.body, url=self.url, content_type=self.content_type or None, structured=structured)
 
@@ -55,7 +64,8 @@ def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage
         if capture.member.kind == "revisit" or capture.status != _OK:
             continue
         page, hops = PageCapture(capture), capture.notes.get("hopsFromSeed", _UNKNOWN).rstrip(_REDIRECT)
-        if page.mime not in _PAGE_TYPES or hops.endswith(_NO_PAGES) or (read := page.read_html()) is None:
+        if page.mime not in _PAGE_TYPES or hops.endswith(_NO_PAGES) or not page.is_html:
             continue
-        shown, moment = read.text if text else "", row_of_member(capture.member).timestamp
-        yield WaczPage(capture.url, moment, read.title, shown, not hops, capture.answer_id, rendered=capture.rendered)
+        title, shown = (read.title, read.text) if text and (read := page.read_html()) else (page.read_title(), "")
+        moment = timestamp_of(capture.member)
+        yield WaczPage(capture.url, moment, title, shown, not hops, capture.answer_id, rendered=capture.rendered)

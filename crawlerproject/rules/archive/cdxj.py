@@ -96,7 +96,7 @@ def row_of_member(member: Member) -> CdxjEntry:
         start=member.offset,
         end=member.end,
         url=url,
-        timestamp=_NO_DIGIT.sub("", member.field("warc-date"))[:_TIMESTAMP_DIGITS],
+        timestamp=timestamp_of(member),
         mime=REVISIT_MIME if revisit else media_type(head) or NO_MIME,
         identified=member.field("warc-identified-payload-type"),
         status=status,
@@ -106,6 +106,11 @@ def row_of_member(member: Member) -> CdxjEntry:
         redirect=redirect_target(head, status, url),
         truncated="" if revisit else member.field("warc-truncated"),
     )
+
+
+def timestamp_of(member: Member) -> str:
+    """Of a record's WARC-Date; shorter where others leave out what comes after the year."""
+    return _NO_DIGIT.sub("", member.field("warc-date"))[:_TIMESTAMP_DIGITS]
 
 
 def digest_of(member: Member) -> str:

@@ -9,6 +9,7 @@ Structured data is JSON-LD 1.1 (section 7), OpenGraph (https://ogp.me/) and its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import islice
@@ -18,7 +19,7 @@ import orjson
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawlerproject.rules.page.encoding import decode
-from crawlerproject.rules.page.page import MAX_HTML_BYTES, link_target
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, link_target, read_document
 from crawlerproject.rules.page.parser_bombs import is_bomb
 from crawlerproject.rules.page.tree import UNSEEN_TAGS
 from crawlerproject.rules.url.urls import Base
@@ -36,6 +37,7 @@ MAX_LINKS = 10_000
 MAX_ANCHOR = 200
 """Characters of a link's words that are kept."""
 
+_TITLE_END = re.compile(rb"(?i)</title[\t\n\f\r ]{0,9}>")
 # Links within objects within links hold all that is in them: beyond so much text, read again and again, they have no
 # words. Twice the most that is read of a page.
 _MOST_READ_CHARACTERS = 2 * MAX_HTML_BYTES
@@ -110,6 +112,18 @@ def read_page(body: bytes, *, url: str, content_type: str | None, structured: bo
     data = structured_data(tree) if structured else ""
     language = "" if tree.root is None else tree.root.attributes.get("lang") or ""
     return PageText(title, _text(tree), links, canonical, data, language)
+
+
+def read_title(body: bytes, *, content_type: str | None) -> str:
+    """The title that ``read_page`` finds, mostly without parsing what stands behind it."""
+    text, _ = decode(body[:MAX_HTML_BYTES], content_type)
+    source = text.encode()
+    if is_bomb(source):
+        return ""
+    # What a parser has put into the head stays its first title, whatever follows.
+    end = _TITLE_END.search(source)
+    title = read_document(source[: end.end()]).title if end is not None else ""
+    return title or read_document(source).title
 
 
 def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkText], str]:

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from crawlerproject.rules.page.extract import MAX_STRUCTURED_BYTES, can_find_main_text, main_text, read_page
+from crawlerproject.rules.page.extract import MAX_STRUCTURED_BYTES, can_find_main_text, main_text, read_page, read_title
 
 # Of https://ogp.me/ and of HTML 5.1.2, with JSON-LD of schema.org's example beside them.
 PAGE = """<!doctype html><head>
@@ -123,3 +125,29 @@ def test_a_mark_around_next_to_nothing_is_not_believed() -> None:
 
     assert found is not None
     assert "Sentences of an article" in found.text
+
+
+_PIECES = [
+    *(
+        "<title>",
+        "</title>",
+        "</TITLE >",
+        "<title>A &amp; b",
+        "<!--",
+        "-->",
+        "<script>",
+        "</script>",
+        "<svg>",
+        "</svg>",
+    ),
+    *("<head>", "</head>", "<body>", "<template>", "</template>", "<noscript>", "</titlex>", "<frameset>", "x ", "<b>"),
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=8))
+@settings(max_examples=200)
+def test_a_title_is_that_of_the_whole_page(pieces: list[str]) -> None:
+    """Whatever stands before, in and behind it."""
+    body = "".join(pieces).encode()
+    whole = read_page(body, url="http://h.test/", content_type="text/html; charset=utf-8")
+    assert read_title(body, content_type="text/html; charset=utf-8") == whole.title
