@@ -2,7 +2,7 @@
 
 Every crawler in turn, several rounds, from the same nginx on loopback. CPU is user and system time of the whole
 process tree divided by the pages that the server counted; start-up is in it. ``--profile`` crawls (a) and (b) once more
-and says where our time goes. ``--write`` puts table, plot and profile in docs/.
+and says where our time goes. ``--write`` puts table and plot in docs/.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="tar archive of web pages for (b); else the Debian handbook")
     parser.add_argument("--cases", default="abc", help="which of them, default abc")
     parser.add_argument("--profile", action="store_true", help="also where our time goes in (a) and (b)")
-    parser.add_argument("--write", action="store_true", help="write all of it into docs/")
+    parser.add_argument("--write", action="store_true", help="write table and plot into docs/")
     given = parser.parse_args()
     install()
     many_files()
@@ -196,9 +196,6 @@ def main() -> None:
         print(f"({letter}) {cases[letter]}\n{lines}")
     if given.write:
         write(text, runs)
-        if "a" in profiles:  # of (b), and of single functions, it is printed
-            parts = profiles["a"].partition("\n\n")[0]
-            put("profile a", f"(a) {cases['a']}, µs of CPU a page:\n\n```\n{parts}\n```\n")
 
 
 if __name__ == "__main__":
