@@ -86,7 +86,7 @@ def _row(name: str, site: _Site) -> dict[str, Any]:
 def _judged(
     warc: Path, purpose: str, token: str, said: dict[str, list[Note]], progress: Any
 ) -> Iterator[tuple[str, Judgement, int]]:
-    """URL, verdict and whether it is a page's (1) or that of a robots.txt (0), up to the file's first flaw.
+    """URL, verdict and whether it is a page's (1) or that of a robots.txt or the like (0), up to the file's first flaw.
 
     ``said``: by payload, what the robots.txt files so far say.
     """
@@ -95,8 +95,9 @@ def _judged(
             return
         if member.kind == "metadata":
             lines = note_lines(member)
-            if not dict(lines).get("hopsFromSeed", "").rstrip("R").endswith(_OF_ROBOTS):
-                yield member.url, judge(lines, purpose), 1
+            hops = dict(lines).get("hopsFromSeed", "").rstrip("R")
+            if hops != _OF_ROBOTS:  # a page, or what stands beside robots.txt: its words are in its lines
+                yield member.url, judge(lines, purpose), int(not hops.endswith(_OF_ROBOTS))
         elif member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
             digest = member.field("warc-payload-digest")
             if member.kind == "response":

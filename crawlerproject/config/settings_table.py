@@ -73,7 +73,7 @@ SETTINGS: dict[str, Setting] = {
     "CRAWLER_CONTACT": _text(),
     # What the pages are for, and whether a site's words on that are recorded or obeyed; "auto": by the purpose.
     "PURPOSE": _word(*PURPOSES, decisive=True),
-    "CONSENT": _word("auto", "record", "obey", decisive=True),
+    "CONSENT": _word("auto", "record", "ask", "obey", decisive=True),
     "CRAWLER_AGENT_SHAPE": _word("short", "compatible"),
     "IDENTITY_RANGES": _list([]),
     # Signed requests; the file, read at the start, is made by `scrapy identity init`.

@@ -124,6 +124,11 @@ def obeyed_for(settings: BaseSettings) -> str:
     return purpose if obeys(purpose, str(settings.get("CONSENT") or "auto")) else ""
 
 
+def asks_terms(settings: BaseSettings) -> bool:
+    """Whether hosts are asked for what they say of use beside robots.txt: where that is obeyed, or ``CONSENT=ask``."""
+    return settings.get("CONSENT") == "ask" or bool(obeyed_for(settings))
+
+
 def preset_of(settings: BaseSettings) -> PacePreset:
     """``PACE_PRESET`` with the single numbers of ``PACE_*`` put in."""
     given = {name: number_of(settings, f"PACE_{name.upper()}") for name in PacePreset._fields}

@@ -13,7 +13,7 @@ from crawlerproject.rules.row_kinds import (
 )
 from crawlerproject.rules.traps.external_budgets import OTHERS
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.rules.url.priority import SEED, after_duplicate
+from crawlerproject.rules.url.priority import HOP_PREREQUISITE, SEED, after_duplicate
 from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import QueuedPage
 
@@ -113,6 +113,11 @@ def caused_externally(row: QueuedPage) -> bool:
 def robots_for_other_domain(origin: str, url: str, host: str) -> bool:
     """Whether a robots.txt (of ``url``, on ``host``) is asked for on behalf of another domain's ``origin`` alone."""
     return url.partition("://")[2] != f"{host}/robots.txt" and of_other_domain(origin.partition("://")[2], host)
+
+
+def document_of(hops: str) -> int:
+    """Which of an origin's documents a row is about that ``leasing.robots_row`` made: 0 is robots.txt."""
+    return max(hops.count(HOP_PREREQUISITE) - 1, 0)
 
 
 def is_front(url: str, host: str) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.discovered import DiscoveredUrl, document_of
 from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.learned.renders import Renders
@@ -177,7 +177,8 @@ class Frontier:
             spare = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
             if not spare and outcome.reason in PORT_FAILURES:
                 spare = state.other_scheme_waits(host, row.note.partition(":")[0])
-            outcome.other_scheme_good, outcome.copy_serves = spare, state.robots.serves(row.note, now)
+            outcome.other_scheme_good = spare
+            outcome.copy_serves = not document_of(row.hops) and state.robots.serves(row.note, now)
         # Whether the address took no connection but the host has another one, which is the next turn's.
         next_address = outcome.status is None and outcome.reason in ADDRESS_FAILURES and host.spare_addresses > 0
         if next_address:

@@ -28,7 +28,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SUBREQUEST, ROW_KINDS, RowKind
-from crawlerproject.rules.url.priority import HOP_EMBED, LAST, LAST_EXTERNAL, REQUISITE_PLACES
+from crawlerproject.rules.url.priority import HOP_EMBED, HOP_PREREQUISITE, LAST, LAST_EXTERNAL, REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
@@ -424,7 +424,8 @@ class LeaseIssuer:
         self._state.workbench.release(host, now, again, work=True)
 
     def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease:
-        row = robots_row(host, scheme, self._state.next_arrival(host, now))
+        number, url = self._state.robots.next_document(f"{scheme}://{host.name}", now)
+        row = robots_row(host, scheme, self._state.next_arrival(host, now), number, url)
         return self._lent(row, host, address, now, stored=False)
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
@@ -445,8 +446,12 @@ class LeaseIssuer:
         return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
-def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
-    """The row of a host's robots.txt, which no queue holds: the host's turn makes it up."""
+def robots_row(host: Host, scheme: str, arrival: int, number: int = 0, url: str = "") -> QueuedPage:
+    """The row of a host's robots.txt, which no queue holds: the host's turn makes it up.
+
+    Or of a document beside it, at ``url``: the hops of such a row say its ``number``.
+    """
     origin = f"{scheme}://{host.name}"
-    url = origin + "/robots.txt"
-    return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
+    url = url or origin + "/robots.txt"
+    hops = HOP_PREREQUISITE * (number + 1)
+    return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, hops, "", 0, FLAG_ROBOTS, origin)

@@ -94,6 +94,7 @@ class RobotsGiven(NamedTuple):
     status: int | None
     body: bytes
     reason: str
+    number: int = 0  # of the document (``discovered.document_of``)
 
 
 class Changed(NamedTuple):
@@ -162,7 +163,8 @@ def pack_message(message: Message) -> bytes:
     if isinstance(message, ScopeWidened):
         return orjson.dumps(["seeds-moved", *message])
     body = b64encode(message.body[:KEPT_BYTES]).decode()
-    return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
+    given = ["robots-given", message.origin, message.status, body, str(message.reason)]
+    return orjson.dumps([*given, message.number] if message.number else given)
 
 
 def unpack_message(packed: bytes) -> Message:
@@ -177,8 +179,8 @@ def unpack_message(packed: bytes) -> Message:
         return Changed([(address, at) for address, at in known if address is not None])
     if kind == "seeds-moved":
         return ScopeWidened(fields[0], [(before, after) for before, after in fields[1]])
-    origin, status, body, reason = fields
-    return RobotsGiven(origin, status, b64decode(body), Reason(reason))
+    origin, status, body, reason, *number = fields
+    return RobotsGiven(origin, status, b64decode(body), Reason(reason), *number)
 
 
 def _found(row: list[Any]) -> DiscoveredUrl | None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.consent.terms import Terms, documents_of
 from crawlerproject.rules.consent.verdict import Note, Source, Verdict, judge, reservation
 from crawlerproject.rules.robots.policy import (
-    ALLOW_ALL,
     KEPT_BYTES,
     STALE_SECONDS,
     RobotsRecord,
@@ -49,10 +49,16 @@ class RobotsOutcome(NamedTuple):
 class RobotsCache:
     """Judges URLs for one product token."""
 
-    def __init__(self, store: RobotsStore, token: str, ttl_seconds: float, *, obeyed_for: str = "") -> None:
-        """``obeyed_for``: a purpose, for which words that reserve pages are obeyed; "": they are only recorded."""
+    def __init__(
+        self, store: RobotsStore, token: str, ttl_seconds: float, *, obeyed_for: str = "", asks_terms: bool = False
+    ) -> None:
+        """``obeyed_for``: a purpose, for which words that reserve pages are obeyed; "": they are only recorded.
+
+        ``asks_terms``: the documents beside robots.txt are asked for (``consent.terms``).
+        """
         self._store = store
         self._obeyed_for = obeyed_for
+        self._asks_terms = asks_terms
         self._token = token
         self.ttl_seconds = ttl_seconds
         self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
@@ -78,7 +84,7 @@ class RobotsCache:
             return rules
         record = self._record(origin)
         # Only origins with a record are asked about: doubt means no.
-        return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
+        return self._keep(origin, record.rules(self._token) if record else parse_robots(_NOTHING_ALLOWED, self._token))
 
     def words(self, url: str) -> list[Note]:
         """What the site says of the use of a URL, before it is asked for; ask while its lease is out."""
@@ -88,12 +94,13 @@ class RobotsCache:
         """Why a URL of these rules' origin is not asked for; None when it may be."""
         if not rules.allowed(url):
             return Reason.ROBOTS
-        if not self._obeyed_for or not (rules.content_signals or rules.licenses):
+        if not self._obeyed_for or not (rules.content_signals or rules.licenses or rules.terms):
             return None
         judged = judge(_words_of(rules, url), self._obeyed_for)
         if judged.verdict is Verdict.RESERVED:
             return reservation(judged)
-        return Reason.RESERVED_LICENSE if rules.licenses else None  # nothing is known of its terms: doubt means no
+        # Where nothing is known of a licence's terms doubt means no.
+        return Reason.RESERVED_LICENSE if rules.licenses and rules.terms is None else None
 
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
@@ -102,8 +109,19 @@ class RobotsCache:
             record = self._record(origin)
             if record is None:
                 return 0.0
-            rules = self._keep(origin, self._parse(record.body))
+            rules = self._keep(origin, record.rules(self._token))
         return rules.floor_seconds
+
+    def next_document(self, origin: str, now: float) -> tuple[int, str]:
+        """What an origin is asked for now, as a number and a URL: 0 is robots.txt, then come those beside it."""
+        if self._asks_terms:
+            record = self._record(origin)
+            known_until = max(record.expires_at, record.fetched_at + _STALE_RETRY_SECONDS) if record else 0.0
+            if record is not None and record.terms and now < known_until:
+                terms = Terms.unpack(record.terms)
+                if (number := terms.next) is not None:
+                    return number, terms.documents[number - 1].url
+        return 0, origin + "/robots.txt"
 
     def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
         """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
@@ -112,24 +130,44 @@ class RobotsCache:
         if verdict is RobotsVerdict.WAIT:
             if before is None or now - before.fetched_at > STALE_SECONDS:
                 return RobotsOutcome(False, 0.0, 0.0, None)
-            rules = self._keep(origin, self._parse(before.body))
+            rules = self._keep(origin, before.rules(self._token))
             return RobotsOutcome(True, now + _STALE_RETRY_SECONDS, rules.floor_seconds, None)
         good_until = now + self.ttl_seconds
         kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
         more = before is not None and may_allow_more(before.body, kept, self._token)
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
-        rules = self._keep(origin, self._parse(kept))
+        if self._asks_terms:
+            rules = parse_robots(kept, self._token)
+            if documents := documents_of(origin, rules.licenses, rules.allowed):
+                record = record._replace(terms=Terms(documents).pack())
+        return self._taken_in(origin, record, more)
+
+    def document_answered(self, origin: str, number: int, status: int | None, body: bytes, now: float) -> RobotsOutcome:
+        """Take in the answer to a document beside robots.txt; one that cannot be reached is as robots.txt would be."""
+        verdict, record = robots_verdict(status), self._record(origin)
+        if record is None or not record.terms or verdict is RobotsVerdict.WAIT:
+            return RobotsOutcome(False, 0.0, 0.0, None)
+        terms = Terms.unpack(record.terms)
+        if terms.next == number:  # else it came twice
+            record = record._replace(terms=terms.answered(number, status or 0, body).pack())
+        return self._taken_in(origin, record, more=False)
+
+    def _taken_in(self, origin: str, record: RobotsRecord, more: bool) -> RobotsOutcome:
+        """A record that is to be stored; until all its documents are known it is good for nothing."""
+        rules = self._keep(origin, record.rules(self._token))
+        pending = rules.terms is not None and rules.terms.next is not None
         packed = self._unstored[origin] = record.pack()
-        return RobotsOutcome(True, good_until, rules.floor_seconds, packed, more)
+        return RobotsOutcome(True, 0.0 if pending else record.expires_at, rules.floor_seconds, packed, more)
 
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop the parsed rules of hosts of other workers: they may be outdated when the hosts return."""
         for gone in [key for key in self._parsed if not mine(key.rpartition("://")[2])]:
             self._parsed_characters -= self._parsed.pop(gone).size
 
-    def stored(self, origin: str) -> None:
-        """The record of an origin has reached the store."""
-        self._unstored.pop(origin, None)
+    def stored(self, origin: str, record: bytes) -> None:
+        """A record of an origin has reached the store; there may be a newer one by now."""
+        if self._unstored.get(origin) == record:
+            del self._unstored[origin]
 
     def serves(self, origin: str, now: float) -> bool:
         """Whether what is known of an origin's rules holds while robots.txt cannot be reached."""
@@ -139,9 +177,6 @@ class RobotsCache:
     def _record(self, origin: str) -> RobotsRecord | None:
         packed = self._unstored.get(origin) or self._store.robots(origin)
         return RobotsRecord.unpack(packed) if packed else None
-
-    def _parse(self, body: bytes) -> RobotsRules:
-        return parse_robots(body, self._token) if body else ALLOW_ALL
 
     def _keep(self, origin: str, rules: RobotsRules) -> RobotsRules:
         before = self._parsed.pop(origin, None)
@@ -153,7 +188,8 @@ class RobotsCache:
 
 
 def _words_of(rules: RobotsRules, url: str) -> list[Note]:
-    if not (rules.content_signals or rules.licenses):  # as nearly every site
+    if not (rules.content_signals or rules.licenses or rules.terms):  # as nearly every site
         return []
     licenses = [f"license: {license}" for license in rules.licenses]
-    return [(str(Source.ROBOTS_TXT), words) for words in (*rules.words_for(url), *licenses)]
+    words = [(str(Source.ROBOTS_TXT), words) for words in (*rules.words_for(url), *licenses)]
+    return words + rules.terms_for(url)

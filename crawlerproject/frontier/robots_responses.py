@@ -7,7 +7,7 @@ import random
 
 import orjson
 
-from crawlerproject.frontier.discovered import of_other_domain, robots_for_other_domain
+from crawlerproject.frontier.discovered import document_of, of_other_domain, robots_for_other_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.lease import Lease, Visit
@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 _REDIRECTED_ROBOTS_SECONDS = 120.0
 # Those that never got an answer are forgotten when so many are known: 2 MB.
 _SWEPT_AT = 10_000
+# What a document counts as that may not be asked for where it was redirected: TDMRep takes it for none (section 6.1).
+_NOT_FOUND = 404
 # Hosts whose redirects are at hand; few redirect their robots.txt to another domain.
 _REDIRECTING_KEPT = 1_000
 
@@ -63,21 +65,22 @@ class RobotsResponses:
 
     def answered(self, lease: Lease, outcome: Visit, now: float) -> None:
         """Take in an answer, or the failure to get one."""
-        origin, status = lease.row.note, outcome.status
-        target = _target(outcome.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
+        origin, status, number = lease.row.note, outcome.status, document_of(lease.row.hops)
+        target = _target(outcome.location) if lease.row.hops.count("R") < MAX_REDIRECTS else None
         asked: Host | None = lease.host
         if target is not None:
             if self._follow(lease, origin, target, now):
                 return
             # The rules are where we may not ask. RFC 9309 would let us take them for missing, which is to say that
             # anything is allowed; but the owner has some, so that doubt means no.
-            status, asked = None, None  # a failure of the origin's, though this host has answered well
+            # A failure of the origin's, though this host has answered well.
+            status, asked = (_NOT_FOUND, asked) if number else (None, None)
         name = origin.partition("://")[2]
         if name == lease.host.name or self._state.ownership.mine(name):
-            answer = RobotsGiven(origin, status, outcome.body, outcome.reason)
+            answer = RobotsGiven(origin, status, outcome.body, outcome.reason, number)
             self.take_in(answer, now, asked=asked, other_good=outcome.other_scheme_good)
         else:
-            self._state.ownership.send(name, RobotsGiven(origin, status, outcome.body, outcome.reason))
+            self._state.ownership.send(name, RobotsGiven(origin, status, outcome.body, outcome.reason, number))
 
     def wanted(self, message: RobotsWanted, now: float) -> None:
         """A host of another worker has its robots.txt at a host of ours."""
@@ -89,20 +92,22 @@ class RobotsResponses:
             or self._hosts.of(target.host).state
             or self._refused(message.origin, target, self._refusal_here(message.via, target, now))
         ):
-            self._give_up(message.origin, now)
+            self._give_up(message.origin, message.hops, now)
         elif self._refused(message.origin, target, self._door_refusal(message.origin, target, now)):
-            self._give_up(message.origin, now, Reason.STRANGER_DOOR)
+            self._give_up(message.origin, message.hops, now, Reason.STRANGER_DOOR)
         else:
             self._queue(message.origin, target, message.hops, message.via, now)
 
     def refused(self, row: QueuedPage, now: float) -> None:
         """A redirected robots.txt was refused when its turn came."""
         if row.note.partition("://")[2] != row.host:
-            self._give_up(row.note, now)
+            self._give_up(row.note, row.hops, now)
 
-    def _give_up(self, origin: str, now: float, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> None:
+    def _give_up(self, origin: str, hops: str, now: float, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> None:
         """The origin gets no answer: it waits, as for any robots.txt that cannot be reached."""
-        name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", reason)
+        number = document_of(hops)
+        answer = RobotsGiven(origin, _NOT_FOUND if number else None, b"", reason, number)
+        name = origin.partition("://")[2]
         if self._state.ownership.mine(name):
             self.take_in(answer, now)
         else:
@@ -122,8 +127,11 @@ class RobotsResponses:
 
     def take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None = None, other_good: bool = False) -> None:
         """What an answer does to the host it speaks for; ``asked`` is the one that was asked, unless another's."""
-        origin, status, body, reason = answer
-        outcome = self._state.robots.answered(origin, status, body, Reason(reason), now)
+        origin, status, body, reason, number = answer
+        if number:
+            outcome = self._state.robots.document_answered(origin, number, status, body, now)
+        else:
+            outcome = self._state.robots.answered(origin, status, body, Reason(reason), now)
         scheme, _, name = origin.partition("://")
         host = self._hosts.of(name)
         self._redirected.pop(origin, None)

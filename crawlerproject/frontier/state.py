@@ -200,8 +200,8 @@ class FrontierState:
                 on_disk.apply(changes, on_disk.counts, dirty.values())
             elif changes:
                 self.store.apply(changes)
-            for origin, _ in changes.robots:
-                self.robots.stored(origin)
+            for origin, record in changes.robots:
+                self.robots.stored(origin, record)
         except StorageError:
             self._settle(changes, -1)
             changes.due = moved
@@ -225,7 +225,12 @@ class FrontierState:
             else:
                 host.taken.add(row.arrival)
             self.hosts.dirty[host.name] = host
+        later = {
+            origin for origin, _ in self.changes.robots
+        }  # which have a newer record since: of a document beside it
         for origin, _ in changes.robots:
+            if origin in later:
+                continue
             scheme, _, name = origin.partition("://")
             host = self.hosts.of(name)
             unstored = host.robots_unstored

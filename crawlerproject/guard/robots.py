@@ -101,7 +101,7 @@ class RobotsGuard:
         self.retry_seconds = retry_seconds  # until one that cannot be reached is asked for again
         self.clock = clock
         self._copies = _Copies()
-        self._cache = RobotsCache(self._copies, token, ttl_seconds, obeyed_for=obeyed_for)
+        self._cache = RobotsCache(self._copies, token, ttl_seconds, obeyed_for=obeyed_for, asks_terms=bool(obeyed_for))
         self._origins: LruCache[str, _Origin] = LruCache(_KEPT)
         self._under_way: dict[str, asyncio.Future[_Origin]] = {}
 
@@ -171,22 +171,30 @@ class RobotsGuard:
         return await asyncio.shield(under_way)
 
     async def _ask(self, origin: str, download: Download, asks: Request) -> _Origin:
-        answer = await self._fetch(origin, download, asks)
-        self._count("request_count")
-        if answer.error is not None:
-            self._count(f"exception_count/{type(answer.error)}")
-        now = self.clock()
-        outcome = self._cache.answered(origin, answer.status, answer.body, Reason.FETCHED, now)
-        if outcome.record is not None:
-            self._copies.keep(origin, outcome.record)
-            self._cache.stored(origin)
+        number, url = 0, f"{origin}/robots.txt"
+        while True:
+            answer = await self._fetch(origin, url, download, asks)
+            self._count("request_count")
+            if answer.error is not None:
+                self._count(f"exception_count/{type(answer.error)}")
+            now = self.clock()
+            if number:
+                outcome = self._cache.document_answered(origin, number, answer.status, answer.body, now)
+            else:
+                outcome = self._cache.answered(origin, answer.status, answer.body, Reason.FETCHED, now)
+            if outcome.record is not None:
+                self._copies.keep(origin, outcome.record)
+                self._cache.stored(origin, outcome.record)
+            number, url = self._cache.next_document(origin, now)
+            if not outcome.usable or not number:
+                break
         until = outcome.good_until if outcome.usable else now + self.retry_seconds
         known = self._origins[origin] = _Origin(outcome.usable, until, answer._replace(body=b""))
         return known
 
-    async def _fetch(self, origin: str, download: Download, asks: Request) -> _Answer:
+    async def _fetch(self, origin: str, url: str, download: Download, asks: Request) -> _Answer:
         """The answer at the end of the redirects; beyond five a robots.txt is unavailable (RFC 9309 2.3.1.2)."""
-        url, given = f"{origin}/robots.txt", asks.headers
+        given = asks.headers
         headers = {name: given[name] for name in _OF_ASKER if name in given}
         meta = {"proxy": asks.meta["proxy"]} if "proxy" in asks.meta else None
         for _ in range(MAX_REDIRECTS + 1):

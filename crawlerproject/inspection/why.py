@@ -41,6 +41,8 @@ _REFUSALS = frozenset({
     *RESERVED, Reason.PAYMENT_REQUIRED,
     Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES,
 })  # fmt: skip
+# By words that are known before the page is asked for; of the last one it may have been the answer.
+_BY_SITE = (Reason.RESERVED_ROBOTS, Reason.RESERVED_LICENSE, Reason.RESERVED_TDMREP, Reason.PAYMENT_REQUIRED)
 _HELD_STATES = {Reason.PAUSED: HostState.PAUSED, Reason.HOST_LIMIT: HostState.LIMITED}
 
 
@@ -293,12 +295,22 @@ class Why:
             return self._names(address, depth, via) or "who names it had named too many hosts that have no address"
         if reason is Reason.SCOPE:
             return filters.scope.why(address) or "outside the scope then; it would be inside now"
+        if reason in _BY_SITE and (words := self._site_words(address)):
+            return f"its site says of its use: {words}"
         if reason in (Reason.RESERVED_ROBOTS, Reason.RESERVED_LICENSE):
-            packed = self._store.robots(f"{address.scheme}://{address.host}")
-            rules = parse_robots(RobotsRecord.unpack(packed).body if packed else b"", self._token)
-            words = " | ".join([*rules.words_for(address.url), *(f"License: {place}" for place in rules.licenses)])
-            return f"robots.txt says of its use: {words}" if words else "robots.txt reserved it then; it does not now"
+            return "its site reserved it then; it does not now"
         return _RULES.get(reason, "")
+
+    def _site_words(self, address: Address) -> str:
+        """What is known of the site's words on a page's use before that is asked for."""
+        packed = self._store.robots(f"{address.scheme}://{address.host}")
+        if not packed:
+            return ""
+        record = RobotsRecord.unpack(packed)
+        rules = record.rules(self._token)
+        terms = [f"{name.removeprefix('ai-use-')}: {words}" for name, words in rules.terms_for(address.url)]
+        licenses = [f"License: {place}" for place in rules.licenses]
+        return " | ".join([*rules.words_for(address.url), *licenses, *terms])
 
     def _excluded(self, name: str) -> str:
         listed = self._filters.never_crawl
@@ -476,6 +488,6 @@ _RULES: dict[Reason, str] = {
     Reason.RESERVED_TDMREP: "the site's tdmrep.json reserves it from PURPOSE",
     Reason.RESERVED_HEADER: "a header of its answer reserves it from PURPOSE: scrapy consent",
     Reason.RESERVED_PAGE: "the page itself reserves its use from PURPOSE: scrapy consent",
-    Reason.PAYMENT_REQUIRED: "the server wants money for it (status 402), which a crawl never pays",
+    Reason.PAYMENT_REQUIRED: "the site wants money for it (status 402, or its licence), which a crawl never pays",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }

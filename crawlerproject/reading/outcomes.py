@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from crawlerproject.frontier.discovered import document_of
 from crawlerproject.items import LeaseResult
-from crawlerproject.parse.links import MAX_REDIRECTS, navigated, redirected, redirected_enough, sitemaps_of_robots
+from crawlerproject.parse.links import (
+    HOP_REDIRECT,
+    MAX_REDIRECTS,
+    navigated,
+    redirected,
+    redirected_enough,
+    sitemaps_of_robots,
+)
 from crawlerproject.parse.response_page import REDIRECTS, header
-from crawlerproject.reasons import Reason
+from crawlerproject.reasons import RESERVED, Reason
+from crawlerproject.rules.consent.terms import read_document, source_of
 from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
-from crawlerproject.rules.page.meta_robots import HEADERS, page_robots, stated_by_site
+from crawlerproject.rules.page.meta_robots import HEADERS, bounded, license_of_feed, page_robots, stated_by_site
 from crawlerproject.rules.robots.policy import parse_robots, usable_body
 from crawlerproject.rules.url.urls import Base
 
@@ -116,16 +125,18 @@ class Outcomes:
             result.notes += _those_of(response.headers, _PRICES)
         there = 200 <= response.status < 300 or response.status == 304
         if there and not kind.is_robots and not read.challenge and (self._consent.obeyed or not kind.is_list):
-            self._judge(result, response, read.facts)
+            self._judge(result, response, read)
         _note_walls(result, read)
         return result
 
-    def _judge(self, result: LeaseResult, response: Response, facts: PageFacts | None) -> None:
+    def _judge(self, result: LeaseResult, response: Response, read: ReadPage) -> None:
         """Note what the words of site, answer and page come to; of a page that they reserve nothing more is taken."""
         site, answered = self._consent.site_words(result.row.url), _those_of(response.headers, _AI_USE_NAMES)
-        words = stated_by_site(site, answered) if site or answered else []
+        words, facts = stated_by_site(site, answered) if site or answered else [], read.facts
         if facts is None and (robots := response.headers.getlist("X-Robots-Tag")):
             words += page_robots((), [value.decode("latin-1") for value in robots], self._token).ai_use
+        if read.feed is not None:
+            words += license_of_feed(response.body)
         if words:
             result.notes += words
         if facts is not None and facts.ai_use:
@@ -134,7 +145,7 @@ class Outcomes:
             _note_verdict(result, words, self._consent)
 
     def _obey(self, result: LeaseResult, response: Response) -> None:
-        """A robots.txt: the part of its body that is obeyed, and its sitemaps; unusable if it was cut."""
+        """A robots.txt, or a document beside it: the part of its body that is obeyed; unusable if it was cut."""
         if not 200 <= response.status < 300:
             return
         body, wire = usable_body(result.body, response.flags), result.wire
@@ -144,7 +155,10 @@ class Outcomes:
             result.error = f"robots.txt cannot be used ({', '.join(response.flags)}): as if it could not be reached"
             return
         result.body = body
-        if self._sitemaps and response.status == 200:
+        if document_of(result.row.hops) and not result.row.hops.endswith(HOP_REDIRECT):
+            rules = read_document(result.row.url, response.status, body)
+            result.notes += bounded((source_of(result.row.url), words) for _, words in rules)
+        if self._sitemaps and response.status == 200 and not document_of(result.row.hops):
             listed = sitemaps_of_robots(result.row, parse_robots(body, self._token))
             result.found, result.error = listed.found, listed.flaw or result.error
 
@@ -165,12 +179,18 @@ class Outcomes:
 def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> None:
     judged = judge(words, consent.purpose)
     if consent.obeyed and judged.verdict is not Verdict.RESERVED:
-        # Of a licence that the answer alone names nothing is known.
-        unread = next((note for note in words if note[0] == Source.HEADER and note[1].startswith("license:")), None)
+        # Of a licence that robots.txt does not name nothing is known.
+        known = {value for name, value in words if name == Source.ROBOTS_TXT}
+        unread = next((note for note in words if _names_license(note) and note[1] not in known), None)
         judged = Judgement(Verdict.RESERVED, *unread) if unread else judged
     result.notes.append((NOTE, judged.verdict))
     if consent.obeyed and judged.verdict is Verdict.RESERVED:
-        result.withhold(reservation(judged), judged.words)
+        reason = reservation(judged)
+        result.withhold(reason if reason in RESERVED else Reason.RESERVED_LICENSE, judged.words)
+
+
+def _names_license(note: Note) -> bool:
+    return note[0] in (Source.HEADER, Source.PAGE) and note[1].startswith("license:")
 
 
 def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage, consent: Consent = RECORDED) -> LeaseResult:

@@ -20,7 +20,7 @@ from crawlerproject.crawl.session import Began, frontier_of, hosts_of, models_of
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain, seed_found
+from crawlerproject.frontier.discovered import DiscoveredUrl, document_of, of_other_domain, seed_found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import HostState, Stage
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
@@ -41,7 +41,7 @@ from crawlerproject.rules.row_kinds import (
     FLAG_ROBOTS,
     FLAG_SEED,
 )
-from crawlerproject.rules.url.priority import priority
+from crawlerproject.rules.url.priority import HOP_PREREQUISITE, priority
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -55,7 +55,6 @@ _COMMIT_PAGES = 500
 _FRONTIER_PAGES = 50_000
 # Links of one page that are queued in one change.
 _LINKS_AT_A_TIME = 5_000
-_ROBOTS = "P"
 
 
 class _Archived:
@@ -221,12 +220,13 @@ class Replay:
         except UrlRefused:
             return None
         state, hosts = self.frontier.state, self.frontier.hosts
-        if hops == _ROBOTS:
+        if hops and not hops.strip(HOP_PREREQUISITE):
             host = hosts.of(address.host)
-            row: QueuedPage | None = robots_row(host, address.scheme, state.next_arrival(host, self._now))
+            arrival, number = state.next_arrival(host, self._now), document_of(hops)
+            row: QueuedPage | None = robots_row(host, address.scheme, arrival, number, url if number else "")
             stored = False
         else:
-            robots = hops.rstrip("R") == _ROBOTS
+            robots = _asks_for_robots(hops)
             kind = FLAG_ROBOTS if robots else FLAG_REQUISITE if is_embedded(hops) else 0
             row, stored = self._row(url, kind), True
             if row is not None and attempt.rendered != row.kind.is_render:
@@ -266,7 +266,7 @@ class Replay:
 
     def _expect(self, attempt: Attempt) -> None:
         """Queue a page whose capture is lost, unless it is queued or was fetched later."""
-        if attempt.rendered or attempt.hops.rstrip("R") == _ROBOTS:
+        if attempt.rendered or _asks_for_robots(attempt.hops):
             return
         try:
             address = parse(attempt.url)
@@ -307,3 +307,8 @@ class Replay:
         hosts.waits(host, 1)
         hosts.dirty[host.name] = host
         return row
+
+
+def _asks_for_robots(hops: str) -> bool:
+    """Whether a row with these hops is of a robots.txt or of a document beside it, redirected or not."""
+    return hops.startswith(HOP_PREREQUISITE) and not hops.strip(HOP_PREREQUISITE + "R")

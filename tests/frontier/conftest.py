@@ -76,6 +76,7 @@ class Bench:
         domain_of: Callable[[str], str] = bounded_domain,
         ownership: HostOwnership | None = None,
         recrawl: bool = False,
+        robots: RobotsCache | None = None,
     ) -> None:
         self.store = store
         self.now = now
@@ -95,7 +96,7 @@ class Bench:
         hosts = HostTable(store, workbench, names, start, start_delay_seconds=pause, max_in_memory=most)
         rng = random.Random(1)
         self.frontier = Frontier(
-            FrontierState(hosts, RobotsCache(store, "TestBed", 86400.0)),
+            FrontierState(hosts, robots or RobotsCache(store, "TestBed", 86400.0)),
             UrlFilters(
                 scope or Scope("any"),
                 self.never,

@@ -7,6 +7,7 @@ import pytest
 from crawlerproject.frontier import robots_cache as robots_cache
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.consent.terms import TDMREP
 from crawlerproject.rules.robots.policy import STALE_SECONDS, RobotsRecord, parse_robots
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
@@ -206,3 +207,55 @@ def test_words_without_end_count_as_reserved() -> None:
 
     assert cache.refusal_of("http", "a.example", "http://a.example/other") is Reason.RESERVED_ROBOTS
     assert len(cache.rules("http://a.example").content_signals) == 101
+
+
+def documents(cache: RobotsCache, now: float = 0.0) -> tuple[int, str]:
+    """What the origin is asked for, without the origin."""
+    number, url = cache.next_document("http://a.example", now)
+    return number, url.removeprefix("http://a.example")
+
+
+def test_documents_beside_robots_txt_come_before_the_pages() -> None:
+    """One after the other, each once; the essence is part of the record, which a later start reads."""
+    store = MemoryStore()
+    cache = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks_terms=True)
+    assert documents(cache) == (0, "/robots.txt")
+    first = cache.answered("http://a.example", 200, b"License: /l.xml", Reason.FETCHED, 0.0)
+    assert (first.usable, first.good_until) == (True, 0.0)
+    assert documents(cache) == (1, TDMREP)
+    assert not cache.document_answered("http://a.example", 1, 503, b"", 1.0).usable
+    second = cache.document_answered("http://a.example", 1, 404, b"", 2.0)
+    assert second.good_until == 0.0
+    assert documents(cache, 3.0) == (2, "/l.xml")
+    assert cache.document_answered("http://a.example", 1, 200, b"x", 3.0).good_until == 0.0  # it came twice
+    assert second.record is not None
+    store.apply(Changes(robots=[("http://a.example", second.record)]))
+    cache.stored("http://a.example", second.record)
+
+    later = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks_terms=True)
+    assert documents(later, 4.0) == (2, "/l.xml")
+    assert later.refusal_of("http", "a.example", A) is Reason.RESERVED_LICENSE  # it is not known yet
+    rsl = b'<rsl><content url="/"><license><payment type="crawl"/></license></content></rsl>'
+    last = later.document_answered("http://a.example", 2, 200, rsl, 5.0)
+    assert (last.good_until, documents(later, 6.0)) == (DAY, (0, "/robots.txt"))
+    assert later.refusal_of("http", "a.example", A) is Reason.PAYMENT_REQUIRED
+    assert later.words(A) == [("ai-use-robots-txt", "license: /l.xml"), ("ai-use-license", "payment: crawl")]
+
+
+def test_an_older_record_that_is_stored_takes_no_newer_one_away() -> None:
+    """A document may be answered while the record before it is on its way to the store."""
+    cache = RobotsCache(MemoryStore(), "TestBed", DAY, asks_terms=True)
+    first = cache.answered("http://a.example", 404, b"", Reason.HTTP_ERROR, 0.0)
+    cache.document_answered("http://a.example", 1, 404, b"", 1.0)
+    assert first.record is not None
+    cache.stored("http://a.example", first.record)
+
+    assert documents(cache, 2.0) == (0, "/robots.txt")  # all are known
+
+
+def test_by_default_nothing_is_asked_for_beside_robots_txt() -> None:
+    """Nor where robots.txt lets us ask for nothing."""
+    for asks, body in ((False, b"License: /l.xml"), (True, b"User-agent: *\nDisallow: /")):
+        cache = RobotsCache(MemoryStore(), "TestBed", DAY, asks_terms=asks)
+        outcome = cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
+        assert (outcome.good_until, documents(cache)) == (DAY, (0, "/robots.txt"))

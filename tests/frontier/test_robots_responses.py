@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.other_workers import RobotsWanted
+from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.consent.terms import TDMREP
 from crawlerproject.rules.robots.policy import MOST_ASKED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 A, B = "http://a.example/", "http://b.example/"
 
@@ -354,3 +358,81 @@ def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
     assert bench.frontier.state.refused.counts == {Reason.ROBOTS_REDIRECT: 3, Reason.EXTENSION: 1}
     assert bench.frontier.workbench.hosts["o.org"].robots_until("http") < 0
     assert bench.frontier.workbench.hosts["b.example"].waiting_urls == MOST_ASKED
+
+
+def obeying(store: MemoryStore, now: float = 1000.0) -> Bench:
+    """A frontier that asks for tdmrep.json and licences, and obeys them for ai-train."""
+    cache = RobotsCache(store, "TestBed", 86_400.0, obeyed_for="ai-train", asks_terms=True)
+    return Bench(store, now=now, robots=cache)
+
+
+def next_url(bench: Bench, status: int | None = 200, body: bytes = b"", **more: str) -> str:
+    """What is asked for when its host is free; it is answered so, and committed."""
+    while (lease := bench.next()) is None:
+        bench.now += 1.0
+    bench.answer(lease, status, body=body, **more)
+    bench.commit()
+    return lease.row.url
+
+
+def test_documents_beside_robots_txt_have_turns_of_their_host() -> None:
+    """At its pace, before its pages; one that is not answered is asked for again, and a later start goes on with it."""
+    store = MemoryStore()
+    bench = obeying(store)
+    bench.seed(A)
+    moments = []
+    for status, body, url in (
+        (200, b"License: /l.xml", "robots.txt"),
+        (503, b"", TDMREP[1:]),
+        (200, b'[{"location": "/x", "tdm-reservation": 1}]', TDMREP[1:]),
+    ):
+        assert next_url(bench, status, body) == A + url
+        moments.append(bench.now)
+    assert all(later - before >= 5.0 for before, later in pairwise(moments))
+
+    bench = obeying(store, bench.now)
+    rsl = b'<rsl><content url="/y"><license><payment type="crawl"/></license></content></rsl>'
+    assert next_url(bench, 200, rsl) == A + "l.xml"
+    bench.seed(A + "x", A + "y")
+    assert next_url(bench) == A
+    bench.now += 100.0
+    assert bench.next() is None
+    counts = bench.frontier.state.refused.counts
+    assert (counts[Reason.RESERVED_TDMREP], counts[Reason.PAYMENT_REQUIRED]) == (1, 1)
+
+
+def test_a_document_is_followed_to_another_host() -> None:
+    """As a robots.txt is; where that may not be asked there is no tdmrep.json."""
+    bench = obeying(MemoryStore())
+    bench.seed(A)
+    assert next_url(bench) == A + "robots.txt"
+    assert next_url(bench, 301, location=B + "tdm", reason=Reason.REDIRECT) == A + TDMREP[1:]
+    assert next_url(bench, 200, b"User-agent: *\nAllow: /") == B + "robots.txt"
+    assert next_url(bench, 404, reason=Reason.HTTP_ERROR) == B + TDMREP[1:]
+    assert next_url(bench, 200, b'[{"location": "/", "tdm-reservation": 1}]') == B + "tdm"
+    bench.now += 100.0
+    assert bench.next() is None
+    assert bench.frontier.state.refused.counts[Reason.RESERVED_TDMREP] == 1
+
+
+def test_a_document_that_may_not_be_asked_for_elsewhere_is_none() -> None:
+    """The pages come."""
+    bench = obeying(MemoryStore())
+    bench.seed(A)
+    assert next_url(bench) == A + "robots.txt"
+    assert next_url(bench, 301, location=B + "tdm.zip", reason=Reason.REDIRECT) == A + TDMREP[1:]
+    assert next_url(bench) == A
+
+
+def test_a_reservation_that_appears_later_is_seen() -> None:
+    """With the next robots.txt, a day later; the page that is known is not asked for again."""
+    bench = obeying(MemoryStore())
+    bench.seed(A)
+    assert [next_url(bench), next_url(bench, 404, reason=Reason.HTTP_ERROR), next_url(bench)][2] == A
+    bench.now += 100_000.0
+    bench.seed(A + "later")
+    assert next_url(bench) == A + "robots.txt"
+    assert next_url(bench, 200, b'[{"location": "/", "tdm-reservation": 1}]') == A + TDMREP[1:]
+    bench.now += 100.0
+    assert bench.next() is None
+    assert bench.frontier.state.refused.counts[Reason.RESERVED_TDMREP] == 1

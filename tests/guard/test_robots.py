@@ -233,3 +233,21 @@ def test_a_large_one_is_read_in_a_thread() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /no%d\n" % number for number in range(20_000))
     both = guard({"http://a.test/robots.txt": robots(200, body)})
     assert judge(both, "http://a.test/no19999", "http://a.test/yes") == [Reason.ROBOTS, None]
+
+
+def test_documents_beside_it_are_asked_for_where_words_are_obeyed() -> None:
+    """Once; by default robots.txt alone is."""
+    answers: dict[str, Answer] = {
+        "http://a.test/robots.txt": robots(200, b"License: l.xml"),
+        "http://a.test/.well-known/tdmrep.json": robots(200, b'[{"location": "/no", "tdm-reservation": 1}]'),
+        "http://a.test/l.xml": robots(200, b'<rsl><content url="/paid"><license><payment/></license></content></rsl>'),
+    }
+    obeying = RobotsGuard("foobot", None, ttl_seconds=100, retry_seconds=10, clock=Clock(), obeyed_for="ai-train")
+    web = Web(answers)
+    for _ in range(2):
+        found = judge((obeying, web), "http://a.test/yes", "http://a.test/no", "http://a.test/paid")
+        assert found == [None, Reason.RESERVED_TDMREP, Reason.PAYMENT_REQUIRED]
+    assert web.asked == list(answers)
+    both = guard(answers)
+    assert judge(both, "http://a.test/no") == [None]
+    assert len(both[1].asked) == 1

@@ -9,7 +9,7 @@ from crawlerproject.crawl.completion.records import log_line
 from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.failure_reports import GOOD
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import caused_externally
+from crawlerproject.frontier.discovered import caused_externally, document_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
@@ -158,7 +158,8 @@ class PageCompletion:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.
             result.respelled = result.target.address.url if result.target.address.url != row.url else ""
         if kind.is_robots:
-            self._run.stats.inc_value(f"robots/{robots_verdict(result.status).value}")
+            what = "terms" if document_of(row.hops) else "robots"
+            self._run.stats.inc_value(f"{what}/{robots_verdict(result.status).value}")
         if embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, result, PageRecord(row.url, result.reason, 0, now), now)
             models.certificates.learn(result, now)

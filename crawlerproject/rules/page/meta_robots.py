@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from crawlerproject.rules.consent.verdict import AI_WORDS, Note, Source
@@ -21,6 +22,12 @@ _AI_METAS = frozenset({"tdm-reservation", "tdm-policy"})
 # RSL 1.0: Link: <https://site.example/license.xml>; rel="license"; type="application/rsl+xml".
 _LICENSE_LINK = re.compile(r"<([^<>]{1,2000}+)>[^<>]*?application/rsl\+xml")
 _LICENSE_TYPE = "application/rsl+xml"  # sought first: most Link headers are about something else
+RSL_TYPE, RSL_SPACE = _LICENSE_TYPE.encode(), b"rslstandard.org/rsl"
+"""In the bytes of a page or feed that has or names a licence of RSL (1.0, sections 4.3 to 4.6)."""
+# <link rel="license" type="application/rsl+xml" href="…">, and the licence itself in a script.
+_LICENSE_TAG = re.compile(rb"<(link|script)\b([^<>]{0,2000}+)>", re.IGNORECASE)
+_HREF = re.compile(rb"""(?<![\w-])href\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE)
+_WITHIN = "within it"
 _MOST_LINK_CHARACTERS = 8000
 # Values are free text: as much as any honest one needs.
 _MOST_CHARACTERS = 500
@@ -59,7 +66,7 @@ def page_robots(metas: Iterable[tuple[str, str]], x_robots: Iterable[str], token
         return FREE
     none = "none" in words
     notes = [(str(Source.PAGE), word) for word in sorted(words & AI_WORDS)] + stated
-    return PageRobots(none or "nofollow" in words, none or "noindex" in words, _bounded(notes))
+    return PageRobots(none or "nofollow" in words, none or "noindex" in words, bounded(notes))
 
 
 def stated_by_site(site: Iterable[Note], headers: Iterable[Note]) -> list[Note]:
@@ -70,7 +77,23 @@ def stated_by_site(site: Iterable[Note], headers: Iterable[Note]) -> list[Note]:
             answered.append((str(Source.HEADER), f"{name.lower()}: {value}"))
         elif _LICENSE_TYPE in value and (found := _LICENSE_LINK.search(value[:_MOST_LINK_CHARACTERS])):
             answered.append((str(Source.HEADER), f"license: {found[1]}"))
-    return _bounded(list(site)) + _bounded(answered)
+    return bounded(list(site)) + bounded(answered)
+
+
+def licenses_of_page(source: bytes) -> list[Note]:
+    """The licences of RSL that an HTML page with ``RSL_TYPE`` in it names, or has; as ``stated_by_site`` words them."""
+    found = []
+    for tag, attributes in _LICENSE_TAG.findall(source):
+        if RSL_TYPE in attributes:
+            href = _HREF.search(attributes) if tag.lower() == b"link" else None
+            address = b"".join(href.groups(b"")).decode("utf-8", "replace") if href else _WITHIN
+            found.append((str(Source.PAGE), f"license: {address}"))
+    return bounded(found)
+
+
+def license_of_feed(body: bytes) -> list[Note]:
+    """The same of a feed, whose entries may have licences."""
+    return [(str(Source.PAGE), f"license: {_WITHIN}")] if RSL_SPACE in body else []
 
 
 def _words(content: str) -> list[str]:
@@ -93,5 +116,6 @@ def _header_words(value: str, token: str) -> list[str]:
     return words
 
 
-def _bounded(notes: list[Note]) -> list[Note]:
-    return [(name, " ".join(value.split())[:_MOST_CHARACTERS]) for name, value in notes[:_MOST_LINES]]
+def bounded(notes: Iterable[Note]) -> list[Note]:
+    """As many lines as any honest page needs, each of one line's length."""
+    return [(name, " ".join(value.split())[:_MOST_CHARACTERS]) for name, value in islice(notes, _MOST_LINES)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from crawlerproject import native
 from crawlerproject.rules.consent.verdict import Note
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.meta_robots import page_robots
+from crawlerproject.rules.page.meta_robots import RSL_TYPE, licenses_of_page, page_robots
 from crawlerproject.rules.page.parser_bombs import Weight, is_bomb, weight
 from crawlerproject.rules.url.urls import Address, Base
 
@@ -139,6 +139,7 @@ def read_light_html(
 def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token: str) -> PageFacts:
     found = read_document(source)
     robots = page_robots(found.metas, x_robots, token)
+    licenses = licenses_of_page(source) if RSL_TYPE in source else ()
     base = document = Base(url, encoding)
     if found.base is not None and (address := document.join(found.base)) is not None:
         base = Base(address.url, encoding)
@@ -156,7 +157,7 @@ def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token
         words=found.words,
         title=found.title,
         text=found.text,
-        ai_use=robots.ai_use,
+        ai_use=(*robots.ai_use, *licenses) if licenses else robots.ai_use,
         nofollow_links=nofollow_links,
         fingerprint=found.fingerprint,
         shell=found.shell,

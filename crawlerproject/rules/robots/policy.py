@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Mapping
+from copy import copy
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
 from crawlerproject.rules.archive.payload_type import payload_type
+from crawlerproject.rules.consent.terms import Terms
+from crawlerproject.rules.consent.verdict import Note
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, PathAccess, rule_matches, spelled
 from crawlerproject.rules.robots.parser import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
@@ -40,7 +43,8 @@ _BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged
 _UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
 _SILENT = RobotsText()
 _RECORD = struct.Struct("<BHddB")
-_RECORD_FORMAT = 1
+_TERMS_LENGTH = struct.Struct("<I")
+_RECORD_FORMAT, _WITH_TERMS = 1, 2
 
 
 class RobotsVerdict(Enum):
@@ -64,6 +68,7 @@ class RobotsRules:
         "request_rate_seconds",
         "sitemaps",
         "size",
+        "terms",
         "visit_times",
     )
 
@@ -78,6 +83,17 @@ class RobotsRules:
         self.content_signals: tuple[str, ...] = text.content_signals  # Content-Signal and Content-Usage, as written
         self.sitemaps: tuple[str, ...] = text.sitemaps  # as written: may be relative
         self.licenses: tuple[str, ...] = text.licenses  # likewise
+        self.terms: Terms | None = None  # what the documents beside it say; None: they were not asked for
+
+    def with_terms(self, terms: Terms) -> RobotsRules:
+        """The same rules, and what the documents beside them say."""
+        rules = copy(self)
+        rules.terms, rules.size = terms, self.size + terms.size
+        return rules
+
+    def terms_for(self, url: str) -> list[Note]:
+        """What the documents beside it say of ``url``."""
+        return self.terms.notes(spelled(_path_of(url))) if self.terms is not None else []
 
     def words_for(self, url: str) -> tuple[str, ...]:
         """What Content-Signal and Content-Usage say of ``url``: those for the longest path that matches, as written.
@@ -142,21 +158,34 @@ class RobotsRecord(NamedTuple):
     fetched_at: float  # epoch seconds
     expires_at: float  # epoch seconds
     reason: str  # a Reason's word
+    terms: bytes = b""  # ``Terms``, packed: of the documents beside it, where these are asked for
 
     def pack(self) -> bytes:
         """The record as bytes; the first says the format."""
         word = self.reason.encode()
-        head = _RECORD.pack(_RECORD_FORMAT, self.status, self.fetched_at, self.expires_at, len(word))
-        return head + word + self.body
+        version = _WITH_TERMS if self.terms else _RECORD_FORMAT
+        head = _RECORD.pack(version, self.status, self.fetched_at, self.expires_at, len(word))
+        terms = _TERMS_LENGTH.pack(len(self.terms)) + self.terms if self.terms else b""
+        return head + word + terms + self.body
+
+    def rules(self, token: str) -> RobotsRules:
+        """What it says to a product token, with what the documents beside it say."""
+        rules = parse_robots(self.body, token)
+        return rules.with_terms(Terms.unpack(self.terms)) if self.terms else rules
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
         """The record that ``pack`` wrote; ValueError for anything else."""
-        if len(packed) < _RECORD.size or packed[0] != _RECORD_FORMAT:
+        if len(packed) < _RECORD.size or packed[0] not in (_RECORD_FORMAT, _WITH_TERMS):
             raise ValueError("not a robots.txt record of this version")
         _, status, fetched_at, expires_at, length = _RECORD.unpack_from(packed)
         body_at = _RECORD.size + length
-        return cls(status, packed[body_at:], fetched_at, expires_at, packed[_RECORD.size : body_at].decode())
+        reason, terms = packed[_RECORD.size : body_at].decode(), b""
+        if packed[0] == _WITH_TERMS:
+            terms_at = body_at + _TERMS_LENGTH.size
+            body_at = terms_at + _TERMS_LENGTH.unpack_from(packed, body_at)[0]
+            terms = packed[terms_at:body_at]
+        return cls(status, packed[body_at:], fetched_at, expires_at, reason, terms)
 
 
 def parse_robots(body: bytes, token: str) -> RobotsRules:

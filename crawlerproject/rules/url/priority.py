@@ -10,6 +10,8 @@ HOP_LINK = "L"
 """Heritrix' letters, of how a URL was found. A link; frames too, since they are fetched as pages of their own."""
 HOP_EMBED = "E"
 """What a page needs to be seen: rules/page/requisites.py."""
+HOP_PREREQUISITE = "P"
+"""What is asked for before a host's pages: robots.txt; twice and more the documents beside it (rules/consent/terms)."""
 MAX_EMBED_HOPS = 5
 """A page, its style sheet, what that imports, and again, its font: real sites need four; Heritrix' default is two."""
 

@@ -121,7 +121,7 @@ def test_letters_go_to_the_holders_of_their_hosts() -> None:
     hosts = [f"h{number}.example" for number in range(12)]
     found = [DiscoveredUrl(parse(f"https://{host}/"), 1, "L", "https://a.example/", 1, 0) for host in hosts]
     wanted = RobotsWanted("https://h1.example", "https://h2.example/robots.txt", "PR", "https://h1.example/robots.txt")
-    given = RobotsGiven("https://h3.example", 200, b"body", Reason.FETCHED)
+    given = RobotsGiven("https://h3.example", 200, b"body", Reason.FETCHED, 1)
     changed = Changed([(parse(f"https://{host}/changed"), 5.5) for host in hosts])
     packed = [pack_message(each) for each in (Links(found[:9]), wanted, given, changed)]
     one = {"letters": b"2", "letters/0": b"", "letters/1": b"[" + b",".join(packed) + b"]"}
