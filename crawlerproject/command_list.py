@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 from crawlerproject import __version__
 
 PROGRAM = "polite-crawler"
+_MODULE = "crawlerproject"
 _PACKAGE = "crawlerproject.commands"  # imported when it is listed, as Scrapy does
 GROUPS = {
     "Crawl": ("crawl", "fleet", "stop", "pause", "resume", "add", "forecast", "plan", "commoncrawl", "samples"),
@@ -87,6 +90,12 @@ def example_of(name: str, command: Any) -> str:
 def renamed(text: str) -> str:
     """``scrapy COMMAND`` as it is typed here."""
     return _TYPED.sub(f"{PROGRAM} ", text)
+
+
+def as_typed(text: str) -> str:
+    """``scrapy COMMAND`` under the name by which this process was started."""
+    started = Path(sys.argv[0])
+    return renamed(text) if started.name == PROGRAM or started.parent.name == _MODULE else text
 
 
 class PoliteParser(argparse.ArgumentParser):

@@ -5,7 +5,8 @@ standard output and errors, for what others print there: Scrapy, argparse, a tra
 every record of the log, whichever handler writes it. What draws (Rich) gets a ``console``, which writes past the guard
 and must be given ``printable`` text.
 
-Passwords in addresses are left out at the same doors.
+Passwords in addresses are left out at the same doors. Errors and our log name commands as they were typed: what goes to
+standard output may be a site's text.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import orjson
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from crawlerproject.command_list import as_typed
 from crawlerproject.errors import sentence_of
 from crawlerproject.rules.printable import PLAINER, printable, printable_json, printable_line, without_passwords
 
@@ -52,14 +54,14 @@ def say(*lines: str, error: bool = False) -> None:
     """Print each of ``lines`` as one line, on standard output or errors."""
     stream = sys.stderr if error else sys.stdout
     for line in lines:
-        stream.write(without_passwords(printable_line(line)) + "\n")
+        stream.write(without_passwords(printable_line(as_typed(line) if error else line)) + "\n")
     if error:
         stream.flush()
 
 
 def refusal(error: Exception) -> UsageError:
     """What Scrapy's commands end with, in one sentence and with exit status 2, for what the operator can mend."""
-    return UsageError(printable_line(sentence_of(error)), print_help=False)
+    return UsageError(printable_line(as_typed(sentence_of(error))), print_help=False)
 
 
 def refuse_briefly(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +185,7 @@ class GuardedRecord(logging.LogRecord):
         """Of our own loggers one line; of others' what continues it stands below."""
         text = without_passwords(super().getMessage())
         if self.name.startswith("crawlerproject"):
-            return printable_line(text)
+            return printable_line(as_typed(text))
         return printable(text).replace("\n", _CONTINUED)
 
 

@@ -11,6 +11,8 @@ import pytest
 from crawlerproject import __version__
 from crawlerproject.__main__ import main
 from crawlerproject.command_list import GROUPS, commands, overview, renamed
+from crawlerproject.errors import OperatorError
+from crawlerproject.terminal import GuardedRecord, refusal, say
 
 
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -49,3 +51,28 @@ def test_a_commands_help_names_the_program() -> None:
     """Our commands are renamed in a sentence, the word Scrapy is not."""
     assert renamed("scrapy why URL, then scrapy shell") == "polite-crawler why URL, then polite-crawler shell"
     assert renamed("as scrapy does; scrapy startproject") == "as scrapy does; scrapy startproject"
+
+
+@pytest.mark.parametrize(
+    ("started", "named"),
+    [
+        ("/usr/bin/polite-crawler", "polite-crawler"),
+        ("/lib/crawlerproject/__main__.py", "polite-crawler"),
+        ("/usr/bin/scrapy", "scrapy"),
+        ("/lib/scrapy/__main__.py", "scrapy"),
+    ],
+)
+def test_errors_name_the_program_that_was_started(
+    started: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Refusals, lines on standard error and our log; what goes to standard output may be a site's text."""
+    monkeypatch.setattr(sys, "argv", [started, "status"])
+    advice, typed = "scrapy recover DIR mends it.", f"{named} recover DIR mends it."
+
+    say(advice)
+    say(advice, error=True)
+
+    assert tuple(capsys.readouterr()) == (f"{advice}\n", f"{typed}\n")
+    assert str(refusal(OperatorError(advice))) == typed
+    assert GuardedRecord("crawlerproject.x", 20, "", 1, advice, (), None).getMessage() == typed
+    assert GuardedRecord("scrapy.x", 20, "", 1, advice, (), None).getMessage() == advice
