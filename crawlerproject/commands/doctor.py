@@ -16,7 +16,9 @@ class Command(InspectCommand):
     """Exit status 1 when something is to be mended."""
 
     arguments = "[--json]"
-    summary = "Look at the contact, the bot's page, address ranges, reverse DNS and the clock as a site owner would"
+    summary = (
+        "Look at the contact, the bot's page, keys, address ranges, reverse DNS and the clock as a site owner would"
+    )
 
     example = "scrapy doctor"
 

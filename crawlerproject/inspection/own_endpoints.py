@@ -1,4 +1,4 @@
-"""What the operator has published about the crawler, seen from outside: page, ranges, reverse DNS, clock.
+"""What the operator has published about the crawler, seen from outside: page, keys, ranges, reverse DNS, clock.
 
 Asked are only hosts that the settings name as the operator's own, once each, and DNS servers about own addresses.
 """
@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 import orjson
 from scrapy.settings import BaseSettings
 
-from crawlerproject.config.values import identity, ranges_of
+from crawlerproject.config.values import identity, own_keys, ranges_of
 from crawlerproject.fetch.own_pages import Served, served
 from crawlerproject.fetch.resolver import names_confirmed
 from crawlerproject.rules.url.domains import registered_domain
@@ -57,6 +57,7 @@ def findings(settings: BaseSettings) -> Iterator[Finding]:
             yield Finding("page", False, f"{url} cannot be had ({error}); publish what scrapy botpage writes there.")
     if page is not None:
         yield from _of_page(page, who.token, str(settings["PURPOSE"]))
+    yield from _of_keys(settings)
     yield from _of_ranges(page, ranges, settings)
     yield from _of_addresses(ranges, settings)
 
@@ -88,6 +89,25 @@ def _of_page(page: Served, token: str, purpose: str) -> Iterator[Finding]:
         )
     else:
         yield Finding("clock", True, f"The clock agrees with that of {page.url}.")
+
+
+def _of_keys(settings: BaseSettings) -> Iterator[Finding]:
+    if not settings["IDENTITY_KEY_FILE"]:
+        return
+    from crawlerproject.fetch.key_directory import advice, flaws, served_directory  # what does not sign does without
+
+    ring, now = own_keys(settings), time.time()
+    assert ring is not None  # asked for where the setting is
+    try:
+        answer = served_directory(settings, ring)
+    except OSError as error:
+        said = f"The key directory of {ring.agent} cannot be had ({error}); publish what scrapy botpage writes there."
+        yield Finding("keys", False, said)
+        return
+    wrong = [*flaws(answer, ring, now)] or [*advice(answer, ring, now)]
+    yield from (Finding("keys", False, sentence) for sentence in wrong)
+    if not wrong:
+        yield Finding("keys", True, f"{answer.url} names the keys that sign, and is signed by them.")
 
 
 def _of_ranges(

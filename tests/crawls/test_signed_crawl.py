@@ -19,6 +19,7 @@ from scrapy.settings import Settings
 from crawlerproject.crawl.start.identity_check import check_directory, check_signing
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.request_proof import read_request
+from crawlerproject.rules.identity.key_ring import DIRECTORY_TYPE
 from crawlerproject.rules.identity.message_signatures import proofs
 from crawlerproject.settings import OURS
 from crawlerproject.stores.logs.request_log import read_log
@@ -140,6 +141,13 @@ def test_a_pasted_request_is_known_again(crawled: Crawled, tmp_path: Path) -> No
     assert "The request that you sent us was ours: it is signed with our key, and in our request log" in letter
 
 
+def doctored(sites: SignedSites, **more: str) -> str:
+    """What ``scrapy doctor`` says of the keys."""
+    given = {"IDENTITY_KEY_FILE": sites.key_file, "FETCH_CA_FILE": sites.ca_file} | more
+    said = scrapy("doctor", *(part for name, value in given.items() for part in ("-s", f"{name}={value}"))).stdout
+    return "\n".join(line for line in said.splitlines() if "  keys: " in line)
+
+
 def test_a_directory_that_lacks_the_key_stops_the_start(tmp_path: Path) -> None:
     """As do a clock that is off, and headers of the project's; one sentence each, before any request."""
     with signed_sites(tmp_path / "web") as sites:
@@ -166,10 +174,18 @@ def test_a_directory_that_lacks_the_key_stops_the_start(tmp_path: Path) -> None:
             "identity", "check", "-s", f"IDENTITY_KEY_FILE={other}", "-s", f"FETCH_CA_FILE={sites.ca_file}"
         )
         assert (checked.returncode, "lacks the key" in checked.stderr) == (1, True)
+        assert "lacks the key" in doctored(sites, IDENTITY_KEY_FILE=str(other))
 
         sites.directory.answer = lambda *given: (*good(*given)[:2], (*good(*given)[2], ("Age", "200")), good(*given)[3])
         assert re.match(r"This machine's clock is (19\d|200|201) seconds behind", refused())
+        sites.directory.answer = lambda *given: (
+            *good(*given)[:2],
+            (("Content-Type", DIRECTORY_TYPE),),
+            good(*given)[3],
+        )
+        assert "MEND  keys: Its answer is not signed by its keys" in doctored(sites)
         sites.directory.answer = good
+        assert doctored(sites).startswith("good  keys: ")
         key = ("-s", f"IDENTITY_KEY_FILE={sites.key_file}", "-s", f"FETCH_CA_FILE={sites.ca_file}")
         checked = scrapy("identity", "check", *key)
         assert (checked.returncode, checked.stderr) == (0, "")
