@@ -11,16 +11,19 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.repartition.journal import under_way
 from crawlerproject.fleet.repartition.repartition import adopt_recovered, finish
 from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.inspection.crawl_view import frontier_in_redis
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.operator_command import Bytes, OperatorCommand, locked, named_archives, named_crawl, option
+from crawlerproject.recovery.lost_worker import fetch_again
 from crawlerproject.rules.archive.warc_members import is_ours
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import good_spans, mend, recover
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
-from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
@@ -39,7 +42,8 @@ class Command(OperatorCommand):
         "pages whose captures are gone back into the frontier. A crash needs none of this. A damaged frontier is made"
         " again from WARC files and request log, and the old one kept. --poison only gives pages over which the "
         "process died another chance. A worker of a fleet in Redis that never comes back: scrapy recover "
-        "crawls/web/NAME -s STATE_URL=redis://…. Exit status 1 when something cannot be mended. Example: scrapy "
+        "crawls/web/NAME -s STATE_URL=redis://…; with --lost NAME, when its folder is gone, its pages are fetched "
+        "again. Exit status 1 when something cannot be mended. Example: scrapy "
         "recover crawls/web"
     )
 
@@ -50,10 +54,14 @@ class Command(OperatorCommand):
             action="store_true",
             help="give pages that are set aside as poison another chance; nothing else is done",
         ),
+        option("--lost", metavar="NAME", default="", help="the worker of a fleet in Redis whose folder is gone"),
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Mend, say what was done, and look again."""
+        if opts.lost:
+            self._fetch_lost_workers(args, opts.lost)
+            return
         folder, folders = self._folders(args)
         with locked({folder, *folders}):
             if opts.poison:
@@ -72,6 +80,18 @@ class Command(OperatorCommand):
             say(f"Left as it is: {problem}", error=True)
         say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
         self.exitcode = 0 if made and not found.problems else 1
+
+    def _fetch_lost_workers(self, args: list[str], name: str) -> None:
+        folder = named_crawl(args, self.settings)
+        check_there(folder)
+        frontier = frontier_in_redis(folder, self.settings)
+        if frontier is None:
+            raise OperatorError("--lost is for a fleet in Redis: give the crawl's with -s STATE_URL=redis://…")
+        folders = folders_of(folder)
+        with frontier, locked({folder, *folders}), Bytes("Comparing", _files(*folders)) as progress:
+            urls = fetch_again(folder, frontier, name, progress.advance)
+        say(*urls)
+        say(f"Of {name} {counted(len(urls), 'page')} without any archive: to be fetched again", error=True)
 
     def _folders(self, args: list[str]) -> tuple[CrawlDir, list[CrawlDir]]:
         """The crawl's folder, and all that have files of it. Raises OperatorError."""

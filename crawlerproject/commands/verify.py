@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from crawlerproject.inspection.verification import Verification, not_ours
+from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.crawl_view import frontier_in_redis
+from crawlerproject.inspection.verification import Findings, Verification, not_ours
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_members import is_ours
@@ -36,11 +38,26 @@ class Command(OperatorCommand):
         archives = named_archives(args, self.settings)
         folder = archives.crawl
         with Bytes("Verifying", [*archives.closed_warcs(), *archives.open_warcs()]) as progress:
-            found = Verification(folder, progress.advance).run()
+            found = self._compared(Verification(folder, progress.advance))
         self._say(found.problems, found.notes)
         counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
         pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
         say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
+
+    def _compared(self, look: Verification) -> Findings:
+        """With the frontier in the folder, or with that of a fleet in Redis while no worker is at work."""
+        try:
+            frontier = frontier_in_redis(look.crawl, self.settings) if look.crawl.is_here else None
+        except OperatorError as error:
+            look.found.notes.append(f"{error} Only archives and indexes are compared")
+            return look.run()
+        if frontier is None:
+            return look.run()
+        with frontier:
+            if frontier.workers():
+                look.found.notes.append("The frontier in Redis is compared when no worker is at work")
+                return look.run()
+            return look.run(frontier)
 
     def _verify_files(self, paths: list[Path]) -> None:
         problems: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
+from crawlerproject.config.crawl_file import CrawlFile, apply, apply_of_folder, read_crawl_file
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
@@ -168,6 +168,19 @@ class CrawlView:
                     value = str(Path(self.run.get("cwd", "."), value))
                 merged.set(name, value, "cmdline")
         return merged
+
+
+def frontier_in_redis(crawl: CrawlDir, settings: BaseSettings) -> RedisView | None:
+    """That of a fleet whose folder, or whose workers' folders, this is; None: it is on this machine, or nowhere.
+
+    Raises OperatorError when Redis does not know the crawl.
+    """
+    of_folder = settings.copy()
+    of_folder.set("CRAWL_DIR", str(crawl), "cmdline")
+    apply_of_folder(of_folder)
+    if not shared(of_folder):
+        return None
+    return RedisView(str(of_folder["STATE_URL"]), str(of_folder["FLEET_CRAWL"]))
 
 
 def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:

@@ -31,6 +31,7 @@ from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, without_places
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.redis.reader import RedisReader
 from crawlerproject.stores.rocks.fleet_view import FleetView
 
 _TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
@@ -50,6 +51,10 @@ class Findings:
     pages: int = 0  # of the frontier, with an answer that must be archived
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+Compared = LocalView | RedisReader
+"""A frontier that archives are compared with."""
 
 
 class Captured:
@@ -88,30 +93,39 @@ class Verification:
         self.found = Findings()
         self.captured = Captured()
         self.lost: list[PageRecord] = []  # of the frontier, without a capture
-        self._crawl = crawl
+        self.crawl = crawl
         self._folders = folders_of(crawl)
         self._progress = progress
         self._unknown: list[str] = []  # archived pages that the frontier does not know
         self._withdrawn = withdrawn_of(crawl)
         self._tombstones = self._bodiless = 0
 
-    def run(self) -> Findings:
-        """Check everything."""
+    def run(self, frontier: RedisReader | None = None) -> Findings:
+        """Check everything; ``frontier``: of a fleet in Redis, at which no worker is at work."""
         # Before the frontier is opened: whatever was closed by now is committed there.
         closed = {folder: folder.closed_warcs() for folder in self._folders}
         for folder, warcs in closed.items():  # and those that another place has confirmed, as they lie there
             warcs += [path for path in removed_from(folder) if path.name.endswith(ARCHIVE_SUFFIXES)]
+        if frontier is not None:
+            self._compared(closed, frontier)
+            return self._ended(closed)
         try:
-            view = frontier_in(self._crawl, at_once=any(folder.locked() for folder in self._folders))
+            view = frontier_in(self.crawl, at_once=any(folder.locked() for folder in self._folders))
         except OperatorError:
             self.found.notes.append("There is no frontier to compare with; only WARC files and index are checked")
             for folder in self._folders:
                 self._files(folder, closed[folder], None, None)
         else:
             with view:
-                for folder in self._folders:
-                    self._files(folder, closed[folder], self._committed(view, folder), view)
-                self._pages(view)
+                self._compared(closed, view)
+        return self._ended(closed)
+
+    def _compared(self, closed: dict[CrawlDir, list[Path]], view: Compared) -> None:
+        for folder in self._folders:
+            self._files(folder, closed[folder], self._committed(view, folder), view)
+        self._pages(view)
+
+    def _ended(self, closed: dict[CrawlDir, list[Path]]) -> Findings:
         for folder in self._folders:
             self._left_over(folder, closed[folder])
         self._asked_back()
@@ -130,13 +144,13 @@ class Verification:
             others = counted(self._bodiless, "capture")
             self.found.notes.append(f"Shown without a body, since that was withdrawn: {others} of other pages")
 
-    def _committed(self, view: LocalView, folder: CrawlDir) -> OpenFile | None:
+    def _committed(self, view: Compared, folder: CrawlDir) -> OpenFile | None:
         """What the holder of a frontier has committed of its open file; a former holder has none open."""
-        if isinstance(view, FleetView):
-            return unpack_open(view.fact_of(ALONE if folder == self._crawl else folder.name, ARCHIVE_FACT))
-        return unpack_open(view.fact(ARCHIVE_FACT)) if folder == self._crawl else None
+        if isinstance(view, FleetView | RedisReader):
+            return unpack_open(view.fact_of(ALONE if folder == self.crawl else folder.name, ARCHIVE_FACT))
+        return unpack_open(view.fact(ARCHIVE_FACT)) if folder == self.crawl else None
 
-    def _files(self, folder: CrawlDir, closed: list[Path], committed: OpenFile | None, view: LocalView | None) -> None:
+    def _files(self, folder: CrawlDir, closed: list[Path], committed: OpenFile | None, view: Compared | None) -> None:
         for path in closed:
             self._closed(path, committed, view)
         if committed is None or committed.filename in {path.name for path in closed}:
@@ -152,7 +166,7 @@ class Verification:
             what = f"{there.name} goes on for {after:,} bytes after its last commit"
             self.found.notes.append(f"{what}; after a crash the next start cuts them off and fetches again")
 
-    def _closed(self, path: Path, committed: OpenFile | None, view: LocalView | None) -> None:
+    def _closed(self, path: Path, committed: OpenFile | None, view: Compared | None) -> None:
         report, rows = self._one(path, view, None)
         if committed is not None and committed.filename == path.name and report.file_bytes < committed.length:
             self.found.problems.append(
@@ -162,7 +176,7 @@ class Verification:
         self._cdxj(path, shown)
         self._parquet_parts(path, shown)
 
-    def _one(self, path: Path, view: LocalView | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
+    def _one(self, path: Path, view: Compared | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
         """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
         rows: list[CdxjEntry] = []
         shared: list[CdxjEntry] = []  # that an index cannot name
@@ -208,7 +222,7 @@ class Verification:
         found.notes += filter(None, [without_places(path.name, len(shared))])
         return report, rows
 
-    def _ask(self, view: LocalView, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
+    def _ask(self, view: Compared, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
         keys |= decided
         hosts = [host_key(url) for url in keys.values()]
         known = view.known(list(keys), hosts)
@@ -256,13 +270,17 @@ class Verification:
                 what = "does not agree with" if path in due and path.exists() else "is missing or none of"
                 self.found.problems.append(f"{name} {what} {warc.name}; scrapy index makes it again")
 
-    def _pages(self, view: LocalView) -> None:
+    def _pages(self, view: Compared) -> None:
         covers = self._withdrawn.covers
         answered = (record for _, record in view.pages() if record.status and not covers(record.url))
         while batch := list(islice(answered, _AT_A_TIME)):
             self.found.pages += len(batch)
             self.lost += self.captured.missing(batch)
-        _say(self.found.problems, "pages of the frontier have no capture", [record.url for record in self.lost])
+        here = {folder.name for folder in self._folders}
+        elsewhere = [name for name in view.workers_ever() if name not in here] if isinstance(view, RedisReader) else []
+        where = f" here, where the archives of {', '.join(elsewhere)} are not" if elsewhere else ""
+        said = self.found.notes if elsewhere else self.found.problems
+        _say(said, f"pages of the frontier have no capture{where}", [record.url for record in self.lost])
         unknown = "archived pages are not known to the frontier (scrapy recover --frontier makes it again)"
         _say(self.found.problems, unknown, self._unknown)
 

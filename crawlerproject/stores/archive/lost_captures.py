@@ -86,13 +86,14 @@ class LostPages:
             if original is not None and original.url == url:
                 payloads.append((digest, None))
             try:
-                key = parse(url).key
+                address = parse(url)
             except UrlRefused:
                 continue
-            record = self._store.page(key)
+            key, host = address.key, address.host
+            record = self._store.page(key, host)
             if record is None:  # a document that a page embeds has its record apart
                 key = requisite_key(key)
-                record = self._store.page(key)
+                record = self._store.page(key, host)
             another = record is None or not record.status or (digest and record.digest and record.digest != digest)
             if not another:
                 pages.setdefault(key, url)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
-from crawlerproject.stores.protocols import DUE_FACT
+from crawlerproject.stores.protocols import DUE_FACT, PageRecord
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import payloads_key
+from crawlerproject.stores.redis.keys import fleet_keys, payloads_key
 from crawlerproject.stores.redis.queues import count_of
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.rocks import schema as tables
@@ -82,7 +82,7 @@ class HeldStore(RedisStore):
         for partition in range(self.partitions):
             if self.acquire(partition, int(_LEASE_SECONDS * 1000)) is None:
                 raise OperatorError(
-                    f"A worker is at work on the crawl {crawl!r}; stop all of them (Ctrl-C) and copy then."
+                    f"A worker is at work on the crawl {crawl!r}; stop all of them (Ctrl-C), then run this again."
                 )
         self._kept_at = time.monotonic()
 
@@ -93,8 +93,20 @@ class HeldStore(RedisStore):
         self._kept_at = time.monotonic()
         if self.renew(int(_LEASE_SECONDS * 1000)):
             raise OperatorError(
-                f"A worker began to work on the crawl {self.crawl!r} meanwhile; stop it and copy again."
+                f"A worker began to work on the crawl {self.crawl!r} meanwhile; stop it, then run this again."
             )
+
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page, and its key; leases are renewed meanwhile."""
+        for page in super().pages():
+            self.keep()
+            yield page
+
+    def give_up(self, worker: str) -> None:
+        """A worker that never comes back: its archive is asked for no more."""
+        keys = fleet_keys(self.crawl)
+        self.link.call("HDEL", [keys.incarnations], worker)
+        self.link.call("ZREM", [keys.seen], worker)
 
     def fields(self, key: str) -> Iterator[tuple[bytes, bytes]]:
         """Every field of a hash that is not being written; some may come twice."""

@@ -138,6 +138,14 @@ class RedisReader:
         # A crawl that began in RocksDB brought some.
         return self._field(worker_keys(self.crawl, "").state, _packed(f"fact:{name}"))
 
+    def fact_of(self, worker: str, name: str) -> bytes | None:
+        """A fact of one worker."""
+        return self._field(worker_keys(self.crawl, worker).state, _packed(f"fact:{name}"))
+
+    def workers_ever(self) -> list[str]:
+        """Those that have joined, at work or not, but for those that were given up; by name."""
+        return sorted(name.decode() for name in self.link.call("HKEYS", [fleet_keys(self.crawl).incarnations]))
+
     def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
         """Robots records (by origin) and facts of hosts. One round trip."""
         return self.states_and_fields((), names)[1]

@@ -1,0 +1,66 @@
+"""A worker of a fleet in Redis whose machine is gone with its disk: what it archived is found missing, and fetched."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Set
+from pathlib import Path
+
+from tests.commands.crawled import scrapy
+from tests.crawls.fleet.fleets import workers
+from tests.stores.redis_servers import redis_server
+from tests.web.judge import read_captures
+from tests.web.running import synthetic_web
+
+_NAMES = ("w1", "w2")
+
+
+def _pages(*folders: Path) -> Set[str]:
+    captures = read_captures(*(folder / "warc" for folder in folders))
+    pages = {url: sum(statuses.values()) for url, statuses in captures.items() if not url.endswith("robots.txt")}
+    assert set(pages.values()) == {1}
+    return pages.keys()
+
+
+def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path) -> None:
+    """``verify`` says what is missing; ``recover --lost`` queues it once every other archive is there."""
+    settings = {"SCOPE_MAX_URLS_PER_HOST": "4"}
+    with (
+        redis_server(tmp_path / "redis") as redis,
+        synthetic_web(tmp_path / "web", "--profile", "broad", "--hosts", "12") as web,
+        workers(web, tmp_path / "crawl", redis.url, settings) as fleet,
+    ):
+        fleet.start(*_NAMES)
+        fleet.until_archiving(60.0, *_NAMES)
+        fleet.wait()
+        here, gone = (fleet.folder / name for name in _NAMES)
+        kept, all_pages = _pages(here), _pages(here, gone)
+        lost = all_pages - kept
+        said = ("-s", f"STATE_URL={redis.url}")
+        whole = scrapy("verify", str(fleet.folder), *said)
+        assert (whole.returncode, "answered pages of the frontier" in whole.stdout) == (0, True), whole.stderr
+
+        refused = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
+        assert (refused.returncode, f"{gone} is there" in refused.stderr) == (2, True)
+        elsewhere = here.rename(tmp_path / "elsewhere")
+        shutil.rmtree(gone)
+        refused = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
+        assert (refused.returncode, "The archives of w1 are not in" in refused.stderr) == (2, True)
+        elsewhere.rename(here)
+        looked = scrapy("verify", str(fleet.folder), *said)
+        assert (looked.returncode, "where the archives of w2 are not" in looked.stderr) == (0, True)
+
+        for count in (len(lost), 0):  # what waits in the frontier is lost no more
+            done = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
+            if count:
+                assert (done.returncode, set(done.stdout.split())) == (0, lost), done.stderr
+            else:
+                assert (done.returncode, "No worker 'w2'" in done.stderr) == (2, True)
+        fleet.start("w1")
+        fleet.wait()
+        assert scrapy("verify", str(fleet.folder), *said).returncode == 0
+        now = _pages(here)
+
+    assert len(lost) > 5
+    assert len(kept) > 5
+    assert now == all_pages
