@@ -14,9 +14,11 @@ from tests.commands.running import archive_of, scrapy
 from tests.commands.test_withdraw import withdraw
 from tests.warc_samples import STARTED_AT, exchange
 
-ONE, TWO = "http://one.example", "http://two.example"
+ONE, TWO, SIX = "http://one.example", "http://two.example", "http://six.example"
 HELD = [f"{ONE}/part/a", f"{ONE}/free", f"{TWO}/closed", f"{TWO}/opened", f"{TWO}/gone"]
+HELD += [f"{SIX}/tdm", f"{SIX}/train", f"{SIX}/free"]
 RESERVED = {f"{ONE}/part/a": "ai-use-robots-txt", f"{TWO}/closed": "ai-use-header"}
+RESERVED |= {f"{SIX}/tdm": "ai-use-tdmrep", f"{SIX}/train": "ai-use-license"}
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
 MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
 FAILED = b"HTTP/1.1 503 Busy\r\nContent-Type: text/plain\r\n\r\n"
@@ -39,11 +41,16 @@ def folder(tmp_path: Path) -> CrawlDir:
 
     asked(0, f"{ONE}/robots.txt", b"User-agent: *\nAllow: /\n", PLAIN)
     asked(0, f"{TWO}/robots.txt", NO % b"", PLAIN)
+    asked(0, f"{SIX}/robots.txt", b"License: /l.xml\n", PLAIN)
     for number, url in enumerate(HELD):
         words = [("ai-use-page", "noai")] if url.endswith("opened") else []
         asked(1, url, b"<p>page %d of the first visit" % number, None, *words)
     asked(2, f"{ONE}/robots.txt", NO % b"/part ", PLAIN)
     asked(2, f"{TWO}/robots.txt", b"none", MISSING)
+    rsl = b'<rsl><content url="/train"><license><prohibits>ai-train</prohibits></license></content></rsl>'
+    asked(2, f"{SIX}/.well-known/tdmrep.json", b'[{"location": "/tdm", "tdm-reservation": 1}]', PLAIN)
+    asked(2, f"{SIX}/l.xml", rsl, PLAIN)
+    asked(3, f"{SIX}/l.xml", b"later", FAILED)
     asked(3, f"{ONE}/robots.txt", b"later", FAILED)  # says nothing: the older one stays in force
     asked(3, f"{TWO}/closed", b"", None, ("ai-use-header", "tdm-reservation: 1"))
     asked(3, f"{TWO}/opened", b"<p>free now")

@@ -18,6 +18,7 @@ from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.recovery.replay import Replay
 from crawlerproject.rules.archive.warc_records import Context, Original, Render
+from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
@@ -213,6 +214,33 @@ def test_robots_txt(crawl: Crawl) -> None:
 
     assert crawl.store.robots("http://a.test") is not None
     assert sorted(crawl.waiting()) == ["http://b.test/two"]
+
+
+def test_documents_beside_robots_txt(tmp_path: Path) -> None:
+    """Of a crawl that obeys them: they are asked for on behalf of their origin, and are no pages."""
+    crawl = Crawl(tmp_path / "crawl", PURPOSE="ai-train")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
+    file = b'[{"location": "/one", "tdm-reservation": 1}]'
+    rsl = b'<rsl><content url="/two"><license><prohibits>ai-train</prohibits></license></content></rsl>'
+    crawl.take(
+        crawl.captured("http://a.test/robots.txt", b"License: /l.xml", hops="P", via="", head=head),
+        crawl.captured("http://a.test/.well-known/tdmrep.json", file, hops="PP", via="", head=head),
+        crawl.captured("http://a.test/l.xml", rsl, hops="PPP", via="", head=head),
+        crawl.captured(SEED, hops="", via=""),
+    )
+
+    packed = crawl.store.robots("http://a.test")
+    assert packed is not None
+    rules = RobotsRecord.unpack(packed).rules("x")
+    assert rules.terms is not None
+    assert rules.terms.next is None
+    assert [rules.terms_for(f"/{name}") for name in ("one", "two", "three")] == [
+        [("ai-use-tdmrep", "tdm-reservation: 1")],
+        [("ai-use-license", "prohibits: ai-train")],
+        [],
+    ]
+    assert sorted(crawl.waiting()) == ["http://b.test/two"]
+    crawl.close()
 
 
 def shell_and_dom(crawl: Crawl) -> Sequence[Attempt]:

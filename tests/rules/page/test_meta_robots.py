@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlerproject.rules.page.meta_robots import page_robots, stated_by_site
+from crawlerproject.rules.page.meta_robots import license_of_feed, page_robots, stated_by_site
 from crawlerproject.rules.page.page import read_html
 
 
@@ -78,3 +78,29 @@ def test_a_page_that_is_read() -> None:
         ("ai-use-page", "noimageai"),
         ("ai-use-page", "tdm-reservation: 1"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("head", "licenses"),
+    [
+        ('<link rel="license" type="application/rsl+xml" href="/l.xml?a=1">', ["license: /l.xml?a=1"]),
+        ("<LINK href=l.xml type=application/rsl+xml rel=license>", ["license: l.xml"]),
+        ('<script type="application/rsl+xml"><rsl></rsl></script>', ["license: within it"]),
+        ('<link type="application/rsl+xml">' * 30, ["license: within it"] * 20),
+        ('<link rel="license" href="/l.html"><p>application/rsl+xml', []),
+    ],
+)
+def test_a_licence_of_rsl_that_a_page_names_or_has(head: str, licenses: list[str]) -> None:
+    """RSL 1.0, 4.5 and 4.6; noted beside the page's other words."""
+    body = f"<title>t</title><meta name=robots content=noai>{head}<p>text".encode()
+    facts = read_html(body, url="http://a.example/", content_type="text/html", x_robots=[], token="OurBot")
+
+    assert list(facts.ai_use) == [("ai-use-page", "noai"), *(("ai-use-page", words) for words in licenses)]
+
+
+def test_a_licence_of_rsl_in_a_feed() -> None:
+    """RSL 1.0, 4.4: by its namespace."""
+    feed = b'<rss xmlns:rsl="https://rslstandard.org/rsl"><channel/></rss>'
+
+    assert license_of_feed(feed) == [("ai-use-page", "license: within it")]
+    assert license_of_feed(b"<rss/>") == []
