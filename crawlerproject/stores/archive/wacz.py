@@ -8,7 +8,6 @@ has its pages in the first list, since viewers show that one.
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from isal import igzip_lib
 from xxhash import xxh3_64_hexdigest
 
 from crawlerproject.errors import OperatorError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
 """Lines of the index in one gzip member, as py-wacz has them: a reader unpacks so many to find one."""
+_LEVEL = 3  # isal's: lines of an index take a sixth more than by zlib's 9, and a sixteenth of the time (measured)
 _AFTER_ID = b"\t"
 # A field that says nothing (Android's, of alignment to one byte), in both of an entry's heads. A reader that finds none
 # in the zip's directory may take it that the entry's own head has none either (wabac.js 2.27, ziprangereader.ts); there
@@ -122,7 +123,7 @@ class WaczWriter:
             lines = merged_lines(indexes)
             while block := list(islice(lines, LINES_PER_BLOCK)):
                 count += len(block)
-                data = gzip.compress(b"".join(block), mtime=0)
+                data = igzip_lib.compress(b"".join(block), _LEVEL, igzip_lib.COMP_GZIP)
                 place = {"offset": offset, "length": len(data), "digest": f"sha256:{sha256(data).hexdigest()}"}
                 key = b" ".join(block[0].split(b" ", 2)[:2])
                 blocks.append(b"%b %b\n" % (key, json.dumps({**place, "filename": "index.cdx.gz"}).encode()))
