@@ -23,7 +23,7 @@ from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.light_start import LightCommand, is_light
 from crawlerproject.settings import given
-from crawlerproject.stores.crawl_dir import CrawlDir, check_there, take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there, lock_now, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, refuse_briefly, say
 
@@ -206,6 +206,22 @@ def locked(folders: Iterable[CrawlDir]) -> Iterator[None]:
         for folder in folders:
             locks.callback(os.close, take_lock(folder))
         yield
+
+
+@contextmanager
+def alone(folder: Path, command: str) -> Iterator[None]:
+    """No other process works in ``folder``, which is made, meanwhile. Raises OperatorError when one does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        lock_now(descriptor)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise OperatorError(f"Another scrapy {command} is at work in {folder}; let it end first.") from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def engine_options(*engines: str) -> tuple[Option, Option]:

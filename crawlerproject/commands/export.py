@@ -9,7 +9,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, option, processed_files
+from crawlerproject.operator_command import Bytes, OperatorCommand, alone, named_crawl, option, processed_files
 from crawlerproject.terminal import say
 
 
@@ -42,7 +42,7 @@ class Command(OperatorCommand):
         folder = named_crawl(args, self.settings)
         pages, files = processed_files(folder, PAGES, "There is nothing to export")
         out, form = (opts.out or folder.exports) / opts.format, FORMATS[opts.format]
-        with Bytes("Exporting", files) as progress:
+        with alone(out, "export"), Bytes("Exporting", files) as progress:
             exported = export(pages, out, form, progress.advance)
         say(f"{exported:,} pages exported into {out}")
         if opts.to:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, processed_files
+from crawlerproject.errors import OperatorError
+from crawlerproject.operator_command import Bytes, OperatorCommand, alone, named_crawl, processed_files
 from crawlerproject.terminal import say
 
 
@@ -26,6 +27,12 @@ class Command(OperatorCommand):
 
         folder = named_crawl(args, self.settings)
         pages, files = processed_files(folder, PAGES, "There is nothing to load")
-        with Bytes("Loading", files) as progress:
-            loaded = load(pages, folder.search, progress.advance)
+        with alone(folder.search, "load"), Bytes("Loading", files) as progress:
+            try:
+                loaded = load(pages, folder.search, progress.advance)
+            except ValueError as error:  # all that tantivy raises, mostly for want of room
+                raise OperatorError(
+                    f"{folder.search} could not take a file of pages ({error}); with room on its disk the same command "
+                    "goes on, and what is loaded stays."
+                ) from error
         say(f"{loaded:,} pages loaded into {folder.search}")

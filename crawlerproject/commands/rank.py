@@ -15,6 +15,7 @@ from crawlerproject.operator_command import (
     SPARK,
     Bytes,
     OperatorCommand,
+    alone,
     engine_options,
     named_crawl,
     option,
@@ -54,6 +55,7 @@ class Command(OperatorCommand):
             raise OperatorError("--memory is for the local engine; leave it out, and configure Spark's own.")
         out = folder.ranks.absolute()
         with (
+            alone(out, "rank"),
             Bytes("Reading links", files) as progress,
             work_folder(out) as work,
             _tables(work, opts, progress.advance) as tables,

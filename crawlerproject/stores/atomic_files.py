@@ -69,13 +69,18 @@ def new_file(path: Path, mode: int = _ANY) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
 
 
+def half_file(path: Path) -> Path:
+    """What ``whole_file`` writes until it is whole."""
+    return path.with_name(f"{path.name}.part")
+
+
 @contextmanager
 def whole_file(path: Path, mode: int = _ANY, *, durable: bool = True) -> Iterator[BinaryIO]:
     """A file for writing that takes the place of ``path`` when the block ends, and leaves nothing when the block fails.
 
     A reader sees the old file or the new one, never a part; so does a power loss when it is ``durable``. OSError.
     """
-    part = path.with_name(f"{path.name}.part")
+    part = half_file(path)
     try:
         with new_file(part, mode) as file:
             yield file

@@ -11,6 +11,7 @@ import base64
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from itertools import chain, islice
@@ -25,8 +26,8 @@ from xxhash import xxh3_64_hexdigest
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.erasure import covered, erased_chunks
 from crawlerproject.stores.archive.warc_reader import Progress
-from crawlerproject.stores.atomic_files import whole_file, write_whole
-from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
+from crawlerproject.stores.atomic_files import half_file, whole_file, write_whole
+from crawlerproject.stores.crawl_dir import CrawlDir, lock_now, stem_of
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, merged_lines
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
 
@@ -268,6 +269,7 @@ def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:
     if missing:
         raise OperatorError(f"{missing[0].name} is missing in {missing[0].parent}; scrapy index makes it.")
     with whole_file(target) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+        lock_now(file.fileno())  # of the half file: ``_refuse_existing`` finds it held
         writer = WaczWriter(archive, packing)
         for warc in warcs:
             writer.add_warc(warc)
@@ -280,6 +282,11 @@ def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:
 def _refuse_existing(target: Path) -> None:
     if target.exists():
         raise OperatorError(f"{target} exists already; remove it, or name another file with -o.")
+    with suppress(FileNotFoundError), half_file(target).open("rb") as half:
+        try:
+            lock_now(half.fileno())
+        except BlockingIOError:
+            raise OperatorError(f"Another scrapy wacz is writing {target}; let it end, or name another file.") from None
 
 
 def _hash_of(path: Path) -> str:
