@@ -43,8 +43,7 @@ Every command, run against the synthetic web that ships with the project, with w
 (`[…]`). `scripts/commands_doc.py` makes this page. Scrapy's own commands work as Scrapy documents them.
 
 All take `-s NAME=VALUE`; `-s CRAWL_DIR=…` names another crawl than `crawls/web`. `scrapy COMMAND --help` has every
-option. What several pages explain together: [running](running.md), [archive](archive.md), [batch](batch.md),
-[complaints](complaints.md).
+option.
 """
 
 
@@ -64,10 +63,8 @@ and what is not known is `null` or left out. The names are those of the lines ab
 | `warc`, `offset`, `length` | its latest capture: file, first byte, bytes |
 | `challenge`, `wall_marks` | whose anti-bot wall that is; marks in its metadata record |
 
-Of a host: `host`, `state` (as `scrapy hosts` has it), its clock, `queued`, `fetched`, `known`, `max_urls`, `failures`,
-`next`, `ports` (0 is the scheme's own), `certificate_error`, `hub_asked_at`, `hub_proven_at`, and `robots_http` and
-`robots_https`: `reached`, `status`, `bytes`, `fetched_at`, `crawl_delay_seconds`, `request_rate_seconds`,
-`asked_again_at`."""
+Of a host, `state` is as `scrapy hosts` has it, 0 among `ports` is the scheme's own, and `robots_http` and
+`robots_https` say what was had of its robots.txt, or when it is `asked_again_at`."""
 
 
 # Of ``scrapy status``; tests/commands/test_fleet_folders.py holds the schema to its word.
