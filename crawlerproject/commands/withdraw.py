@@ -30,6 +30,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.operator_files.withdrawn_list import add, change, is_workers, list_of, withdrawn_of
+from crawlerproject.stores.redis.reader import RedisView
 from crawlerproject.terminal import say, say_json
 
 # An index of a file of 1 GB is made in seconds; beside a crawl it may be many.
@@ -157,6 +158,7 @@ class Command(InspectCommand):
             with Bytes("Erasing", files) as progress:
                 said = erase_archives(archives, Withdrawn(begun), time.time(), progress.advance)
             said += leave_out(crawl, withdrawn_of(crawl), erase=True)
+            said += self._forgotten_in_redis(archives, Withdrawn(begun))
         if not self._send(crawl):
             raise OperatorError(
                 f"Not all of it is erased where it was uploaded; scrapy withdraw {again} does the rest."
@@ -166,6 +168,18 @@ class Command(InspectCommand):
         add(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {what}: {'; '.join(said)}")
         self._send(crawl)
         return said
+
+    def _forgotten_in_redis(self, archives: Archives, withdrawn: Withdrawn) -> list[str]:
+        """Of a site's text the frontier of a fleet has its robots.txt."""
+        if not any(folder.worker.exists() for folder in archives.folders):
+            return []
+        try:
+            with self.look().store() as store:
+                if isinstance(store, RedisView):
+                    store.forget_robots(lambda origin: withdrawn.covers(f"{origin}/robots.txt"))
+        except OperatorError as error:  # it may be gone for good
+            return [f"What Redis keeps of its robots.txt was not removed: {error}"]
+        return []
 
     def _send(self, crawl: CrawlDir) -> bool:
         """Bring what has changed to where the archive is uploaded, unless a crawl does it; whether all is there."""

@@ -13,6 +13,7 @@ from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.runtime.services import services_of
+from crawlerproject.spiders.web import WebSpider
 from crawlerproject.terminal import guard_log
 
 if TYPE_CHECKING:
@@ -71,6 +72,14 @@ class CrawlFeeds(FeedExporter):
     ``-O`` on a crawl that has ended before would write an empty feed over the full one. Feeds get what a spider's
     ``extract`` yields. A page is no item of a feed, though item pipelines end it.
     """
+
+    def open_spider(self, spider: Spider) -> None:
+        """Begin them; one that can get nothing is said at once, not when the crawl has ended."""
+        super().open_spider(spider)
+        own = {WebSpider.parse, WebSpider.extract}
+        if isinstance(spider, WebSpider) and {type(spider).parse, type(spider).extract} == own:
+            for slot in self.slots:
+                logger.warning("%s gets no items: the spider %s makes none. %s", slot.uri, spider.name, _INSTEAD)
 
     async def close_spider(self, spider: Spider) -> None:
         """Store the feeds; those without an item only when something was fetched."""

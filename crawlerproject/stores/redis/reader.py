@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -240,6 +240,12 @@ class RedisView(RedisReader):
         """Every fact about a host whose name begins with ``prefix``."""
         for keys in self._keys:
             yield from self._fields(keys.robots, prefix)
+
+    def forget_robots(self, is_gone: Callable[[str], bool]) -> None:
+        """Remove the robots.txt of such origins; the crawl asks for it again where it needs one."""
+        for keys in self._keys:
+            if gone := [name for name, _ in self._fields(keys.robots) if "://" in name and is_gone(name)]:
+                self.link.call("HDEL", [keys.robots], *map(_packed, gone))
 
     def workers(self) -> list[ActiveWorker]:
         """Those that have joined and not left, by name."""

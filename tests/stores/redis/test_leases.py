@@ -367,6 +367,21 @@ def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, word
             opening()
 
 
+def test_robots_texts_of_an_erased_site_are_removed(store: RedisStore) -> None:
+    """In every partition; facts of hosts, which lie beside them, stay."""
+    origins = [f"http://{name}.test" for name in "abcdefgh"]
+    store.apply(Changes(robots=[(origin, b"text") for origin in origins]))
+    fields = {store.of_host(origin.partition("://")[2]).robots for origin in origins}
+    for key in fields:
+        store.link.call("HSET", [key], "fact/a.test", b"1")
+
+    with RedisView(store.link.place, store.crawl) as view:
+        view.forget_robots(lambda origin: origin < "http://c")
+
+        assert [origin for origin in origins if view.robots(origin)] == origins[2:]
+    assert {store.link.call("HGET", [key], "fact/a.test") for key in fields} == {b"1"}
+
+
 class Ahead(RedisLink):
     """A connection to a server whose clock can be set; its keys end as if it had been."""
 
