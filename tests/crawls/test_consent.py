@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.crawled import ask
 from tests.crawls.consents import Crawled, Place, complaints, crawl_for, place
-from tests.web.profiles.consent import PAID, SITES, before_asking
+from tests.web.judge import log_rows, read_visits
+from tests.web.profiles.consent import LATER, PAID, SITES, before_asking
+from tests.web.running import HASTE, crawl_command, measured, one_pace, synthetic_web
 
 
 @pytest.fixture(scope="module", params=["ai-train", "research"])
@@ -79,3 +84,29 @@ def test_why_says_the_words_of_the_site(crawled: Crawled, reason: str, words: st
 
     assert said["reason"] == (reason if crawled.obeyed else "fetched")
     assert (words in str(said.get("rule"))) == crawled.obeyed
+
+
+def test_a_reservation_that_appears_later_is_seen_on_a_recrawl(tmp_path: Path) -> None:
+    """Before the request where robots.txt, tdmrep.json or a licence say so; what an answer reserves is not kept."""
+    settings = {**HASTE, **one_pace(0.02), "PACE_PRESET": "fixed5", "PACE_IP_SECONDS": "0.002", "PURPOSE": "ai-train"}
+    asked = list[set[str]]()
+    with synthetic_web(tmp_path / "web", "--profile", "consent-later") as web:
+        seeds = web.folder / "seeds.txt"
+        command = crawl_command(seeds, tmp_path / "crawl", web.folder / "hosts", settings)
+        for days in (0, 40):
+            log, begin = tmp_path / f"{days}.log", ["-m", "tests.web.later", str(days)]
+            given = [*command[:1], *begin, *command[command.index("crawl") :]]
+            if days:
+                given[given.index(f"seeds={seeds}")] = "mode=recrawl"
+            assert measured(given, log).status == 0, log.read_text()[-3000:]
+            visits = [visit for visit in read_visits(web.folder / "server.jsonl") if visit.path == "/"]
+            asked.append({visit.host.removesuffix(".test") for visit in visits[sum(map(len, asked)) :]})
+    crawl = CrawlDir(tmp_path / "crawl")
+    reasons = {(place(str(line["url"])), str(line["reason"])) for line in log_rows(crawl.log)}
+
+    assert asked == [set(LATER), {"header", "page", "none"}]
+    assert (("none.test", "/"), "fetched") in reasons
+    assert (("header.test", "/"), "reserved-header") in reasons
+    assert (("page.test", "/"), "reserved-page") in reasons
+    hosts = {row["host"].partition(".")[0]: row["verdict"] for row in ask(crawl, "consent")["hosts"]}
+    assert hosts == {name: "unknown" if name == "none" else "reserved" for name in LATER}

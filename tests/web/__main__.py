@@ -20,7 +20,7 @@ from tests.web.graph import Fate, World
 from tests.web.profiles.apps import apps_world, many_apps
 from tests.web.profiles.broad import broad_world
 from tests.web.profiles.changing import changing_world, clock
-from tests.web.profiles.consent import consent_world
+from tests.web.profiles.consent import consent_world, later_world
 from tests.web.profiles.exclusion import exclusion_world
 from tests.web.profiles.manners import manners_world
 from tests.web.profiles.pushed import pushed_world
@@ -38,6 +38,7 @@ PROFILES = (
         "traps",
         "exclusion",
         "consent",
+        "consent-later",
         "apps",
         "many-apps",
         "changing",
@@ -58,6 +59,8 @@ def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 
         return traps_world(port) if profile == "traps" else exclusion_world(port)
     if profile == "consent":
         return consent_world(port)
+    if profile == "consent-later":
+        return later_world(port)
     if profile == "apps":
         return apps_world(port)
     if profile == "many-apps":

@@ -103,3 +103,28 @@ def consent_world(port: int) -> World:
     paid.pages["/"] = Page(answer(page_html(PAID, PATHS), status=402, headers=["Crawler-Price: USD 0.01"]))
     world.seeds.append(world.url(PAID))
     return world
+
+
+LATER = ("header", "page", "robots", "tdm", "rsl", "none")
+
+
+def later_world(port: int) -> World:
+    """Sites named for the words that they have from the second time on that they are asked."""
+    world = World(port)
+    for name in LATER:
+        site = world.site(f"{name}.test")
+        front, plain = page_html(name), Page(answer(page_html(name)))
+        said = {
+            "header": answer(front, headers=[HEADERS["tdm1"]]),
+            "page": answer(page_html(name, head=HEADS["noai"])),
+        }
+        site.pages["/"] = Page(said[name], first=(plain.answer,)) if name in said else plain
+        free = answer(b"User-agent: *\nDisallow:\n", kind="text/plain")
+        rules = {"robots": f"User-agent: *\n{ROBOTS['no']}\n", "rsl": f"License: {LICENSE}\n"}.get(name)
+        site.pages["/robots.txt"] = Page(answer(rules.encode(), kind="text/plain") if rules else free, first=(free,))
+        if name in ("tdm", "rsl"):
+            place, content = DOCUMENTS[name]
+            missing = (answer(b"none", status=404),) if name == "tdm" else ()
+            site.pages[place] = Page(answer(content.encode(), kind="application/json"), first=missing)
+        world.seeds.append(world.url(site.host))
+    return world
