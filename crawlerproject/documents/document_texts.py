@@ -13,6 +13,7 @@ from typing import Any
 
 from crawlerproject.documents.document_process import LENGTH_BYTES, SECONDS
 from crawlerproject.rules.page.extract import LinkText, PageText
+from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Base, host_key
 
@@ -53,7 +54,8 @@ class DocumentTexts:
         for target, words in answer["links"]:
             if (address := base.join(target)) is not None:
                 links.append(LinkText(address.url, words, "", len(links)))
-        return PageText(answer["title"], answer["text"], links, "", language=answer["language"])
+        text = answer["text"]
+        return PageText(answer["title"], text, links, "", count_words(text), language=answer["language"])
 
     def notes(self) -> list[str]:
         """A sentence a kind of failure."""

@@ -44,6 +44,9 @@ class Page(Protocol):
     def read(self, source: bytes, /) -> tuple[Any, ...]:
         """What a page says, in one walk."""
 
+    def extract(self, source: bytes, /) -> tuple[Any, ...]:
+        """What a search index gets of a page, in one walk."""
+
     LIMITS: Mapping[str, int]
     """Numbers that both readers share."""
 

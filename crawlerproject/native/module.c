@@ -12,6 +12,9 @@
  *       shell      None, or (links, script_characters, shown_characters, shown, notice, empty_root), or False where
  *                  Python has to count the links
  *       None in place of the tuple: the source is not UTF-8, Python has to read it.
+ *   extract(source) -> (title, text, words, base, language, may_have_data, links), or None likewise
+ *       text       str: a line a block; words int; base, language str or None
+ *       links      list of (target, words, rel, is_canonical)
  *   is_utf8(source) -> bool, as bytes.decode judges it, without the text
  *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
  *   near(values, value, bits) -> list of (int, int), as rules/near_duplicates.py
@@ -145,18 +148,42 @@ static int source_of(PyObject *object, const unsigned char **source, size_t *siz
     return 1;
 }
 
-static PyObject *module_read(PyObject *module, PyObject *object)
+static PyObject *links_object(const struct page *page)
+{
+    PyObject *list = PyList_New((Py_ssize_t)page->link_count);
+    for (size_t place = 0; list && place < page->link_count; place++) {
+        const struct page_link *link = &page->links[place];
+        PyObject *made = Py_BuildValue("(NNNO)", text_object(link->target.data, link->target.size),
+                                       text_object(page->frame.data + link->words, link->words_size),
+                                       text_object(link->rel.data, link->rel.size),
+                                       link->is_canonical ? Py_True : Py_False);
+        if (!made)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)place, made);
+    }
+    return list;
+}
+
+static PyObject *extract_object(const struct page *page)
+{
+    return Py_BuildValue("(NNnNNON)", buffer_text(&page->title), buffer_text(&page->text), (Py_ssize_t)page->words,
+                         span_or_none(page->base), span_or_none(page->language),
+                         page->may_have_data ? Py_True : Py_False, links_object(page));
+}
+
+static PyObject *read_object(PyObject *object, enum page_status (*read)(struct page *, const unsigned char *, size_t),
+                             PyObject *(*made)(const struct page *))
 {
     const unsigned char *source;
     size_t size;
     struct page page;
     PyObject *result = NULL;
-    (void)module;
     if (!source_of(object, &source, &size))
         return NULL;
-    switch (page_read(&page, source, size)) {
+    switch (read(&page, source, size)) {
     case PAGE_OK:
-        result = page_object(&page);
+        result = made(&page);
         break;
     case PAGE_NO_MEMORY:
         PyErr_NoMemory();
@@ -170,6 +197,18 @@ static PyObject *module_read(PyObject *module, PyObject *object)
     }
     page_free(&page);
     return result;
+}
+
+static PyObject *module_read(PyObject *module, PyObject *object)
+{
+    (void)module;
+    return read_object(object, page_read, page_object);
+}
+
+static PyObject *module_extract(PyObject *module, PyObject *object)
+{
+    (void)module;
+    return read_object(object, page_extract, extract_object);
 }
 
 static PyObject *module_weight(PyObject *module, PyObject *object)
@@ -337,6 +376,7 @@ static PyObject *module_record(PyObject *module, PyObject *object)
 
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
+    {"extract", module_extract, METH_O, "What a search index gets of a page in UTF-8."},
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
     {"said", module_said, METH_O, "A text without digits and blanks."},
     {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
@@ -349,9 +389,10 @@ static PyMethodDef methods[] = {
 static int fill(PyObject *module)
 {
     PyObject *limits = Py_BuildValue(
-        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "MIN_WORDS", PAGE_MIN_WORDS, "MAX_WORDS", PAGE_MAX_WORDS, "ENOUGH_WORDS",
+        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "MIN_WORDS", PAGE_MIN_WORDS, "MAX_WORDS", PAGE_MAX_WORDS, "ENOUGH_WORDS",
         PAGE_ENOUGH_WORDS, "ENOUGH_LINKS", PAGE_ENOUGH_LINKS, "MOST_ELEMENTS", PAGE_MOST_ELEMENTS, "MOST_NOTICE",
-        PAGE_MOST_NOTICE, "EMPTY_ROOT_WORDS", PAGE_EMPTY_ROOT_WORDS);
+        PAGE_MOST_NOTICE, "EMPTY_ROOT_WORDS", PAGE_EMPTY_ROOT_WORDS, "MOST_LINKS", PAGE_MOST_LINKS, "MOST_ANCHOR",
+        PAGE_MOST_ANCHOR, "MOST_READ", PAGE_MOST_READ);
     int failed = PyModule_AddObjectRef(module, "LIMITS", limits);
     Py_XDECREF(limits);
     return failed ? failed : PyModule_AddStringConstant(module, "SOURCES", CRAWLER_SOURCES);

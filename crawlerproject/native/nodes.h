@@ -60,4 +60,7 @@ static inline bool is_empty(struct page_span text)
     return true;
 }
 
+/* Title of the head: an svg has titles of its own. False without the memory. */
+bool page_title(struct page *page, node_t *head);
+
 #endif

@@ -1,9 +1,7 @@
 /*
- * The walk over a page's tree: rules/page/tree.py in one pass. What it looks for in attributes is compared in ASCII
- * only: no letter of any other script becomes one of these words' letters in lower case (the Kelvin sign would become a
- * "k", which none of them has). Blanks are those of Python's str.split and str.strip.
+ * The walk over a page's tree: rules/page/tree.py in one pass.
  */
-#include "nodes.h"
+#include "attributes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,35 +62,6 @@ static void add_meta(struct walk *walk, struct page_span name, struct page_span 
     page->metas[page->meta_count++] = (struct page_meta){name, content};
 }
 
-/* --- words of attributes ---------------------------------------------------------------------------------------- */
-
-enum rel_word {
-    REL_CANONICAL = 1,
-    REL_OTHER = 2, /* next, prev */
-    REL_ALTERNATE = 4,
-    REL_STYLESHEET = 8,
-    REL_NOFOLLOW = 16,
-};
-
-static const struct {
-    struct page_span word;
-    enum rel_word bit;
-} REL_WORDS[] = {
-    {SPAN("canonical"), REL_CANONICAL},   {SPAN("next"), REL_OTHER},           {SPAN("prev"), REL_OTHER},
-    {SPAN("alternate"), REL_ALTERNATE},   {SPAN("stylesheet"), REL_STYLESHEET}, {SPAN("nofollow"), REL_NOFOLLOW},
-};
-
-/* rules/page/page.py: _NOT_LINKS, _ALTERNATE_TYPES. */
-static const struct page_span NOT_LINKS[] = {SPAN("#"), SPAN("javascript:"), SPAN("mailto:"), SPAN("tel:"),
-                                             SPAN("data:")};
-static const struct page_span ALTERNATE_TYPES[] = {
-    SPAN(""),
-    SPAN("text/html"),
-    SPAN("application/xhtml+xml"),
-    SPAN("application/rss+xml"),
-    SPAN("application/atom+xml"),
-    SPAN("application/feed+json"),
-};
 /* rules/page/tree.py: EXECUTED. */
 static const struct page_span EXECUTED[] = {
     SPAN(""),
@@ -104,212 +73,22 @@ static const struct page_span EXECUTED[] = {
 };
 static const struct page_span REFRESH[] = {SPAN("refresh")};
 
-static unsigned char lower(unsigned char byte)
-{
-    return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
-}
-
-static bool same_word(struct page_span text, struct page_span word)
-{
-    if (text.size != word.size)
-        return false;
-    for (size_t at = 0; at < text.size; at++)
-        if (lower(text.data[at]) != word.data[at])
-            return false;
-    return true;
-}
-
-static bool is_one_of(struct page_span text, const struct page_span *words, size_t count)
-{
-    for (size_t place = 0; place < count; place++)
-        if (same_word(text, words[place]))
-            return true;
-    return false;
-}
-
-static bool starts_with(struct page_span text, struct page_span start)
-{
-    return text.size >= start.size && !memcmp(text.data, start.data, start.size);
-}
-
-/* The bytes of the blank at ``at``, of which ``left`` are there; 0 if it is none. As str.isspace, in UTF-8. */
-static size_t blank_size(const unsigned char *at, size_t left)
-{
-    if (at[0] < 0x80)
-        return is_ascii_blank(at[0]);
-    if (left >= 2 && at[0] == 0xC2)
-        return at[1] == 0x85 || at[1] == 0xA0 ? 2 : 0;
-    if (left < 3)
-        return 0;
-    if (at[0] == 0xE1)
-        return at[1] == 0x9A && at[2] == 0x80 ? 3 : 0; /* U+1680 */
-    if (at[0] == 0xE3)
-        return at[1] == 0x80 && at[2] == 0x80 ? 3 : 0; /* U+3000 */
-    if (at[0] != 0xE2)
-        return 0;
-    if (at[1] == 0x80) /* U+2000 to U+200A, U+2028, U+2029, U+202F */
-        return at[2] <= 0x8A || at[2] == 0xA8 || at[2] == 0xA9 || at[2] == 0xAF ? 3 : 0;
-    return at[1] == 0x81 && at[2] == 0x9F ? 3 : 0; /* U+205F */
-}
-
-static struct page_span stripped(struct page_span text)
-{
-    size_t size;
-    while (text.size && (size = blank_size(text.data, text.size))) {
-        text.data += size;
-        text.size -= size;
-    }
-    while (text.size) {
-        const unsigned char *end = text.data + text.size;
-        if (end[-1] < 0x80)
-            size = is_ascii_blank(end[-1]);
-        else if (text.size >= 2 && blank_size(end - 2, 2) == 2)
-            size = 2;
-        else
-            size = text.size >= 3 && blank_size(end - 3, 3) == 3 ? 3 : 0;
-        if (!size)
-            break;
-        text.size -= size;
-    }
-    return text;
-}
-
-/* As text.partition(";")[0].strip(). */
-static struct page_span media_type(struct page_span text)
-{
-    const unsigned char *end = text.size ? memchr(text.data, ';', text.size) : NULL;
-    if (end)
-        text.size = (size_t)(end - text.data);
-    return stripped(text);
-}
-
-static unsigned rel_words(struct page_span rel)
-{
-    unsigned found = 0;
-    size_t at = 0, size;
-    while (at < rel.size) {
-        if ((size = blank_size(rel.data + at, rel.size - at))) {
-            at += size;
-            continue;
-        }
-        struct page_span word = {rel.data + at, 0};
-        while (at + word.size < rel.size && !blank_size(word.data + word.size, rel.size - at - word.size))
-            word.size++;
-        at += word.size;
-        for (size_t place = 0; place < COUNT(REL_WORDS); place++)
-            if (same_word(word, REL_WORDS[place].word))
-                found |= REL_WORDS[place].bit;
-    }
-    return found;
-}
-
-/* --- attributes ------------------------------------------------------------------------------------------------- */
-
-static lxb_dom_element_t *element_of(node_t *node)
-{
-    return lxb_dom_interface_element(node);
-}
-
-static bool has(node_t *node, lxb_dom_attr_id_t id)
-{
-    return lxb_dom_element_attr_by_id(element_of(node), id) != NULL;
-}
-
-static struct page_span value_of(const lxb_dom_attr_t *attr)
-{
-    if (!attr || !attr->value || !attr->value->data)
-        return (struct page_span){NULL, 0};
-    return (struct page_span){attr->value->data, attr->value->length};
-}
-
-static bool is_written(const lxb_dom_attr_t *attr, struct page_span name)
-{
-    size_t size = 0;
-    const lxb_char_t *written = lxb_dom_attr_qualified_name(attr, &size);
-    return written && size == name.size && !memcmp(written, name.data, size);
-}
-
-/* The value of the attribute that is written ``name``, whose id is ``id``; the last one if there are several. */
-static struct page_span value(node_t *node, lxb_dom_attr_id_t id, struct page_span name)
-{
-    const lxb_dom_attr_t *found = NULL;
-    for (const lxb_dom_attr_t *attr = element_of(node)->first_attr; attr; attr = attr->next)
-        if (attr->qualified_name ? is_written(attr, name) : attr->node.local_name == id)
-            found = attr;
-    return value_of(found);
-}
-
-static const struct page_span HREF = SPAN("href"), XLINK_HREF = SPAN("xlink:href"), SRC = SPAN("src"),
-                              REL = SPAN("rel"), TYPE = SPAN("type"), CONTENT = SPAN("content"), NAME = SPAN("name"),
-                              HTTP_EQUIV = SPAN("http-equiv");
-
-/* The same for an attribute that lexbor knows no number for. */
-static struct page_span value_written(node_t *node, struct page_span name)
-{
-    const lxb_dom_attr_t *found = NULL;
-    for (const lxb_dom_attr_t *attr = element_of(node)->first_attr; attr; attr = attr->next)
-        if (is_written(attr, name))
-            found = attr;
-    return value_of(found);
-}
+static const struct page_span CONTENT = SPAN("content"), NAME = SPAN("name"), HTTP_EQUIV = SPAN("http-equiv");
 
 /* --- elements --------------------------------------------------------------------------------------------------- */
 
-static bool is_followed(struct page_span target)
-{
-    if (!target.size)
-        return false;
-    for (size_t place = 0; place < COUNT(NOT_LINKS); place++)
-        if (starts_with(target, NOT_LINKS[place]))
-            return false;
-    return true;
-}
-
-static void meet_anchor(struct walk *walk, node_t *node)
-{
-    if (!has(node, LXB_DOM_ATTR_HREF))
-        return;
-    unsigned kind = PAGE_ANCHOR;
-    struct page_span target = value(node, LXB_DOM_ATTR_HREF, HREF);
-    if (!target.size) {
-        kind = 0;
-        target = value_written(node, XLINK_HREF);
-    }
-    if (!is_followed(target))
-        return;
-    if (rel_words(value(node, LXB_DOM_ATTR_REL, REL)) & REL_NOFOLLOW)
-        kind |= PAGE_NOFOLLOW;
-    add_target(walk, target, kind);
-}
-
-static void meet_frame(struct walk *walk, node_t *node)
-{
-    if (!has(node, LXB_DOM_ATTR_SRC))
-        return;
-    struct page_span target = value(node, LXB_DOM_ATTR_SRC, SRC);
-    if (is_followed(target))
-        add_target(walk, target, rel_words(value(node, LXB_DOM_ATTR_REL, REL)) & REL_NOFOLLOW ? PAGE_NOFOLLOW : 0);
-}
-
 static void meet_link(struct walk *walk, node_t *node)
 {
-    struct page *page = walk->page;
-    if (!has(node, LXB_DOM_ATTR_HREF))
+    struct link link = link_of(node);
+    if (!link.followed)
         return;
-    unsigned rel = rel_words(value(node, LXB_DOM_ATTR_REL, REL));
-    if (!(rel & (REL_CANONICAL | REL_OTHER | REL_ALTERNATE)) || rel & REL_STYLESHEET)
-        return;
-    if (rel & REL_ALTERNATE) {
-        struct page_span type = media_type(value(node, LXB_DOM_ATTR_TYPE, TYPE));
-        if (!is_one_of(type, ALTERNATE_TYPES, COUNT(ALTERNATE_TYPES)))
-            return;
-    }
-    struct page_span target = value(node, LXB_DOM_ATTR_HREF, HREF);
-    if (!is_followed(target))
-        return;
-    add_target(walk, target, rel & REL_NOFOLLOW ? PAGE_NOFOLLOW : 0);
-    if (rel & REL_CANONICAL && !page->canonical.data)
-        page->canonical = target;
+    bool anchor = node->local_name == LXB_TAG_A || node->local_name == LXB_TAG_AREA;
+    unsigned kind = anchor && value(node, LXB_DOM_ATTR_HREF, HREF).size ? PAGE_ANCHOR : 0;
+    if (link.rel & REL_NOFOLLOW)
+        kind |= PAGE_NOFOLLOW;
+    add_target(walk, link.target, kind);
+    if (node->local_name == LXB_TAG_LINK && link.rel & REL_CANONICAL && !walk->page->canonical.data)
+        walk->page->canonical = link.target;
 }
 
 static void meet_meta(struct walk *walk, node_t *node)
@@ -384,16 +163,12 @@ static void meet(struct walk *walk, node_t *node)
         meet_text(walk, node);
         return;
     case LXB_TAG_A:
-        meet_anchor(walk, node);
+        meet_link(walk, node);
         frame(walk, node);
         return;
     case LXB_TAG_AREA:
-        meet_anchor(walk, node);
-        return;
     case LXB_TAG_IFRAME:
     case LXB_TAG_FRAME:
-        meet_frame(walk, node);
-        return;
     case LXB_TAG_LINK:
         meet_link(walk, node);
         return;
@@ -464,7 +239,7 @@ static void go_through(struct walk *walk, node_t *root)
 }
 
 /* Of the head: an svg has titles of its own. */
-static bool read_title(struct page *page, node_t *head)
+bool page_title(struct page *page, node_t *head)
 {
     node_t *title = head;
     while (title && title->local_name != LXB_TAG_TITLE)
@@ -503,8 +278,9 @@ static enum page_status count_words(struct page *page)
     return status;
 }
 
-static enum page_status read_tree(struct page *page, lxb_html_document_t *document)
+static enum page_status read_tree(struct page *page)
 {
+    lxb_html_document_t *document = page->tree;
     node_t *root = lxb_dom_document_root(lxb_dom_interface_document(document));
     node_t *head = lxb_dom_interface_node(document->head), *body = lxb_dom_interface_node(document->body);
     struct walk walk = {.page = page, .body = body};
@@ -513,7 +289,7 @@ static enum page_status read_tree(struct page *page, lxb_html_document_t *docume
     go_through(&walk, root);
     if (body && !walk.body_met)
         read_lost_body(&walk, body);
-    if (walk.no_memory || !read_title(page, head))
+    if (walk.no_memory || !page_title(page, head))
         return PAGE_NO_MEMORY;
     enum page_status status = count_words(page);
     return status == PAGE_OK ? shell_read(page) : status;
@@ -540,16 +316,18 @@ static lxb_status_t parse(lxb_html_document_t *document, const unsigned char *so
     return status;
 }
 
-static enum page_status read_page(struct page *page, const unsigned char *source, size_t size)
+static enum page_status read_page(struct page *page, const unsigned char *source, size_t size,
+                                  enum page_status (*read)(struct page *))
 {
     lxb_html_document_t *document = lxb_html_document_create();
     if (!document)
         return PAGE_FAILED;
     page->tree = document;
-    return parse(document, source, size) == LXB_STATUS_OK ? read_tree(page, document) : PAGE_FAILED;
+    return parse(document, source, size) == LXB_STATUS_OK ? read(page) : PAGE_FAILED;
 }
 
-enum page_status page_read(struct page *page, const unsigned char *source, size_t size)
+static enum page_status read_with(struct page *page, const unsigned char *source, size_t size,
+                                  enum page_status (*read)(struct page *))
 {
     jmp_buf out;
     *page = (struct page){0};
@@ -563,9 +341,19 @@ enum page_status page_read(struct page *page, const unsigned char *source, size_
         return PAGE_NO_MEMORY;
     }
     memory_lend(&out);
-    enum page_status status = read_page(page, source, size);
+    enum page_status status = read_page(page, source, size, read);
     memory_lend(NULL);
     return status;
+}
+
+enum page_status page_read(struct page *page, const unsigned char *source, size_t size)
+{
+    return read_with(page, source, size, read_tree);
+}
+
+enum page_status page_extract(struct page *page, const unsigned char *source, size_t size)
+{
+    return read_with(page, source, size, extract_tree);
 }
 
 void page_free(struct page *page)
@@ -574,6 +362,7 @@ void page_free(struct page *page)
         lxb_html_document_destroy(page->tree);
     free(page->targets);
     free(page->metas);
+    free(page->links);
     free(page->title.data);
     free(page->text.data);
     free(page->frame.data);

@@ -5,8 +5,10 @@
  * (tests/native/test_oracle.py), so that only the price of a page depends on which is in use.
  *
  *   page.c     the walk: links, metas, base, canonical, title, text
+ *   extract.c  what a search index gets: lines of text, links with their words
+ *   attributes.c  attributes of elements, and which are links
  *   shell.c    what a page without its scripts shows, for rules/rendering/triage.py
- *   nodes.h    lexbor's tree, for these two
+ *   nodes.h    lexbor's tree, for these
  *   words.c    texts: buffers, words, their hashes, SimHash
  *   memory.c   what lexbor gets, and the way out where there is none
  *   weight.c   pages that are built to choke a parser
@@ -37,6 +39,11 @@
 #define PAGE_MOST_ELEMENTS 20    /* noscript elements and application roots that are looked at */
 #define PAGE_MOST_NOTICE 20000   /* characters in which a request to enable JavaScript is looked for */
 #define PAGE_EMPTY_ROOT_WORDS 20 /* an application's root with fewer is empty */
+
+/* As in rules/page/extract.py. */
+#define PAGE_MOST_LINKS 10000
+#define PAGE_MOST_ANCHOR 200                  /* characters of a link's words */
+#define PAGE_MOST_READ (4 * 1024 * 1024)      /* characters that are read for the words of links */
 
 enum page_status {
     PAGE_OK,
@@ -81,6 +88,15 @@ enum page_shell_state {
     PAGE_UNCLEAR, /* the same, but some address needs Python's urlsplit to count the links */
 };
 
+/* A link for a search index. */
+struct page_link {
+    struct page_span target;
+    struct page_span rel;
+    size_t words; /* where its words begin in page->frame, and their bytes */
+    size_t words_size;
+    bool is_canonical;
+};
+
 /* What is looked at to decide whether a browser is needed. Characters are code points. */
 struct page_shell {
     enum page_shell_state state;
@@ -111,10 +127,17 @@ struct page {
     size_t script_count;  /* elements that are executed */
     size_t script_characters;
     struct page_shell shell;
+    /* Of page_extract() only, which fills in base, title, text (lines), frame (words of links) and words besides. */
+    struct page_link *links;
+    size_t link_count;
+    size_t link_capacity;
+    struct page_span language; /* of the root element */
+    bool may_have_data;        /* JSON-LD, OpenGraph or microdata */
 };
 
 /* Reads ``size`` bytes into a page of which nothing needs to be set. page_free() it whatever the answer. */
 enum page_status page_read(struct page *page, const unsigned char *source, size_t size);
+enum page_status page_extract(struct page *page, const unsigned char *source, size_t size);
 void page_free(struct page *page);
 
 /* 0, 1 or 2 as Weight in rules/page/parser_bombs.py; PAGE_WEIGHT_UNKNOWN without the memory to tell. */
@@ -183,6 +206,7 @@ void memory_lend(jmp_buf *out);
 /* Frees all that lexbor has, the parser that was kept too: nothing of it may be used again. */
 void memory_free_all(void);
 
+enum page_status extract_tree(struct page *page);
 /* Fills in ``page->shell``, after the walk. */
 enum page_status shell_read(struct page *page);
 

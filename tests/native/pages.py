@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 from crawlerproject import native
+from crawlerproject.rules.page.extract import PageText, read_in_python, read_source
 from crawlerproject.rules.page.page import Document, read_document
 from crawlerproject.rules.page.parser_bombs import weight, weight_in_python
 from crawlerproject.rules.page.tree import read_tree
@@ -17,11 +18,11 @@ TAGS = (  # noqa: SIM905 - a list literal of this would be forty lines
     "html head body frameset frame iframe noframes title base link meta style script noscript template svg math mi "
     "foreignObject desc a area nav footer aside form div p b font nobr table tr td caption select option optgroup "
     "selectedcontent button input textarea pre plaintext xmp image br hr li dl dt ul h1 main object marquee my-app "
-    "app-root flt-glass-pane x-y rp ruby math annotation-xml search dialog"
+    "app-root flt-glass-pane x-y rp ruby math annotation-xml search dialog span em i time code wbr u"
 ).split()
 NAMES = (  # noqa: SIM905 - as above
     "href HREF xlink:href src rel REL type content name http-equiv id ID class ng-app data-v-app ng-version "
-    "data-reactroot hreflang lang encoding definitionurl viewbox x"
+    "data-reactroot hreflang lang encoding definitionurl viewbox x property itemscope itemprop itemtype"
 ).split()
 RELS = ["canonical", "Alternate", "next\x0bnofollow", "prev stylesheet", "noopener", "canonical\u3000alternate"]
 LIKELY = {  # what an element is of no account without
@@ -131,6 +132,13 @@ def differences(source: bytes) -> list[str]:
     found = [
         f"{name}: {one!r}, but in Python {other!r}"
         for name, one, other in zip(Document._fields, ours, theirs, strict=True)
+        if one != other or type(one) is not type(other)
+    ]
+    address = "http://h.test/a/b?c", "utf-8"
+    shown, expected = (read(source, *address, structured=True) for read in (read_source, read_in_python))
+    found += [
+        f"{name} of extract: {one!r}, but in Python {other!r}"
+        for name, one, other in zip(PageText._fields, shown, expected, strict=True)
         if one != other or type(one) is not type(other)
     ]
     if weight(source) is not weight_in_python(source):

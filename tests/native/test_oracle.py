@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject import native
+from crawlerproject.rules.page import extract, text_fingerprint
 from crawlerproject.rules.page import page as reader
-from crawlerproject.rules.page import text_fingerprint
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.page import read_document
 from crawlerproject.rules.page.parser_bombs import Weight, weight, weight_in_python
@@ -60,6 +60,12 @@ ODD = {
     "words of every length": b" ".join(b"Abcdefghijklmnopqrstuvwxyz"[: n % 26 + 1] * (n % 3 + 1) for n in range(300)),
     "zeros": b"a\x00b<p\x00>c<a href='x\x00y'>d</a><script>\x00</script>",
     "no UTF-8": b"<a href='\xff\xfe'>\xe4</a><title>\xc3</title>\xed\xa0\x80 \xf4\x90\x80\x80<script>\xff</script>",
+    "an element with nothing left": b"<p>a<span></span>b<b><i></i>c</b>d<em><script>x</script></em>e<u><!-- c --></u>f",
+    "what is left out within lines": b"<p>a<button>x</button>b <svg>y</svg> c<br>d\ne\xc2\xa0 f<a>g<div>h</div>i</a>j",
+    "links around links": b"<a href=/1>a<object><a href=/2>b\nc<object><a href=/3>d</object></object></a>e" * 3,
+    "a long link": b"<a href=/1 rel='A\n b'>" + "ä \u2003 ".encode() * 300 + b"</a><link rel=Canonical href=/c>",
+    "data": b"<html lang=de><script type='Application/LD+JSON'>{\"a\": 1}</script><meta name=' OG:title' content=t>",
+    "items": b"<p itemscope itemtype=t><b itemprop=n>v</b><base href=/x/><a itemprop=u href=y>z</a>",
     "font and what is no end of it": b"<font></fontx>" * 1_000,
 }
 
@@ -204,6 +210,9 @@ def test_both_readers_share_their_numbers() -> None:
 
     assert limits.pop("MIN_WORDS") == text_fingerprint.MIN_WORDS
     assert limits.pop("MAX_WORDS") == text_fingerprint.MAX_WORDS
+    assert limits.pop("MOST_LINKS") == extract.MAX_LINKS
+    assert limits.pop("MOST_ANCHOR") == extract.MAX_ANCHOR
+    assert limits.pop("MOST_READ") == extract._MOST_READ_CHARACTERS
     assert limits == {name: getattr(reader, name) for name in limits}
     assert len(limits) == 5
 

@@ -10,7 +10,7 @@ Structured data is JSON-LD 1.1 (section 7), OpenGraph (https://ogp.me/) and its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 import orjson
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawlerproject.rules.page.encoding import decode
-from crawlerproject.rules.page.page import MAX_HTML_BYTES, link_target, read_document
+from crawlerproject import native
+from crawlerproject.rules.page.encoding import decode, in_utf8
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, has_rel, link_target, read_document
 from crawlerproject.rules.page.parser_bombs import is_bomb
+from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.rules.page.tree import UNSEEN_TAGS
 from crawlerproject.rules.url.urls import Base
 
@@ -92,6 +94,7 @@ class PageText(NamedTuple):
     text: str  # a line a block
     links: list[LinkText]
     canonical: str
+    words: int = 0  # of the text
     structured: str = ""  # JSON of ``structured_data``; "" where it was not requested, or the page has no such data
     language: str = ""  # as the page or document names it itself
 
@@ -100,18 +103,35 @@ _NOTHING = PageText("", "", [], "")
 
 
 def read_page(body: bytes, *, url: str, content_type: str | None, structured: bool = False) -> PageText:
-    """Read an HTML page (content coding undone)."""
-    text, encoding = decode(body[:MAX_HTML_BYTES], content_type)
-    source = text.encode()
-    if is_bomb(source):
-        return _NOTHING
+    """Read an HTML page (content coding undone), natively where that is built."""
+    source, encoding = in_utf8(body[:MAX_HTML_BYTES], content_type)
+    return _NOTHING if is_bomb(source) else read_source(source, url, encoding, structured=structured)
+
+
+def read_source(source: bytes, url: str, encoding: str, *, structured: bool) -> PageText:
+    """Read a page in UTF-8 that is no parser bomb."""
+    page = native.reader()
+    read = page.extract(source) if page is not None else None
+    if read is None:  # no native reader, or bytes that are not UTF-8
+        return read_in_python(source, url, encoding, structured=structured)
+    title, text, words, named_base, language, may_have_data, found = read
+    data = structured_data(LexborHTMLParser(source)) if structured and may_have_data else ""
+    links, canonical = _resolved(found, url, encoding, named_base)
+    return PageText(" ".join(title.split()), text, links, canonical, words, data, language or "")
+
+
+def read_in_python(source: bytes, url: str, encoding: str, *, structured: bool) -> PageText:
+    """The same over selectolax's tree: what the native reader is tested by."""
     tree = LexborHTMLParser(source)
     head = tree.head.css_first("title") if tree.head is not None else None
     title = "" if head is None else " ".join(head.text().split())
-    links, canonical = _links(tree, url, encoding)
+    base = tree.css_first("base[href]")
+    named_base = None if base is None else base.attributes.get("href") or ""
+    links, canonical = _resolved(_links(tree), url, encoding, named_base)
     data = structured_data(tree) if structured else ""
     language = "" if tree.root is None else tree.root.attributes.get("lang") or ""
-    return PageText(title, _text(tree), links, canonical, data, language)
+    text = _text(tree)
+    return PageText(title, text, links, canonical, count_words(text), data, language)
 
 
 def read_title(body: bytes, *, content_type: str | None) -> str:
@@ -126,28 +146,34 @@ def read_title(body: bytes, *, content_type: str | None) -> str:
     return title or read_document(source).title
 
 
-def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkText], str]:
+_Found = tuple[str, str, str, bool]  # target as written, words, rel as written, whether it is a link rel=canonical
+
+
+def _resolved(found: Iterable[_Found], url: str, encoding: str, named_base: str | None) -> tuple[list[LinkText], str]:
     base = Base(url, encoding)
-    node = tree.css_first("base[href]")
-    if node is not None and (address := base.join(node.attributes.get("href") or "")) is not None:
+    if named_base is not None and (address := base.join(named_base)) is not None:
         base = Base(address.url, encoding)
     links: list[LinkText] = []
     canonical = ""
+    for target, words, rel, is_canonical in found:
+        if (address := base.join(target)) is None:
+            continue
+        if is_canonical:
+            canonical = canonical or address.url
+        links.append(LinkText(address.url, words, " ".join(rel.lower().split()) if rel else "", len(links)))
+    return links, canonical
+
+
+def _links(tree: LexborHTMLParser) -> Iterator[_Found]:
     left = _MOST_READ_CHARACTERS
     for node in tree.css(_LINKS)[:MAX_LINKS]:
         attributes = node.attributes
-        target = link_target(node.tag, attributes)
-        address = base.join(target) if target is not None else None
-        if address is None:
+        if (target := link_target(node.tag, attributes)) is None:
             continue
-        rel = " ".join((attributes.get("rel") or "").lower().split())
-        if node.tag == "link" and "canonical" in rel.split():
-            canonical = canonical or address.url
         read = node.text() if left > 0 else ""
         left -= len(read)
-        words = " ".join(read.split())[:MAX_ANCHOR]
-        links.append(LinkText(address.url, words, rel, len(links)))
-    return links, canonical
+        is_canonical = node.tag == "link" and has_rel(attributes, "canonical")
+        yield target, " ".join(read.split())[:MAX_ANCHOR], attributes.get("rel") or "", is_canonical
 
 
 def _text(tree: LexborHTMLParser) -> str:

@@ -99,6 +99,20 @@ static void check(const struct page *page, size_t size)
     require(page->shell.links <= PAGE_ENOUGH_LINKS, "links are counted up to a bound");
 }
 
+static void check_extract(const struct page *page, size_t size)
+{
+    size_t most = MOST_TIMES * size + AND_BYTES;
+    require(touched(page->text.data, page->text.size) <= most, "lines are no larger than the page");
+    require(page->link_count <= PAGE_MOST_LINKS, "links are bounded");
+    require(touched(page->frame.data, page->frame.size) <= page->link_count * 4 * PAGE_MOST_ANCHOR, "their words too");
+    for (size_t place = 0; place < page->link_count; place++) {
+        const struct page_link *link = &page->links[place];
+        require(touched_span(link->target) <= most && touched_span(link->rel) <= most, "a link is no larger");
+        require(link->words + link->words_size <= page->frame.size, "words of links are among them");
+    }
+    require(touched_span(page->language) <= most && touched_span(page->base) <= most, "language and base likewise");
+}
+
 static enum page_status read_once(const uint8_t *data, size_t size)
 {
     struct page page;
@@ -111,7 +125,11 @@ static enum page_status read_once(const uint8_t *data, size_t size)
     if (status == PAGE_OK)
         check(&page, size);
     page_free(&page);
-    return status;
+    enum page_status extracted = page_extract(&page, data, size);
+    if (extracted == PAGE_OK)
+        check_extract(&page, size);
+    page_free(&page);
+    return status == PAGE_OK ? extracted : status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
