@@ -89,7 +89,12 @@ def runs(port: int) -> list[Run]:
         Run("forecast seeds.txt --pages 500", "before"),
         Run("crawl web -a seeds=seeds.txt", "during", lines=4),
         Run("status", "during", STATUS_JSON, 7),
-        Run("hosts --limit 5", "during", lines=4),
+        Run(
+            "hosts --limit 5",
+            "during",
+            "On a terminal the first 50; elsewhere the first 10,000, as lines with tabs. `--all` has all, by name.",
+            4,
+        ),
         Run('pause busy.test --why "their webmaster is looking into it"', "during"),
         Run("resume busy.test", "during"),
         Run("state backup kept/web", "during"),

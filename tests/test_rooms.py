@@ -75,7 +75,17 @@ MAY_IMPORT = {
             "stores",
             "rules",
         ),
-        *("operator_command", "terminal", "json_log", "standard_error", "errors", "reasons", "wire", "__version__"),
+        *(
+            "operator_command",
+            "tables",
+            "terminal",
+            "json_log",
+            "standard_error",
+            "errors",
+            "reasons",
+            "wire",
+            "__version__",
+        ),
     ),
 }
 COMMANDS = "commands"

@@ -3,105 +3,97 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from operator import attrgetter
+import sys
+from collections.abc import Callable, Iterable, Iterator
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.host_census import census
 from crawlerproject.inspection.host_table import HostRow, host_rows
 from crawlerproject.inspection.status_facts import ahead_of, left_lines
 from crawlerproject.operator_command import InspectCommand, option
-from crawlerproject.rules.printable import human_seconds, printable_line
-from crawlerproject.terminal import console, say_json
+from crawlerproject.rules.printable import human_seconds
+from crawlerproject.tables import SCREEN_ROWS, Layout, is_screen, say_below, say_table
+from crawlerproject.terminal import json_text, say
 
-_TEXTS = ("host", "state")
 _STATES = ("in-flight", "free", "waiting", "resting", "paused", "limited", "parked", "left-alone", "done")
-# On a narrow terminal the first of these goes first.
-_LEAST_FIRST = ("response", "free in", "failures", "rests", "pace", "done", "state", "ETA")
-_PADDING = 3  # of a column, as Rich's SIMPLE_HEAD draws it
-_TELLING = 28  # letters of a host for whose sake columns are left out: a name and its port
-_SHORTEST = 8
-ELLIPSIS = "…"
+_PIPED_ROWS = 10_000
+"""Beyond these (ours) an order costs more memory than the answer is worth: --all has every host, by name."""
 
 
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
-    arguments = "[--sort COLUMN] [--state STATE] [--limit N] [--json]"
+    arguments = "[--sort COLUMN] [--state STATE] [--limit N | --all] [--json]"
     summary = "A table of all hosts: queue, done, pace, rest, failures, ETA"
 
     example = "scrapy hosts --sort queued --limit 20"
 
     options = (
-        option("--sort", default="eta_seconds", metavar="COLUMN", help=f"one of {', '.join(HostRow._fields)}"),
+        option("--sort", default="", metavar="COLUMN", help=f"one of {', '.join(HostRow._fields)}"),
         option("--state", choices=_STATES, help="only the hosts in this state"),
-        option("--limit", type=int, default=0, metavar="N", help="the first N rows (default: all)"),
+        option(
+            "--limit",
+            type=int,
+            default=0,
+            metavar="N",
+            help=f"the first N rows (default: {SCREEN_ROWS} on a terminal, {_PIPED_ROWS:,} elsewhere)",
+        ),
+        option("--all", action="store_true", help="every host, by name, as it is read"),
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
             raise OperatorError("scrapy hosts takes no argument; for one host: scrapy why HOST")
-        column = opts.sort if opts.sort in HostRow._fields else f"{opts.sort}_seconds"
+        if opts.all and (opts.sort or opts.limit):
+            raise OperatorError("--all lists hosts by name; leave out --sort and --limit.")
+        name = opts.sort or "eta_seconds"
+        column = name if name in HostRow._fields else f"{name}_seconds"
         if column not in HostRow._fields:
-            raise OperatorError(f"There is no column {opts.sort!r}; sort by one of {', '.join(HostRow._fields)}.")
+            raise OperatorError(f"There is no column {name!r}; sort by one of {', '.join(HostRow._fields)}.")
         crawl = self.look()
+        if opts.all:
+            _say_all(crawl, opts)
+            return
+        limit = opts.limit if opts.limit > 0 else SCREEN_ROWS if is_screen() and not opts.json else _PIPED_ROWS
         with crawl.store() as store:
-            every = list(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
-        rows = [row for row in every if opts.state in (None, row.state)]
-        # Words from a to z, numbers from the largest: what one looks for comes first.
-        rows.sort(key=lambda row: row.host)
-        values = attrgetter(column)
-        rows.sort(
-            key=lambda row: (False, 0) if values(row) is None else (True, values(row)), reverse=column not in _TEXTS
-        )
-        shown = rows[: opts.limit] if opts.limit > 0 else rows
+            found = census(
+                store.hosts(), crawl.now, crawl.leases(), store.head, column=column, limit=limit, state=opts.state
+            )
+        left_out = _say(found.rows, as_json=opts.json)
+        shown, of = len(found.rows), found.chosen
+        count = f"{shown:,} of {of:,} hosts; --all has the others" if shown < of else f"{of:,} hosts"
         if opts.json:
-            say_json([row._asdict() for row in shown])
-        else:
-            # A host's ETA is that of its own pauses: hosts of one address take turns besides.
-            _print(shown, len(rows), left_lines(ahead_of(crawl, every)))
+            if shown < of:
+                say(count, error=True)
+            return
+        room = f"; no room for {', '.join(left_out)}: --json has all" if left_out else ""
+        # A host's ETA is that of its own pauses: hosts of one address take turns besides.
+        say_below(count + room, *(" ".join(line.split()) for line in left_lines(ahead_of(crawl, found.ahead))))
 
 
-def _print(rows: list[HostRow], of: int, left: list[str]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    cells = {name: [text(row) for row in rows] for name, text in _COLUMNS.items()}
-    widths = {name: _PADDING + max(map(len, (name, *texts))) for name, texts in cells.items()}
-    terminal = console()
-    if not terminal.is_terminal:  # a file, a pipe: as wide as its columns
-        terminal = console(width=sum(widths.values()))
-    shown, host_width = columns_that_fit(widths, terminal.width)
-    room = host_width - _PADDING  # the end of a name says whose it is
-    cells["host"] = [
-        host if len(host) <= room else ELLIPSIS + host[len(host) - room + len(ELLIPSIS) :] for host in cells["host"]
-    ]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in shown:
-        table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
-    for row in zip(*(cells[name] for name in shown), strict=True):
-        table.add_row(*row)
-    terminal.print(table)
-    left_out = [name for name in _COLUMNS if name not in shown]
-    count = f"{len(rows):,} of {of:,} hosts" if len(rows) < of else f"{of:,} hosts"
-    terminal.print(count + (f"; no room for {', '.join(left_out)}: --json has all" if left_out else ""))
-    for line in left:
-        terminal.print(" ".join(line.split()))
+def _say_all(crawl: CrawlView, opts: argparse.Namespace) -> None:
+    with crawl.store() as store:
+        rows = host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)
+        _say((row for row in rows if opts.state in (None, row.state)), as_json=opts.json)
 
 
-def columns_that_fit(widths: Mapping[str, int], room: int) -> tuple[list[str], int]:
-    """The columns for which there is room, in the order of ``widths``, and the width of the first: the host.
+def _say(rows: Iterable[HostRow], *, as_json: bool) -> list[str]:
+    """The columns that had no room."""
+    if not as_json:
+        return say_table(_LAYOUT, rows)
+    sys.stdout.writelines(_json_lines(rows))
+    return []
 
-    Least important ones are left out before a host loses its telling part; a number is never cut.
-    """
-    shown, least = list(widths), min(widths["host"], _PADDING + _TELLING)
-    for name in _LEAST_FIRST:
-        others = sum(widths[column] for column in shown[1:])
-        if least + others <= room:
-            break
-        shown.remove(name)
-    others = sum(widths[column] for column in shown[1:])
-    return shown, max(_PADDING + _SHORTEST, min(widths["host"], room - others))
+
+def _json_lines(rows: Iterable[HostRow]) -> Iterator[str]:
+    """A list, a row a line."""
+    between = "[\n"
+    for row in rows:
+        yield between + json_text(row._asdict())
+        between = ",\n"
+    yield "[]\n" if between.startswith("[") else "\n]\n"
 
 
 def _seconds(value: float | None) -> str:
@@ -110,7 +102,7 @@ def _seconds(value: float | None) -> str:
 
 # What a person looks for, in the order of the table.
 _COLUMNS: dict[str, Callable[[HostRow], str]] = {
-    "host": lambda row: printable_line(row.host),
+    "host": lambda row: row.host,
     "state": lambda row: row.state,
     "queued": lambda row: f"{row.queued:,}",
     "done": lambda row: f"{row.done:,}",
@@ -121,3 +113,6 @@ _COLUMNS: dict[str, Callable[[HostRow], str]] = {
     "failures": lambda row: str(row.failures),
     "ETA": lambda row: _seconds(row.eta_seconds),
 }
+_LAYOUT = Layout(
+    _COLUMNS, ("host", "state"), ("response", "free in", "failures", "rests", "pace", "done", "state", "ETA")
+)

@@ -12,7 +12,7 @@ from crawlerproject.config.crawl_file import CrawlFile
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.about_crawl import about, title_of
 from crawlerproject.inspection.crawl_view import CrawlView, View
-from crawlerproject.inspection.host_table import host_rows, outlook
+from crawlerproject.inspection.host_census import census
 from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import Count, SeedEnd, crawl_report, listed
 from crawlerproject.reports.report_page import Title, page
@@ -41,7 +41,7 @@ class Command(InspectCommand):
         crawl = self.look()
         report = crawl_report(crawl.logs, *span_of(opts))
         with crawl.store() as store:
-            states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)).hosts
+            states = census(store.hosts(), crawl.now, crawl.leases(), store.head).ahead.hosts
             traps = sorted(_traps(store), key=lambda trap: str(trap["host"]))
             seeds = [*report.seeds, *_unasked(crawl, store, {seed.url for seed in report.seeds}, self.crawl_file)]
         report.seeds, report.seeds_in_all = listed(seeds), len(seeds)

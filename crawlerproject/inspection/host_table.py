@@ -17,7 +17,8 @@ from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
 from crawlerproject.stores.protocols import QueuedPage
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
-_UNDONE = frozenset({"in-flight", "waiting", "free"})
+UNDONE = frozenset({"in-flight", "waiting", "free"})
+"""States of hosts whose queues the end of a crawl waits for."""
 _NOT_TO_COME = frozenset({HostState.GIVEN_UP, *HELD})
 
 
@@ -151,7 +152,7 @@ def outlook(rows: Iterable[HostRow], slowest: int = 3, *, ip_pause_seconds: floa
         elif row.state == "resting":
             resting_queued += row.queued
             rests_end = max(rests_end or 0.0, row.rests_seconds)
-        elif row.state in _UNDONE and row.queued:
+        elif row.state in UNDONE and row.queued:
             queued += row.queued
             active.append(row)
     active.sort(key=lambda row: -(row.eta_seconds or 0.0))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from crawlerproject.inspection.crawl_progress import WorkerLook, uploads_of, worker_row
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.host_table import HostRow, Outlook, host_rows, outlook, with_addresses
+from crawlerproject.inspection.host_census import census
+from crawlerproject.inspection.host_table import Outlook, with_addresses
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan
@@ -23,7 +24,7 @@ _SCHEMA = 1
 def facts_of(crawl: CrawlView) -> tuple[dict[str, Any], Outlook]:
     """What programs get with ``--json``, and what of it is printed line by line."""
     with crawl.store() as store:
-        ahead = ahead_of(crawl, host_rows(store.hosts(), crawl.now, crawl.leases(), store.head))
+        ahead = ahead_of(crawl, census(store.hosts(), crawl.now, crawl.leases(), store.head).ahead)
         workers = store.workers() if isinstance(store, RedisView) else []
     facts = status_facts(crawl, ahead)
     if crawl.plan is None:
@@ -33,9 +34,8 @@ def facts_of(crawl: CrawlView) -> tuple[dict[str, Any], Outlook]:
     return facts, ahead
 
 
-def ahead_of(crawl: CrawlView, every: Iterable[HostRow]) -> Outlook:
-    """What is left of the crawl by the rows of all its hosts, and by what its process knows of their addresses."""
-    ahead = outlook(every)
+def ahead_of(crawl: CrawlView, ahead: Outlook) -> Outlook:
+    """What is left of the crawl by all its hosts, and by what its process knows of their addresses."""
     return with_addresses(ahead, crawl.status.get("progress", {})) if crawl.running else ahead
 
 

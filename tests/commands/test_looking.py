@@ -202,16 +202,20 @@ def test_why_names_the_line_and_the_capture(crawled: Crawled) -> None:
 def test_hosts_sort_by_any_column(crawled: Crawled) -> None:
     """A table for people, rows for programs, the same numbers in both."""
     rows = ask(crawled.folder, "hosts", "--sort", "done")
-    table = scrapy("hosts", "--sort", "host", "--limit", "3", folder=crawled.folder).stdout
+    _, table, beside, _ = scrapy("hosts", "--sort", "host", "--limit", "3", folder=crawled.folder)
     parked = ask(crawled.folder, "hosts", "--state", "parked")
 
     assert [row["done"] for row in rows] == sorted((row["done"] for row in rows), reverse=True)
     assert table.index("away.test") < table.index("broken.test")
-    assert f"3 of {len(rows)} hosts" in table
+    lines = [line.split("\t") for line in table.splitlines()]
+    assert [len(line) for line in lines] == [len(lines[0])] * 4  # as many columns, and nothing else in the pipe
+    assert [line[0] for line in lines[1:]] == sorted(row["host"] for row in rows)[:3]
+    assert [row["host"] for row in ask(crawled.folder, "hosts", "--all")] == sorted(row["host"] for row in rows)
+    assert f"3 of {len(rows)} hosts; --all has the others" in beside
     status = scrapy("status", folder=crawled.folder).stdout.splitlines()
     left = [" ".join(line.split()) for line in status if line.startswith(("Left", "Apart"))]
     assert left
-    assert table.splitlines()[-len(left) :] == left  # in the same words as status says it
+    assert beside.splitlines()[-len(left) :] == left  # in the same words as status says it
     assert f"down.test:{crawled.web.port}" in [row["host"] for row in parked]
 
 
