@@ -21,8 +21,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "commands.md"
 PORT = 8090  # of the synthetic web; fixed, so that two runs of this script differ in times only
-REDIS_PORT = 6390  # fixed likewise
-REDIS_URL = f"redis://127.0.0.1:{REDIS_PORT}/0"
 SHOWN_LINES = 5
 SHOWN_LETTERS = 118
 DEADLINE_SECONDS = 180.0
@@ -124,11 +122,9 @@ def runs(port: int) -> list[Run]:
         Run("process --workers 1", "after"),
         Run("rank", "after"),
         Run("load", "after"),
-        Run("search calendar --limit 1", "after"),
         Run("export", "after"),
         Run("wacz -o web.wacz --text", "after"),
         Run("plan plan.jsonl.gz --known crawls/web --random 1", "after"),
-        Run(f"state copy crawls/web {REDIS_URL}", "after", lines=2),
         Run(
             "fleet -a seeds=seeds.txt --workers 2 -s CRAWL_DIR=crawls/fleet -s PROGRESS_LOG_SECONDS=20",
             "after",
@@ -139,14 +135,11 @@ def runs(port: int) -> list[Run]:
             "commoncrawl crawls/web/index/parquet --domain plain1.test -s CRAWL_DIR=crawls/again",
             "after",
         ),
-        Run("state restore kept/web", "after", lines=1),
     ]
 
 
 def main() -> int:
     """Run everything and write the page; 1 when a command left a traceback."""
-    from tests.stores.redis_servers import RedisServer
-
     with tempfile.TemporaryDirectory(prefix="commands-") as folder:
         home = Path(folder)
         (home / "scrapy.cfg").write_text("[settings]\ndefault = demo_settings\n")
@@ -156,13 +149,11 @@ def main() -> int:
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
         )
-        redis = RedisServer(home / "redis", port=REDIS_PORT).start()
         try:
             wait_for(home / "ready", web)
             (home / "nevercrawl.txt").rename(home / "NeverCrawl.txt")
             printed = run_all(home)
         finally:
-            redis.stop()
             web.terminate()
             web.wait()
     bad = [arguments for arguments, text in printed.items() if "Traceback" in text]
