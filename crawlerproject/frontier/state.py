@@ -225,9 +225,8 @@ class FrontierState:
             else:
                 host.taken.add(row.arrival)
             self.hosts.dirty[host.name] = host
-        later = {
-            origin for origin, _ in self.changes.robots
-        }  # which have a newer record since: of a document beside it
+        # Of these a newer record has come since: a document beside robots.txt has been answered.
+        later = {origin for origin, _ in self.changes.robots}
         for origin, _ in changes.robots:
             if origin in later:
                 continue

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import REVISIT_MIME
+from crawlerproject.rules.consent.terms import TDMREP
 from crawlerproject.stores.archive.archived_captures import captures_in
 from crawlerproject.stores.archive.capture_index import IndexedCapture
 from crawlerproject.stores.archive.warc_reader import first_member
@@ -29,7 +30,7 @@ from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archiv
 from crawlerproject.stores.logs.log_query import open_log
 
 _OK, _NOT_MODIFIED = 200, 304
-_ROBOTS = "/robots.txt"
+_NO_PAGES = ("/robots.txt", TDMREP)
 
 _OLDEST = "SELECT min(time) FROM log"
 _RENDERED = 'SELECT url, time, warc, "offset", length FROM log WHERE rendered AND warc IS NOT NULL'
@@ -56,7 +57,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] | None = None) -> Iterator[Chosen]:
-    """The captures of answers with status 200, and of pages that had not changed, robots.txt apart.
+    """The captures of answers with status 200, and of pages that had not changed, robots.txt and tdmrep.json apart.
 
     Of a URL the latest one, or ``every`` one; of these ``indexes`` alone, where they are given: then they are the same
     ones in the same order at any time.
@@ -77,7 +78,7 @@ def _of_url(captures: list[IndexedCapture], renders: list[RenderLine], *, every:
         capture
         for capture in captures
         if capture.row.status in ((_OK, _NOT_MODIFIED) if capture.row.mime == REVISIT_MIME else (_OK,))
-        and urlsplit(capture.row.url).path != _ROBOTS
+        and urlsplit(capture.row.url).path not in _NO_PAGES
     ]
     for capture in good if every else good[-1:]:
         since = capture.row.timestamp

@@ -117,6 +117,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = archive_of(home / "crawl" / "worker-1")
     old = first.write(exchange(titled("old"), head(html)), Context("http://a.test/twice"))
     first.write(exchange(titled("robots"), head(html)), Context("http://a.test/robots.txt"))
+    first.write(exchange(titled("terms"), head(html)), Context("http://a.test/.well-known/tdmrep.json"))
     first.write(exchange(b"\x89PNG", head("image/png")), Context("http://a.test/picture"))
     first.write(exchange(titled("gone"), b"HTTP/1.1 404 Not Found\r\n\r\n"), Context("http://a.test/gone"))
     first.write(exchange(titled("Größe", "latin-1"), head("text/html; charset=iso-8859-1")), Context("http://b.test/l"))
