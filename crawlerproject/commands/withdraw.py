@@ -99,11 +99,13 @@ class Command(InspectCommand):
                 words.read(warc, progress.advance)
         known, entries = {entry.what: entry for entry in listed.entries}, list[Withdrawal]()
         for url, judged in words.reserved(purpose):
-            what = selector(url)
+            what = _selector(url)
             reason = f"{why or f'reserved from {purpose}'}: {judged.source} {' '.join(judged.words.split())}"
             if what in known or not listed.covers(url):
                 entries.append(known.get(what) or Withdrawal(what, _today(), State.WITHDRAWN, reason, crawled=True))
         said = [f"{list_of(crawl)}: {counted(len(entries), 'page')} reserved from {purpose}"]
+        if opts.erase:  # of one that was interrupted nothing may be held any more
+            entries += [entry for entry in listed.entries if entry.state is State.ERASING and entry not in entries]
         if entries:
             said += self._withdrawn(crawl, listed, entries, "--reserved --erase", erase=opts.erase)
         if opts.json:

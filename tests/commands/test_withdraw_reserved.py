@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.rules.archive.warc_records import Context
+from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+from crawlerproject.stores.operator_files.withdrawn_list import change, withdrawn_of
 from tests.commands.running import archive_of, scrapy
 from tests.commands.test_withdraw import withdraw
 from tests.warc_samples import STARTED_AT, exchange
@@ -94,6 +95,18 @@ def test_it_is_erased(folder: CrawlDir) -> None:
     assert shown(folder) == [url for url in HELD if url not in RESERVED]
     assert scrapy("verify", str(folder)).returncode == 0
     assert "0 pages reserved" in withdraw(folder, "--reserved", "--purpose", "ai-train").stdout
+
+
+def test_an_erasure_that_was_interrupted_is_ended(folder: CrawlDir) -> None:
+    """Also where it died when all was cut out, so that nothing reserved is held any more."""
+    arguments = ("--reserved", "--purpose", "ai-train", "--erase")
+    assert withdraw(folder, *arguments).returncode == 0
+    erased = withdrawn_of(folder).entries
+    change(folder.withdrawn, {entry: entry._replace(state=State.ERASING) for entry in erased})
+
+    assert withdraw(folder, *arguments).returncode == 0
+
+    assert withdrawn_of(folder).entries == erased
 
 
 def test_it_takes_no_host(folder: CrawlDir) -> None:
