@@ -2,23 +2,31 @@
 
 A file of pages is a unit: its pages are in the index with one commit, and a journal names it afterwards. A file
 that was committed but not yet named is loaded again and replaces its own pages, so that nothing is there twice.
-A later capture of a URL takes the place of an earlier one.
+A later capture of a URL takes the place of an earlier one. Where ``process --main`` has found the article, that is
+what is searched. An answer's place is its text's score (BM25), weighed by the ranks that ``scrapy rank`` has made.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import tantivy
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.answer_order import MOST_OF_A_HOST, Candidate, Weights, choose, weighed
 from crawlerproject.rules.archive.withdrawal import Withdrawn
+from crawlerproject.rules.page.text_fingerprint import text_fingerprint
+from crawlerproject.rules.url.urls import host_key, host_name
 
 JOURNAL = "loaded.txt"
 # Tantivy's own: what names the files that count, and the locks.
@@ -28,7 +36,17 @@ _BATCH_ROWS = 500
 _SNIPPET_CHARACTERS = 240
 _TITLE_BOOST = 2.0
 _NOTHING = Withdrawn()
-_COLUMNS = ["url", "fetch_time", "title", "text", "language"]
+_COLUMNS = ["url", "fetch_time", "title", "text", "text_main", "language"]
+_COMPARED = 8_000  # characters of a text, for near duplicates among answers: some 0.2 ms each
+_CANDIDATES = 100  # at least, that are ordered by rank; of many answers twice as many as are shown
+# A line of a menu is shorter, a sentence seldom is (ours).
+_SENTENCE_WORDS = 6
+# What else is no word of a query: fields, what is left out, numbers and what is too short to be told from others.
+_WORD = re.compile(r"(?<![-\w])[^\W\d_]{4,40}(?![\w:])")
+_HOST = re.compile(r"[\w.:\[\]-]{1,255}")
+_MOST_CORRECTED = 3  # words of a query
+_MOST_TERMS = 20_000  # with the same first letter, the most frequent ones
+_LEAST_ALIKE = 0.75  # of difflib: one wrong letter in four
 
 
 class Hit(NamedTuple):
@@ -40,6 +58,26 @@ class Hit(NamedTuple):
     score: float
     language: str
     fetched: str  # ISO 8601
+    host: str
+    alike: int  # further pages of nearly the same text
+    more: int  # further answers of this host, said at its last one
+
+
+class Search(NamedTuple):
+    """What is looked for: a query in tantivy's language (words, "phrases", +must, -not, title:word), and where."""
+
+    words: str
+    limit: int = 10
+    host: str = ""
+    language: str = ""  # ISO 639-1
+    weights: Weights = Weights()
+
+
+class Answers(NamedTuple):
+    """The best ones, and the query that they answer: what was asked for, or with words corrected that no page has."""
+
+    hits: list[Hit]
+    words: str
 
 
 def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
@@ -56,7 +94,8 @@ def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
             batches = pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS)
             for row in (row for batch in batches for row in batch.to_pylist()):
                 fetched = row.pop("fetch_time").isoformat()
-                texts = {name: value or "" for name, value in row.items()}
+                article = row.pop("text_main", None)  # files of older versions have none
+                texts = {name: value or "" for name, value in row.items()} | ({"text": article} if article else {})
                 writer.delete_documents_by_term("url", row["url"])
                 writer.add_document(tantivy.Document(fetched=fetched, **texts))
                 loaded += 1
@@ -68,10 +107,8 @@ def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
     return loaded
 
 
-def search(index_folder: Path, words: str, limit: int, withdrawn: Withdrawn = _NOTHING) -> list[Hit]:
-    """The best answers to a query in tantivy's language (words, "phrases", +must, -not, title:word), but for those
-    that were ``withdrawn``.
-    """
+def search(index_folder: Path, asked: Search, ranks: Path | None = None, withdrawn: Withdrawn = _NOTHING) -> Answers:
+    """Without what was ``withdrawn``; ``ranks`` is the file of ranked pages, if there is one. OperatorError."""
     if not (index_folder / _META).exists():
         raise OperatorError(f"There is no index in {index_folder}; make one with scrapy load.")
     with _readable(index_folder) as folder:
@@ -81,7 +118,7 @@ def search(index_folder: Path, words: str, limit: int, withdrawn: Withdrawn = _N
             raise OperatorError(
                 f"The index in {index_folder} cannot be read ({error}); remove it, and make it again with scrapy load."
             ) from error
-        return _best(index, words, limit, withdrawn)
+        return _best(index, asked, ranks, withdrawn)
 
 
 @contextmanager
@@ -97,35 +134,101 @@ def _readable(index_folder: Path) -> Iterator[Path]:
         yield Path(here)
 
 
-def _best(index: Any, words: str, limit: int, withdrawn: Withdrawn) -> list[Hit]:
+def _best(index: Any, asked: Search, ranks: Path | None, withdrawn: Withdrawn) -> Answers:
+    searcher = index.searcher()
+    words = _corrected(searcher, asked.words)
     try:
         query = index.parse_query(words, ["title", "text"], field_boosts={"title": _TITLE_BOOST})
     except ValueError as error:
-        raise OperatorError(f"The query {words!r} cannot be understood: {error}.") from error
-    searcher = index.searcher()
+        raise OperatorError(f"The query {asked.words!r} cannot be understood: {error}.") from error
     snippets = tantivy.SnippetGenerator.create(searcher, query, index.schema, "text")
     snippets.set_max_num_chars(_SNIPPET_CHARACTERS)
+    found = _found(searcher, _narrowed(index.schema, query, asked), max(_CANDIDATES, 2 * asked.limit), withdrawn)
+    ranked = _ranked([_first(document, "url") for _, document in found], ranks)
+    best = sorted(
+        ((weighed(score, *ranked.get(_first(document, "url"), (0.0, 0.0)), asked.weights), document)
+         for score, document in found), key=lambda each: -each[0],
+    )  # fmt: skip
+    hosts = [host_key(_first(document, "url")) for _, document in best]
+    candidates = (
+        Candidate(host, text_fingerprint(_first(document, "text")[:_COMPARED].encode("utf-8", "replace")))
+        for host, (_, document) in zip(hosts, best, strict=True)
+    )
     hits = []
-    for score, document in _shown(searcher, query, limit, withdrawn):
-        snippet = snippets.snippet_from_doc(document)
-        first = {name: document.get_first(name) for name in ("url", "title", "language", "fetched")}
-        marked = _marked(snippet) or str(document.get_first("text") or "")[:_SNIPPET_CHARACTERS]
-        hits.append(
-            Hit(str(first["url"]), str(first["title"] or ""), " ".join(marked.split()), float(score),
-                str(first["language"] or ""), str(first["fetched"] or ""))
-        )  # fmt: skip
-    return hits
+    for place, alike, more in choose(candidates, asked.limit, asked.limit if asked.host else MOST_OF_A_HOST):
+        score, document = best[place]
+        url, title, language, fetched = (_first(document, name) for name in ("url", "title", "language", "fetched"))
+        snippet = _snippet(snippets, _first(document, "text"))
+        hits.append(Hit(url, title, snippet, score, language, fetched, hosts[place], alike, more))
+    return Answers(hits, words)
 
 
-def _shown(searcher: Any, query: Any, limit: int, withdrawn: Withdrawn) -> list[tuple[float, Any]]:
+def _first(document: Any, field: str) -> str:
+    return str(document.get_first(field) or "")
+
+
+def _narrowed(schema: Any, query: Any, asked: Search) -> Any:
+    """The query with its filters, which add nothing to a score."""
+    filters = []
+    if asked.language:
+        filters.append(tantivy.Query.term_query(schema, "language", asked.language.lower()))
+    if asked.host:
+        if not _HOST.fullmatch(host := asked.host.lower()):
+            raise OperatorError(f"The host is {asked.host[:80]!r}; give a name, as example.org.")
+        port = "(:[0-9]+)?" if host_name(host) == host else ""
+        filters.append(tantivy.Query.regex_query(schema, "url", f"https?://{re.escape(host)}{port}/.*"))
+    must = [query, *(tantivy.Query.const_score_query(each, 0.0) for each in filters)]
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in must]) if filters else query
+
+
+def _found(searcher: Any, query: Any, limit: int, withdrawn: Withdrawn) -> list[tuple[float, Any]]:
     """The documents of the best answers; more are asked for while some of them were withdrawn."""
     asked = limit
     while True:
         found = [(score, searcher.doc(address)) for score, address in searcher.search(query, asked).hits]
-        shown = [each for each in found if not withdrawn.covers(str(each[1].get_first("url")))]
+        shown = [each for each in found if not withdrawn.covers(_first(each[1], "url"))]
         if len(shown) >= limit or len(found) < asked:
             return shown[:limit]
         asked *= 2
+
+
+def _ranked(urls: Sequence[str], ranks: Path | None) -> dict[str, tuple[float, float]]:
+    """Of each page that is ranked: the share of pages, and its host's centrality as a share of the highest."""
+    if not urls or ranks is None or not ranks.exists():
+        return {}
+    columns = ["url", "less_important", "host_harmonic"]
+    rows = pq.read_table(ranks, columns=columns, filters=pc.field("url").isin(list(urls))).to_pylist()
+    most = max((row["host_harmonic"] for row in rows), default=0.0)
+    return {row["url"]: (row["less_important"], row["host_harmonic"] / most if most else 0.0) for row in rows}
+
+
+def _corrected(searcher: Any, words: str) -> str:
+    """The query with the likest word in place of each that stands on no page."""
+    unknown = [
+        word for word in dict.fromkeys(_WORD.findall(words))
+        if not any(searcher.doc_freq(field, word.lower()) for field in ("text", "title"))
+    ]  # fmt: skip
+    likest: dict[str, str] = {}
+    for wrong in unknown[:_MOST_CORRECTED]:
+        term = wrong.lower()
+        known = dict(searcher.terms_with_prefix("text", term[0], limit=_MOST_TERMS))
+        near = {word: pages for word, pages in known.items() if abs(len(word) - len(term)) <= 2}
+        if alike := get_close_matches(term, near, cutoff=_LEAST_ALIKE):
+            likest[wrong] = max(alike, key=lambda word: _likeness(term, word) + math.log10(1 + near[word]) / 50)
+    return _WORD.sub(lambda found: likest.get(found[0], found[0]), words)
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, other, one).ratio()
+
+
+def _snippet(snippets: Any, text: str) -> str:
+    """Of the sentences, or where no word stands in one, of all; the beginning where none stands in the text."""
+    sentences = "\n".join(line for line in text.split("\n") if line.count(" ") >= _SENTENCE_WORDS - 1)
+    for part in (sentences, text):
+        if marked := _marked(snippets.snippet_from_doc(tantivy.Document(text=part.replace("*", "∗")))):
+            return " ".join(marked.split())
+    return " ".join((sentences or text)[:_SNIPPET_CHARACTERS].split())
 
 
 def _schema() -> Any:

@@ -6,7 +6,6 @@ import argparse
 import os
 import secrets
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +13,6 @@ import time
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import CRAWLS
@@ -75,27 +73,19 @@ class Command(OperatorCommand):
 
 def serve(door: Door, desk: Desk, token: str) -> None:
     """Say where, and serve until a signal comes."""
+    from crawlerproject.desk.door import until_signal
 
-    def end(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
-    if door.beyond_loopback:
-        say(
-            f"The desk listens beyond this machine ({door.home}), without encryption: its token can be read on the "
-            "way, and then anyone may give orders. Leave it on 127.0.0.1 and use ssh -L.",
-            error=True,
-        )
-    say(f"{door.home} is the desk; Ctrl-C ends it. User: desk", f"Password: {token}")
-    sys.stdout.flush()
-    threading.Thread(target=desk.sample, daemon=True).start()
-    try:
+    with until_signal(door):
+        if door.beyond_loopback:
+            say(
+                f"The desk listens beyond this machine ({door.home}), without encryption: its token can be read on the "
+                "way, and then anyone may give orders. Leave it on 127.0.0.1 and use ssh -L.",
+                error=True,
+            )
+        say(f"{door.home} is the desk; Ctrl-C ends it. User: desk", f"Password: {token}")
+        sys.stdout.flush()
+        threading.Thread(target=desk.sample, daemon=True).start()
         door.serve_forever()
-    except KeyboardInterrupt:
-        return
-    finally:
-        door.server_close()
 
 
 class Commands:

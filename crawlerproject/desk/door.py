@@ -1,4 +1,5 @@
 """The desk's door: HTTP for one operator, who has the token. GET shows; only POST, with a form of its own, orders.
+The search page, which takes no orders, has the same one.
 
 The token is the password of HTTP Basic (RFC 7617): a browser keeps it for this address and port alone, where a cookie
 would go to every other server of the same machine, replayed pages included. Since a browser sends it along whatever
@@ -13,12 +14,15 @@ import hashlib
 import hmac
 import logging
 import os
+import signal
 import socket
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
+from types import FrameType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -80,7 +84,7 @@ class Door(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, address: str, port: int, token: str, answer: Callable[[Asked], Answer]) -> None:
-        """OSError when it cannot listen there."""
+        """OSError when it cannot listen there. Without a token all who reach it are let in."""
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._token = token.encode()
         self.form_word = hmac.new(self._token, b"a form of the desk", hashlib.sha256).hexdigest()
@@ -119,6 +123,22 @@ class Door(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that hung up is no error; ours are answered with 500 before they come here."""
+
+
+@contextmanager
+def until_signal(door: Door) -> Iterator[None]:
+    """What the block serves ends with a signal."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        door.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

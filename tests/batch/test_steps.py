@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.fulltext import Hit, search
+from crawlerproject.batch.fulltext import Hit, Search, search
 from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
 
@@ -176,7 +176,7 @@ def urls(file: Path) -> list[str]:
 
 def answers(batch: Batch, words: str, limit: int = 5) -> list[Hit]:
     """The best ones."""
-    return search(batch.folder / "search", words, limit)
+    return search(batch.folder / "search", Search(words, limit)).hits
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

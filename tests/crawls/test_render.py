@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.fulltext import load, search
+from crawlerproject.batch.fulltext import Search, load, search
 from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.config.chromium import find_chromium
@@ -174,7 +174,7 @@ def test_later_steps_read_what_the_browser_rendered(crawled: Crawled, tmp_path: 
     built = {urlsplit(link["target"]).path for link in links if link["source"] == front["url"]}
     assert built >= {"/built/0", "/built/1", "/built/2"}
     load(tmp_path / "pages", tmp_path / "search", lambda count: None)
-    assert front["url"] in {hit.url for hit in search(tmp_path / "search", "Built", 100)}
+    assert front["url"] in {hit.url for hit in search(tmp_path / "search", Search("Built", 100)).hits}
 
 
 # --- politeness, by the server's log ----------------------------------------------------------------
