@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.fulltext import load, search
+from crawlerproject.batch.fulltext import Search, load, search
 from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.rules.archive.warc_records import Context, Render
@@ -110,8 +110,8 @@ def test_search_finds_what_only_a_script_wrote(out: Path, tmp_path: Path) -> Non
     """Nine pages of ten have these words; the shell's are not found."""
     load(out / "pages", tmp_path, lambda count: None)
 
-    assert {hit.url for hit in search(tmp_path, "Skript", 20)} == set(APPS[1:])
-    assert search(tmp_path, "Loading", 20) == []
+    assert {hit.url for hit in search(tmp_path, Search("Skript", 20)).hits} == set(APPS[1:])
+    assert search(tmp_path, Search("Loading", 20)).hits == []
 
 
 def test_in_a_later_file_it_is_the_later_row(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_in_a_later_file_it_is_the_later_row(tmp_path: Path) -> None:
     assert (len(list((out / "pages").iterdir())), len(pages)) == (2, 21)
     assert [newest[url]["title"] for url in APPS] == [f"Built {number}" for number in range(10)]
     assert load(out / "pages", tmp_path / "search", lambda count: None) == 21
-    assert {hit.url for hit in search(tmp_path / "search", "Skript", 30)} == set(APPS[1:])
-    assert search(tmp_path / "search", "Loading", 30) == []
+    assert {hit.url for hit in search(tmp_path / "search", Search("Skript", 30)).hits} == set(APPS[1:])
+    assert search(tmp_path / "search", Search("Loading", 30)).hits == []
 
 
 @pytest.mark.parametrize(

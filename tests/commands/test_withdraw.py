@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.fulltext import search
+from crawlerproject.batch.fulltext import Search, search
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.pywb import ReplayIndex
 from crawlerproject.reasons import Reason
@@ -94,7 +94,9 @@ def shown_hosts(made: CrawlDir, place: Path) -> dict[str, set[str]]:
         "parquet": urls_in(made.parquet),
         "pages": urls_in(made.processed / "pages"),
         "export": exported,
-        "search": " ".join(hit.url for hit in search(made.search, "page", 100, withdrawn_of(made))),
+        "search": " ".join(
+            hit.url for hit in search(made.search, Search("page", 100), withdrawn=withdrawn_of(made)).hits
+        ),
         "reparse": " ".join(each.capture.row.url for each in chosen([made], every=True)),
     }
     return {name: {host for host in ("h0.example.com", GONE, KEPT) if host in text} for name, text in texts.items()}
