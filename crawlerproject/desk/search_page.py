@@ -1,4 +1,4 @@
-"""The page of ``scrapy search --serve``: a box, and the answers as plain HTML; for whoever is on this machine.
+"""The page of ``scrapy search --serve``: a box, and the answers as plain HTML, for this machine.
 
 It shows pages that strangers wrote, so it has no script at all, and takes no orders.
 """

@@ -44,23 +44,23 @@ def choose(candidates: Iterable[Candidate], limit: int, most_of_a_host: int = MO
     """Of candidates in their order the ``limit`` that are shown. A host's third one waits until others had their turn:
     it is shown where they leave room.
     """
-    hosts: list[str] = []
+    hosts: list[str] = []  # of those that stand for themselves or for a group
     places: list[int] = []
     alike: Counter[int] = Counter()  # by the place in these lists
     fingerprints = array("Q")
-    whose: list[int] = []  # of each fingerprint the place in these lists
+    whose: list[int] = []  # the place in these lists, of each fingerprint
     for place, (host, fingerprint) in enumerate(candidates):
         if fingerprint is not None:
-            for at, bits in near(fingerprints, fingerprint, NEAR_BITS):
-                if bits <= MAX_BITS or hosts[whose[at]] == host:
-                    alike[whose[at]] += 1
-                    break
-            else:
-                fingerprints.append(fingerprint)
-                whose.append(len(hosts))
-                hosts.append(host)
-                places.append(place)
-            continue
+            same = (
+                whose[at]
+                for at, bits in near(fingerprints, fingerprint, NEAR_BITS)
+                if bits <= MAX_BITS or hosts[whose[at]] == host
+            )
+            if (group := next(same, None)) is not None:
+                alike[group] += 1
+                continue
+            fingerprints.append(fingerprint)
+            whose.append(len(hosts))
         hosts.append(host)
         places.append(place)
     seen: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from crawlerproject.rules.answer_order import Weights
 MENU = "292 Section\n267 Section\nReceive Send\n10 Book\n11803"
 LONG = " ".join(f"Letter number {n} is sent and will be received by somebody." for n in range(40))
 PAGES = {
-    "http://a.test/menu": ("Post", f"{MENU}\nWhoever wants to receive a letter needs *an* address first.", "en"),
+    "http://a.test/menu": ("Post", f"{MENU}\nSomebody who wants to receive a letter needs *an* address first.", "en"),
     "http://a.test/long": ("Letters", LONG, "en"),
     "http://b.test:8080/copy": ("Letters", LONG + " Copied.", "en"),
     "http://a.test/brief": ("Brief", "Ein Letter ist ein Brief; wer ihn will, muss ihn receive nennen.", "de"),
@@ -74,7 +74,7 @@ def test_the_snippet_is_a_sentence_and_the_article_is_searched(index: Path) -> N
     """Menus have the word as well; a page's own stars are not taken for marks."""
     (hit,) = asked(index, "receive", language="en").hits
 
-    assert hit.snippet == "Whoever wants to *receive* a letter needs ∗an∗ address first"
+    assert hit.snippet == "Somebody who wants to *receive* a letter needs ∗an∗ address first"
     assert "http://c.test/main" not in urls(asked(index, "frame"))
     assert urls(asked(index, "article itself")) == ["http://c.test/main"]
 
