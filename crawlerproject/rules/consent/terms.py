@@ -24,7 +24,7 @@ MAX_BYTES = 500 * 1024
 """Of a document: as much as of a robots.txt."""
 # Of one document (ours): each rule is tried on each URL, which takes a millisecond at most.
 _MAX_RULES = 500
-_MAX_WILDCARDS = 500
+_MAX_WILDCARDS = 50  # each may look through the whole URL
 _MAX_CHARACTERS = 32_768
 _MAX_WORDS = 400  # characters of one rule: a line of the metadata record holds 500
 # Of a licence (ours): the standard's own examples are five deep.
