@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -22,6 +22,7 @@ from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.light_start import LightCommand, is_light
+from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there, lock_now, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
@@ -42,6 +43,8 @@ LOCAL, DUCKDB, SPARK = "local", "duckdb", "spark"
 """Engines of steps that need not run on this machine alone."""
 # A line this often where there is no terminal to draw a bar on (ours).
 _LINE_SECONDS = 10.0
+# Of a core that a crawl wants too, a tenth is left to it (Linux gives niceness 10 a weight of 110, 0 one of 1024).
+_LONG_NICENESS = 10
 
 
 class Option(NamedTuple):
@@ -257,26 +260,41 @@ def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:
 
 
 class Bytes:
-    """How much of these files' bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr."""
+    """How much of these files' bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr.
+
+    Meanwhile this process, and each that it starts, leaves the cores to a crawl that runs.
+    """
 
     def __init__(self, what: str, files: Iterable[Path]) -> None:
         total = sum(file.stat().st_size for file in files)
         self._what, self._total, self._done = what, total, 0
-        self._said = time.monotonic()
+        self._began = self._said = time.monotonic()
+        self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
         self._bar: Progress | None = None
         if sys.stderr.isatty():
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+                TransferSpeedColumn,
+            )
 
-            columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            measures = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+            columns = (TextColumn(what), BarColumn(), *measures)
             self._bar = Progress(*columns, console=console(error=True), transient=True)
             self._task = self._bar.add_task(what, total=total)
 
     def __enter__(self) -> Self:
+        os.setpriority(os.PRIO_PROCESS, 0, max(self._niceness, _LONG_NICENESS))
         if self._bar is not None:
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(PermissionError):  # only root may; a command ends soon after
+            os.setpriority(os.PRIO_PROCESS, 0, self._niceness)
         if self._bar is not None:
             self._bar.stop()
 
@@ -287,4 +305,7 @@ class Bytes:
             self._bar.advance(self._task, done)
         elif time.monotonic() - self._said >= _LINE_SECONDS:
             self._said = time.monotonic()
-            say(f"{self._what}: {self._done:,} of {self._total:,} bytes", error=True)
+            rate = self._done / (self._said - self._began)
+            left = human_seconds(max(0, self._total - self._done) / rate) if rate else "unknown"
+            speed = f"{human_bytes(int(rate))}/s, left: {left}"
+            say(f"{self._what}: {self._done:,} of {self._total:,} bytes, {speed}", error=True)
