@@ -7,6 +7,7 @@ imported all of it before it asks for the command; our own entry point can do wi
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -54,6 +55,8 @@ def run(arguments: Sequence[str], parser_class: type[argparse.ArgumentParser]) -
     name, *given = arguments
     settings = get_project_settings()
     command = import_module(f"crawlerproject.commands.{name}").Command()
+    gc.freeze()
+    gc.enable()  # the entry point had it off for the imports
     parser = parser_class(
         usage=f"scrapy {name} {command.syntax()}", conflict_handler="resolve", description=command.long_desc()
     )

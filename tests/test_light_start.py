@@ -32,6 +32,13 @@ from scrapy import Request, signals  # who needs all of it has it
 print(Request("http://a/").url, signals.__name__, import_module("scrapy").Spider.__name__)
 """
 
+_COLLECTS = """
+import atexit, gc
+from crawlerproject.__main__ import main
+atexit.register(lambda: print("collects:", gc.isenabled()))
+main()
+"""
+
 
 def test_no_command_that_looks_imports_the_crawl() -> None:
     """All of them in one process; afterwards Scrapy is whole for what asks for it."""
@@ -53,6 +60,7 @@ def test_refusals_are_those_of_scrapy() -> None:
         command = [sys.executable, "-m", "crawlerproject", *arguments]
         ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
         assert (ended.stderr, ended.returncode) == (said, 2)
+        assert ended.stdout == "collects: True\n"  # garbage, as a long command must
 
 
 @pytest.mark.parametrize(
