@@ -2,22 +2,27 @@
 
 A WARC is a unit: its files appear whole (written beside, then renamed) or not at all, and the same WARC gives the
 same bytes. Each is read in a process of its own, so that whatever a page does to a parser costs that file only.
+A file that is still written is taken in pieces (``follow_crawl.py``), whose names say from which byte to which; what is
+behind the last of them is the next piece, also once the file is closed.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from crawlerproject.batch.warc_extract import ExtractOptions, Writers
 from crawlerproject.documents.document_texts import DocumentTexts
-from crawlerproject.rules.archive.warc_members import Flaw
-from crawlerproject.stores.archive.warc_reader import shown_members
+from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.stores.archive.warc_reader import names_of, shown_members
 from crawlerproject.stores.atomic_files import sync_path
 from crawlerproject.stores.crawl_dir import stem_of
 
@@ -35,9 +40,21 @@ PAGES, LINKS, WET, WAT = "pages", "links", "wet", "wat"
 """Folders of the results, below the one that is named."""
 
 
-def outputs(warc: Path, out: Path, wanted: ExtractOptions) -> list[Path]:
-    """The files that stand for this WARC once it is done."""
+_PIECE = re.compile(r"(.+)\.([0-9]{12,})-([0-9]{12,})\.parquet")
+
+
+class Piece(NamedTuple):
+    """Bytes of a WARC: from the first one to that behind the last."""
+
+    start: int
+    end: int
+
+
+def outputs(warc: Path, out: Path, wanted: ExtractOptions, piece: Piece | None = None) -> list[Path]:
+    """The files that stand for this WARC, or for a piece of it, once it is done."""
     stem = stem_of(warc.name)
+    if piece is not None:
+        stem += f".{piece.start:012}-{piece.end:012}"
     files = [out / PAGES / f"{stem}.parquet", out / LINKS / f"{stem}.parquet"]
     if wanted.wet:
         files.append(out / WET / f"{stem}.warc.wet.gz")
@@ -46,11 +63,37 @@ def outputs(warc: Path, out: Path, wanted: ExtractOptions) -> list[Path]:
     return files
 
 
+def _pieces(warc: Path, out: Path, kind: str) -> dict[Piece, Path]:
+    found = ((_PIECE.fullmatch(path.name), path) for path in (out / kind).glob("*.parquet"))
+    stem = stem_of(warc.name)
+    return {Piece(int(name[2]), int(name[3])): path for name, path in found if name is not None and name[1] == stem}
+
+
+def pieces_end(warc: Path, out: Path, size: int) -> int:
+    """How far a WARC of so many bytes is done in pieces that follow each other; 0: not at all."""
+    done = dict(sorted(_pieces(warc, out, PAGES).keys() & _pieces(warc, out, LINKS).keys()))  # the longest of a start
+    end = 0
+    while end < done.get(end, 0) <= size:
+        end = done[end]
+    return end
+
+
 def process_warc(
-    warc: Path, out: Path, wanted: ExtractOptions, progress: Callable[[int], None] | None = None
+    warc: Path,
+    out: Path,
+    wanted: ExtractOptions,
+    progress: Callable[[int], None] | None = None,
+    committed: int | None = None,
 ) -> Outcome:
-    """Make what is missing of one WARC; its problem is that it is damaged (what stands before counts)."""
-    targets = outputs(warc, out, wanted)
+    """Make what is missing of one WARC; its problem is that it is damaged (what stands before counts).
+
+    ``committed``: it is still written, and so many bytes of it are good.
+    """
+    in_pieces = not (wanted.wet or wanted.wat) and not is_whole(warc, out, wanted)
+    size = (warc.stat().st_size if committed is None else committed) if in_pieces else 0
+    start = pieces_end(warc, out, size) if in_pieces else 0
+    piece = Piece(start, size) if start or committed is not None else None
+    targets = outputs(warc, out, wanted, piece)
     # Not by the process' number: two machines that write into one folder may have the same.
     parts = [path.with_name(f"{path.name}{PART}{uuid4().hex}") for path in targets]
     for path in targets:
@@ -59,13 +102,18 @@ def process_warc(
     documents = DocumentTexts()
     try:
         with Writers(parts, wanted, warc, documents) as writers:
-            for member in shown_members(warc, progress):
+            for member in _records(warc, progress, piece):
                 if isinstance(member, Flaw):
                     flaw = f"{warc.name} is damaged at byte {member.offset} ({member.what}); the rest is left out"
                     break
                 writers.take(member)
-        for part, target in zip(parts, targets, strict=True):
+        for part in parts:
             sync_path(part)
+        for kind in (PAGES, LINKS):  # that were taken of a file which has lost its end since, or left half renamed
+            for stale, path in _pieces(warc, out, kind).items():
+                if stale.start >= start:
+                    path.unlink(missing_ok=True)
+        for part, target in zip(parts, targets, strict=True):
             part.rename(target)
     finally:
         documents.close()
@@ -74,9 +122,33 @@ def process_warc(
     return Outcome(flaw, tuple(f"{warc.name}: {note}" for note in documents.notes()))
 
 
-def is_done(warc: Path, out: Path, wanted: ExtractOptions) -> bool:
-    """Whether all its files are there."""
+def _records(warc: Path, progress: Callable[[int], None] | None, piece: Piece | None) -> Iterator[Member | Flaw]:
+    if piece is None:
+        yield from shown_members(warc, progress)
+        return
+    written, closed = (warc.with_name(name) for name in names_of(warc.name))  # it may be closed any moment
+    try:
+        found = shown_members(closed if closed.exists() else written, progress, piece.start)
+        first = next(found, None)
+    except FileNotFoundError:
+        found = shown_members(closed, progress, piece.start)
+        first = next(found, None)
+    for member in chain(() if first is None else (first,), found):
+        if member.offset >= piece.end:
+            break
+        yield member
+
+
+def is_whole(warc: Path, out: Path, wanted: ExtractOptions) -> bool:
+    """Whether all files of it as a whole are there."""
     return all(path.exists() for path in outputs(warc, out, wanted))
+
+
+def is_done(warc: Path, out: Path, wanted: ExtractOptions) -> bool:
+    """Whether all that is made of it is there, whole or in pieces."""
+    if is_whole(warc, out, wanted) or wanted.wet or wanted.wat:
+        return is_whole(warc, out, wanted)
+    return pieces_end(warc, out, warc.stat().st_size) == warc.stat().st_size
 
 
 def remaining(warcs: list[Path], out: Path, wanted: ExtractOptions, done: Callable[[int], None]) -> list[Path]:
@@ -104,8 +176,20 @@ def process_all(
     return outcomes
 
 
+def process_pieces(
+    waiting: dict[Path, int | None], out: Path, wanted: ExtractOptions, workers: int
+) -> Iterator[tuple[Path, Outcome]]:
+    """One piece of each of these WARCs, of those that are still written up to so many bytes."""
+    yield from _in_processes(list(waiting), out, wanted, workers, lambda read: None, waiting)
+
+
 def _in_processes(
-    waiting: list[Path], out: Path, wanted: ExtractOptions, workers: int, done: Callable[[int], None]
+    waiting: list[Path],
+    out: Path,
+    wanted: ExtractOptions,
+    workers: int,
+    done: Callable[[int], None],
+    committed: Mapping[Path, int | None] = MappingProxyType({}),
 ) -> Iterator[tuple[Path, Outcome]]:
     # Not forked: libraries below (Arrow) have threads of their own.
     context = multiprocessing.get_context("spawn")
@@ -116,7 +200,9 @@ def _in_processes(
             while todo and len(running) < workers:
                 warc = todo.pop(0)
                 ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(warc, out, wanted, theirs), daemon=True)
+                process = context.Process(
+                    target=_work, args=(warc, out, wanted, committed.get(warc), theirs), daemon=True
+                )
                 process.start()
                 theirs.close()
                 running[ours] = process, warc
@@ -142,9 +228,9 @@ def _in_processes(
             process.terminate()
 
 
-def _work(warc: Path, out: Path, wanted: ExtractOptions, pipe: Any) -> None:
+def _work(warc: Path, out: Path, wanted: ExtractOptions, committed: int | None, pipe: Any) -> None:
     try:
-        pipe.send(process_warc(warc, out, wanted, pipe.send))
+        pipe.send(process_warc(warc, out, wanted, pipe.send, committed))
     except OSError as error:
         pipe.send(Outcome(f"{warc.name}: {error.strerror or error}"))
     except Exception as error:  # one file's fault must not end the others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,18 +16,19 @@ from crawlerproject.terminal import say
 if TYPE_CHECKING:
     from crawlerproject.batch.process_warcs import Outcome
     from crawlerproject.batch.warc_extract import ExtractOptions
+    from crawlerproject.stores.crawl_folders import Archives
 
 
 class Command(OperatorCommand):
     """Text, title, language and links of every archived page."""
 
-    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--main] [--engine local|spark]"
+    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--main] [--follow] [--engine local|spark]"
     summary = "Read text, titles, languages and links out of the WARC files into Parquet"
     details = (
-        "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, time, "
-        "title, text, language, …) and processed/links. --main adds each page's article. Run again, it goes on. Exit "
-        "status 1 when a WARC was damaged or could not be processed; the others are. Example: scrapy process "
-        "crawls/web --workers 2 --wet"
+        "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
+        "time, title, text, language, …) and processed/links. --main adds each page's article. --follow takes what "
+        "a running crawl has committed, until it has ended. Run again, it goes on. Exit status 1 when a WARC was "
+        "damaged or could not be processed; the others are. Example: scrapy process crawls/web --workers 2 --wet"
     )
 
     options = (
@@ -36,6 +37,7 @@ class Command(OperatorCommand):
         option("--wet", action="store_true", help="also WET files: plain text"),
         option("--wat", action="store_true", help="also WAT files: facts as JSON"),
         option("--main", action="store_true", help="also each page's article without its frame"),
+        option("--follow", action="store_true", help="beside the crawl, until it has ended"),
         *engine_options(LOCAL, SPARK),
     )
 
@@ -50,8 +52,12 @@ class Command(OperatorCommand):
         archives = named_archives(args, self.settings)
         if not (opts.out or archives.crawl.is_here):
             raise OperatorError(f"What is made of {archives.crawl} goes into a folder here: give --out DIR.")
+        if opts.follow and (opts.wet or opts.wat or opts.engine == SPARK or not archives.crawl.is_here):
+            raise OperatorError(
+                "--follow makes Parquet of a crawl here: give no --wet, --wat or --engine spark with it."
+            )
         warcs = archives.closed_warcs()
-        if not warcs:
+        if not warcs and not opts.follow:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.warc_extract import ExtractOptions
@@ -59,11 +65,23 @@ class Command(OperatorCommand):
         if opts.main and not can_find_main_text():
             raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
         wanted, out = ExtractOptions(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
-        with Bytes("Processing", warcs) as progress:
-            outcomes = _made(warcs, out, wanted, opts, progress.advance)
-        for outcome in outcomes:
+        self.exitcode = 0
+        for outcome in _outcomes(archives, warcs, out, wanted, opts):
             say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
-        self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0
+            self.exitcode = 1 if outcome.problem else self.exitcode
+
+
+def _outcomes(
+    archives: Archives, warcs: list[Path], out: Path, wanted: ExtractOptions, opts: argparse.Namespace
+) -> Iterator[Outcome]:
+    if opts.follow:
+        from crawlerproject.batch.follow_crawl import follow
+
+        yield from follow(archives.crawl, out, wanted, opts.workers or os.cpu_count() or 1)
+        return
+    with Bytes("Processing", warcs) as progress:
+        outcomes = _made(warcs, out, wanted, opts, progress.advance)
+    yield from outcomes
 
 
 def _made(

@@ -21,6 +21,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import Hit, Search, search
+from crawlerproject.batch.process_warcs import is_done, process_warc
+from crawlerproject.batch.warc_extract import ExtractOptions
 from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
 
@@ -104,10 +106,31 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Batch]:
         crawl += ["-s", f"{name}={value}"]
     killed(crawl, lambda: len(asked) > 40)
     before = len(asked)
+    assert list((folder / "crawl" / "warc").glob("*.open"))
+    follow = ["process", str(folder / "crawl"), "--follow", "--out", str(folder / "followed")]
+    first = finished(*follow)  # of a crawl that is no more it takes what was committed
     again = finished(*crawl)
+    second = finished(*follow)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     assert again.returncode == 0, again.stderr[-2000:]
     yield Batch(folder / "crawl", asked, before)
     server.shutdown()
+
+
+def test_a_follower_takes_the_open_file_and_goes_on_behind_it(batch: Batch, tmp_path: Path) -> None:
+    """Each capture once, and the same rows as of the closed files; what is there is not done again."""
+    followed = batch.folder.parent / "followed"
+    for warc in sorted((batch.folder / "warc").iterdir()):
+        process_warc(warc, tmp_path, ExtractOptions())
+
+    def rows(out: Path, kind: str) -> Counter[str]:
+        read = (row for path in (out / kind).glob("*.parquet") for row in pq.read_table(path).to_pylist())
+        return Counter(map(str, read))
+
+    assert [path.name for path in (followed / "pages").glob("*.000000000000-*.parquet")]
+    for kind in ("pages", "links"):
+        assert rows(followed, kind) == rows(tmp_path, kind)
+    assert all(is_done(warc, followed, ExtractOptions()) for warc in (batch.folder / "warc").iterdir())
 
 
 def test_a_killed_batch_crawl_goes_on_and_archives_each_page_once(batch: Batch) -> None:

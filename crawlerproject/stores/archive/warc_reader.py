@@ -51,13 +51,11 @@ def members(path: Path, start: int = 0, progress: Progress | None = None) -> Ite
         yield found
 
 
-def shown_members(path: Path, progress: Progress | None = None) -> Iterator[Member | Flaw]:
-    """``members`` of a file in a crawl's folder, without those that were withdrawn."""
+def shown_members(path: Path, progress: Progress | None = None, start: int = 0) -> Iterator[Member | Flaw]:
+    """``members`` of a file in a crawl's folder from byte ``start`` on, without those that were withdrawn."""
     withdrawn = withdrawn_from(path)
     return (
-        found
-        for found in members(path, progress=progress)
-        if isinstance(found, Flaw) or not withdrawn.covers(found.url)
+        found for found in members(path, start, progress) if isinstance(found, Flaw) or not withdrawn.covers(found.url)
     )
 
 

@@ -1,0 +1,68 @@
+"""Pieces of a WARC that is still written, beside what is made of it whole."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from crawlerproject.batch.follow_crawl import follow
+from crawlerproject.batch.process_warcs import is_done, pieces_end, process_warc
+from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.errors import OperatorError
+from crawlerproject.stores.crawl_dir import CrawlDir
+from tests.commands.running import archive, archive_of, write
+
+WANTED = ExtractOptions()
+
+
+def urls(out: Path, kind: str = "pages") -> list[str]:
+    """Of all rows."""
+    column = "url" if kind == "pages" else "source"
+    return sorted(url for path in (out / kind).iterdir() for url in pq.read_table(path)[column].to_pylist())
+
+
+def test_pieces_are_the_file(tmp_path: Path) -> None:
+    """A longer one replaces one that was left half renamed; the rest of the closed file is the last."""
+    crawl, out = CrawlDir(tmp_path), tmp_path / "out"
+    made = archive_of(tmp_path)
+    write(made, "http://a.test/1")
+    made.flush()
+    (written,) = crawl.open_warcs()
+    warc, first = written.with_suffix(""), written.stat().st_size
+    process_warc(warc, out, WANTED, committed=first)
+    (out / "links" / f"{warc.name.removesuffix('.warc.gz')}.{0:012}-{first:012}.parquet").unlink()
+    assert pieces_end(warc, out, first) == 0
+    write(made, "http://a.test/2")
+    made.flush()
+    committed = written.stat().st_size
+    write(made, "http://a.test/3")
+    made.flush()  # and not committed
+
+    process_warc(warc, out, WANTED, committed=committed)
+    assert urls(out) == ["http://a.test/1", "http://a.test/2"]
+    assert pieces_end(warc, out, committed) == committed
+    assert pieces_end(warc, out, committed - 1) == 0  # the file has lost its end
+    made.close()
+    assert not is_done(warc, out, WANTED)
+    process_warc(warc, out, WANTED)
+
+    assert is_done(warc, out, WANTED)
+    assert urls(out) == [f"http://a.test/{number}" for number in (1, 2, 3)]
+    process_warc(warc, tmp_path / "whole", WANTED)
+    assert urls(out, "links") == urls(tmp_path / "whole", "links")
+    process_warc(warc, out, ExtractOptions(wet=True))  # which is made of whole files
+    assert urls(out) == [f"http://a.test/{number}" for number in (1, 2, 3)]
+
+
+def test_two_followers_do_not_take_the_same(tmp_path: Path) -> None:
+    """The second is refused with a sentence."""
+    archive(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    with (out / ".follow").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OperatorError, match="stop that one first"):
+            list(follow(CrawlDir(tmp_path), out, WANTED, 1))
