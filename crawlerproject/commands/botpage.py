@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from crawlerproject.config.values import identity, own_keys, preset_of, ranges_of
+from crawlerproject.crawl.start.setting_limits import check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.reports.bot_page import CHANGES, RANGES, Bot, bot_folder, bot_page
@@ -34,6 +35,7 @@ class Command(InspectCommand):
                 f"Give a folder, a file or neither (then the page is printed), for example: {self.example}"
             )
         settings = self.settings
+        check_values(settings)
         if not settings["CRAWLER_CONTACT"]:
             raise OperatorError("CRAWLER_CONTACT is empty: the page must say whom to ask.")
         who, pace, ranges = identity(settings), preset_of(settings), ranges_of(settings, opts.address)

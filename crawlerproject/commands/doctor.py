@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from crawlerproject.crawl.start.setting_limits import check_values
 from crawlerproject.inspection.own_endpoints import findings
 from crawlerproject.operator_command import InspectCommand
 from crawlerproject.terminal import say, say_json
@@ -23,6 +24,7 @@ class Command(InspectCommand):
     example = "scrapy doctor"
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        check_values(self.settings)
         found = list(findings(self.settings))
         if opts.json:
             say_json([one._asdict() for one in found])

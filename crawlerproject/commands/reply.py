@@ -11,7 +11,7 @@ from crawlerproject.config.values import identity, own_keys
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.request_proof import Judgement, judge, pasted, read_request
+from crawlerproject.inspection.request_proof import Judgement, Known, judge, pasted, read_request
 from crawlerproject.inspection.robots_versions import then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
@@ -39,9 +39,9 @@ class Command(InspectCommand):
         crawl = self.look()
         story = host_story(crawl.folders, host, *span_of(opts), subdomains=True)
         listed = never_crawl_of(crawl.settings).current(0.0).excludes(story.host)
-        seen = (
-            judge(read_request(pasted(opts.request)), own_keys(crawl.settings), crawl.folders) if opts.request else None
-        )
+        ring = own_keys(crawl.settings) if opts.request else None
+        known = Known(ring.public_keys() if ring is not None else {})
+        seen = judge(read_request(pasted(opts.request)), known, crawl.folders) if opts.request else None
         say(*"\n\n".join(message(crawl, story, seen, listed=listed)).split("\n"))
         if not listed:  # apart from the letter, which may go straight into a mail program
             say(f'To put it on the list now: scrapy never {story.host} --why "asked by their webmaster"', error=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.own_pages import Served, served
 from crawlerproject.rules.identity.key_ring import (
     CLOCK_SECONDS,
@@ -14,10 +15,12 @@ from crawlerproject.rules.identity.key_ring import (
     KeyRing,
     content_digest,
     listed_keys,
+    published_keys,
 )
 from crawlerproject.rules.identity.message_signatures import Message, proofs
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from scrapy.settings import BaseSettings
 
 # Statuses that say nothing about what is there.
@@ -27,6 +30,20 @@ _PASSING = frozenset({408, 425, 429, *range(500, 600)})
 def served_directory(settings: BaseSettings, ring: KeyRing) -> Served:
     """Ask for it once; verifiers do not follow redirects either. Raises OSError. Blocking."""
     return served(ring.agent + DIRECTORY_PATH, settings, accept=DIRECTORY_TYPE, redirects=False)
+
+
+def keys_of(agent: str, settings: BaseSettings) -> dict[str, Ed25519PublicKey]:
+    """The keys that another crawler publishes, at its https origin. Raises OperatorError. Blocking."""
+    url = agent + DIRECTORY_PATH
+    try:
+        answer = served(url, settings, accept=DIRECTORY_TYPE, redirects=False)
+        if answer.status != 200:
+            raise ValueError(f"it is answered with status {answer.status}")
+        return published_keys(answer.body)
+    except (OSError, ValueError) as error:
+        raise OperatorError(
+            f"The keys at {url} cannot be read ({error}); nothing can be said of the signature."
+        ) from error
 
 
 def is_passing(answer: Served) -> bool:

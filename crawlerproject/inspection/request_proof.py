@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.identity.key_ring import CLOCK_SECONDS, KeyRing
-from crawlerproject.rules.identity.message_signatures import REQUEST_TAG, Message, Proof, proofs
+from crawlerproject.rules.identity.key_ring import CLOCK_SECONDS
+from crawlerproject.rules.identity.message_signatures import AGENT, REQUEST_TAG, Message, Proof, proofs
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+# A string of RFC 9651, alone or as a member of a dictionary: drafts have had both.
+_AGENT = re.compile(r'"(https://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)/?"')
 # Of what is pasted; headers of real requests take a few KB.
 _MOST_BYTES = 262_144
 # As curl -v and HTTP/2 tools show them: "> GET / HTTP/1.1", ":path: /".
@@ -23,10 +28,17 @@ _HEADER = re.compile(r"(:?[A-Za-z0-9_-]{1,100}):[ \t]*(.*)")
 _PORTS = {"http": ":80", "https": ":443"}
 
 
+class Known(NamedTuple):
+    """The keys that a signature is compared with."""
+
+    keys: Mapping[str, Ed25519PublicKey]  # by keyid
+    publisher: str = ""  # of whom they are; "": they are ours
+
+
 class Judgement(NamedTuple):
     """What is known of a request."""
 
-    ours: bool
+    ours: bool  # or of the one that publishes the keys
     sentence: str
     signatures: list[Proof]
     logged: list[dict[str, Any]]  # lines of the request log that it may be
@@ -72,23 +84,33 @@ def read_request(text: str, url: str = "") -> Message:
     return Message(method, scheme, authority.removesuffix(_PORTS.get(scheme, "")), target, fields)
 
 
-def judge(message: Message, ring: KeyRing | None, folders: Sequence[CrawlDir]) -> Judgement:
-    """Compare with the keys (None: there are none) and with the request logs in ``folders``."""
+def agent_of(message: Message) -> str:
+    """The https origin whose directory has the keys, as the request says; "" when it names none."""
+    named = _AGENT.search(message.fields.get(AGENT, ""))
+    return named[1].lower() if named else ""
+
+
+def judge(message: Message, known: Known, folders: Sequence[CrawlDir]) -> Judgement:
+    """Compare with the keys and with the request logs in ``folders``, which only their owner has."""
     try:
-        found = [proof for proof in proofs(message, ring.public_keys() if ring else {}) if proof.tag == REQUEST_TAG]
+        found = [proof for proof in proofs(message, known.keys) if proof.tag == REQUEST_TAG]
     except ValueError as error:
         return Judgement(False, f"Its signature headers cannot be read: {error}.", [], [])
     good = [proof for proof in found if not proof.flaw]
     if not good:
         flaws = "; ".join(f"{proof.label}: {proof.flaw}" for proof in found)
         logged = _logged(folders, message, "", "")
-        sentence = f"The signature is not ours ({flaws})." if found else "It has no signature of a crawler."
+        whose = f"by a key that {known.publisher} publishes" if known.publisher else "ours"
+        sentence = f"The signature is not {whose} ({flaws})." if found else "It has no signature of a crawler."
         if not found and logged:
             sentence += " The log has requests for this URL; whether this was one of them, only their times can tell."
         return Judgement(False, sentence, found, logged)
     span = good[0].span
-    logged = _logged(folders, message, moment_of(span.created), moment_of(span.expires + CLOCK_SECONDS))
     between = f"between {moment_of(span.created)} and {moment_of(span.expires)} UTC"
+    if known.publisher:
+        sentence = f"It was signed with a key that {known.publisher} publishes, to be sent {between}."
+        return Judgement(True, sentence, found, [])
+    logged = _logged(folders, message, moment_of(span.created), moment_of(span.expires + CLOCK_SECONDS))
     if logged:
         return Judgement(True, f"It was ours: signed with our key, and in the request log {between}.", found, logged)
     sentence = (

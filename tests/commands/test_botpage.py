@@ -161,9 +161,10 @@ def test_the_form_judges_as_the_crawler_does(folder: Path, browser: Browser) -> 
     [
         (["-s", "IDENTITY_RANGES=192.168.1.0/24"], "IDENTITY_RANGES has '192.168.1.0/24', which is not public"),
         (["-s", "IDENTITY_RANGES=bot.example"], "IDENTITY_RANGES has 'bot.example', which is no network"),
+        (["-s", "PURPOSE=foo"], "PURPOSE is 'foo'; use one of archive, search"),
     ],
 )
-def test_ranges_that_say_nothing_are_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+def test_what_says_nothing_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
     """Status 2, and nothing is written."""
     ended = scrapy("botpage", str(tmp_path / "public"), *SETTINGS, *arguments)
 

@@ -141,6 +141,27 @@ def test_a_pasted_request_is_known_again(crawled: Crawled, tmp_path: Path) -> No
     assert "The request that you sent us was ours: it is signed with our key, and in our request log" in letter
 
 
+def test_a_sites_owner_asks_the_crawlers_own_directory(crawled: Crawled, tmp_path: Path) -> None:
+    """Without any key: the one that the request names has it, or has not."""
+    asked = next(one for one in crawled.asked if one.path == "/1" and one.site == "pages.test")
+    pasted = tmp_path / "headers.txt"
+
+    def verified(text: str, **given: str) -> tuple[int, str]:
+        pasted.write_text(text)
+        more = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+        url = crawled.sites.url("pages.test", asked.path)
+        done = scrapy("verify-request", str(pasted), "--url", url, *more, folder=tmp_path)
+        return done.returncode, done.stdout + done.stderr
+
+    trusted = {"FETCH_CA_FILE": str(crawled.sites.ca_file)}
+    status, said = verified(asked.text, **trusted)
+    assert (status, "It was signed with a key that https://" in said) == (0, True), said
+    status, said = verified(asked.text.replace("GET /1 ", "GET /2 ").replace("created=1", "created=2"), **trusted)
+    assert (status, "The signature is not by a key that https://" in said) == (1, True), said
+    status, said = verified(asked.text)
+    assert (status, "nothing can be said of the signature" in said) == (2, True), said
+
+
 def doctored(sites: SignedSites, **more: str) -> str:
     """What ``scrapy doctor`` says of the keys."""
     given = {"IDENTITY_KEY_FILE": sites.key_file, "FETCH_CA_FILE": sites.ca_file} | more

@@ -178,6 +178,11 @@ def listed_keys(body: bytes) -> dict[str, str]:
     return keys
 
 
+def published_keys(body: bytes) -> dict[str, Ed25519PublicKey]:
+    """The same as keys. ValueError."""
+    return {keyid: Ed25519PublicKey.from_public_bytes(_decoded(x)) for keyid, x in listed_keys(body).items()}
+
+
 def _encoded(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
