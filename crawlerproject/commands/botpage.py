@@ -6,8 +6,9 @@ import argparse
 import time
 from pathlib import Path
 
+from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import identity, own_keys, preset_of, ranges_of
-from crawlerproject.crawl.start.setting_limits import check_values
+from crawlerproject.crawl.start.setting_limits import check_word
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.reports.bot_page import CHANGES, RANGES, Bot, bot_folder, bot_page
@@ -35,7 +36,7 @@ class Command(InspectCommand):
                 f"Give a folder, a file or neither (then the page is printed), for example: {self.example}"
             )
         settings = self.settings
-        check_values(settings)
+        check_word("PURPOSE", settings["PURPOSE"], SETTINGS["PURPOSE"])
         if not settings["CRAWLER_CONTACT"]:
             raise OperatorError("CRAWLER_CONTACT is empty: the page must say whom to ask.")
         who, pace, ranges = identity(settings), preset_of(settings), ranges_of(settings, opts.address)

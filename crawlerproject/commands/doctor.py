@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.crawl.start.setting_limits import check_values
+from crawlerproject.config.settings_table import SETTINGS
+from crawlerproject.crawl.start.setting_limits import check_word
 from crawlerproject.inspection.own_endpoints import findings
 from crawlerproject.operator_command import InspectCommand
 from crawlerproject.terminal import say, say_json
@@ -24,7 +25,7 @@ class Command(InspectCommand):
     example = "scrapy doctor"
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        check_values(self.settings)
+        check_word("PURPOSE", self.settings["PURPOSE"], SETTINGS["PURPOSE"])
         found = list(findings(self.settings))
         if opts.json:
             say_json([one._asdict() for one in found])

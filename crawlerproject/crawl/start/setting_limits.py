@@ -42,8 +42,8 @@ def check_values(settings: BaseSettings) -> None:
             )
         elif setting.kind is Kind.FILE:
             _check_file(settings, name)
-        elif setting.words and value not in setting.words:
-            raise OperatorError(f"{name} is {value!r}; use one of {', '.join(setting.words)}.")
+        else:
+            check_word(name, value, setting)
     _check_host_paces(str(settings["HOST_PACE_FILE"] or ""))
     ranges_of(settings)
     for server in list_of(settings, "FETCH_DNS_SERVERS"):
@@ -53,6 +53,12 @@ def check_values(settings: BaseSettings) -> None:
         raise OperatorError(f"WARC_PREFIX is {settings['WARC_PREFIX']!r}; it begins files' names and has no slash.")
     if settings["FETCH_CA_FILE"]:
         make_context(settings["FETCH_CA_FILE"])
+
+
+def check_word(name: str, value: object, setting: Setting) -> None:
+    """Raises OperatorError for another value than those that a setting may have."""
+    if setting.words and value not in setting.words:
+        raise OperatorError(f"{name} is {value!r}; use one of {', '.join(setting.words)}.")
 
 
 def check_scrapys(settings: BaseSettings) -> None:
