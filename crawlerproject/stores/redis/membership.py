@@ -220,13 +220,15 @@ class RedisFleet:
             set_ms = now_ms
             self.link.call("HSET", [self._keys.facts], "set", now_ms)
         answers = answers[len(rested) :]
-        if 0 <= (unsure_ms := set_ms + hold_ms + rest_ms - now_ms) <= hold_ms + rest_ms:
-            self._unsure_until = since_boot() + unsure_ms / 1000
-            granted = [each for each, answer in zip(asks, answers, strict=True) if answer == 0]
-            if granted:
+        unsure_ms = set_ms + hold_ms + rest_ms - now_ms
+        if 0 <= unsure_ms <= hold_ms + rest_ms:
+            if granted := [each for each, answer in zip(asks, answers, strict=True) if answer == 0]:
                 self.addresses((), granted, hold_ms, 0)
-            return [max(unsure_ms, 1) / 1000] * len(wanted)
-        return [int(answer) / 1000 for answer in answers]
+            self._unsure_until = since_boot() + unsure_ms / 1000
+        elif len(asks) == len(wanted):
+            return [int(answer) / 1000 for answer in answers]
+        # At the end of such a time a question may have gone without what is wanted, and be answered behind it.
+        return [min(max(unsure_ms, 1), hold_ms + rest_ms) / 1000] * len(wanted)
 
     def _was_set(self, now: float, asked: float) -> bool:
         """Whether the store's clock has gone on by more than there was time; remembers both."""
