@@ -95,7 +95,8 @@ def test_a_browser_can_use_it(page: Opened, browser: Browser, width: int) -> Non
     """By keyboard alone from the box to an answer; nothing is wider than the window, nothing breaks the policy."""
     with window(browser, width) as shown:
         shown.page.goto(page.door.home)
-        shown.page.keyboard.type("wrod")  # the box has the focus
+        shown.page.wait_for_selector("#q:focus")  # autofocus comes with the first frame, later than the load
+        shown.page.keyboard.type("wrod")
         shown.page.keyboard.press("Enter")
         shown.page.wait_for_selector(".answers")
         reached = []
