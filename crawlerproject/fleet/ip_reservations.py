@@ -7,12 +7,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fleet.local.questions import ADDRESSES
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.rules.url.domains import bounded_domain
 
 if TYPE_CHECKING:
@@ -27,15 +28,6 @@ LOCAL_GAP_SECONDS = 0.02
 questions cost; one that asks seldom does not wait."""
 
 Waiting = tuple[Lease, FetchError | None]
-
-
-class Claim(NamedTuple):
-    """An address that is wanted, or given back."""
-
-    address: str
-    mark: str  # what its reservation is known by
-    domain: str  # of the host
-    quick_waits: bool  # whether a quick domain waits for the address in this worker's line
 
 
 Reserve = Callable[[Sequence[Lease], Sequence[Claim], Sequence[Claim]], Awaitable[list[float]]]
@@ -88,7 +80,7 @@ def of_supervisor(link: SupervisorLink) -> Reserve:
 
     async def reserve(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
         asked = [(each.address, each.domain, each.quick_waits) for each in wanted]
-        given_back = [(each.address, each.quick_waits) for each in rested]
+        given_back = [(each.address, each.quick_waits, each.took_seconds) for each in rested]
         waits: list[float] = await link.ask(ADDRESSES, asked, given_back)
         return waits
 
@@ -139,7 +131,8 @@ class IpReservations:
             self._start()
 
     def _claim(self, lease: Lease) -> Claim:
-        return Claim(lease.address, lease.mark, bounded_domain(lease.host.name), self._ends.quick_waits(lease))
+        domain, quick_waits = bounded_domain(lease.host.name), self._ends.quick_waits(lease)
+        return Claim(lease.address, lease.mark, domain, quick_waits, lease.took_seconds)
 
     def close(self) -> None:
         """Ask no more; what is reserved falls free by itself."""

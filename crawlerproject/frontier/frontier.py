@@ -39,6 +39,7 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, NOT_THERE, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.rules.printable import moment
 from crawlerproject.rules.row_kinds import FLAG_RENDER
@@ -208,7 +209,9 @@ class Frontier:
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
         if consequence.parked or consequence.door_until:
             self._leave_alone(host, consequence, outcome.reason)
-        self._start_clock(host, now)
+        self._start_clock(lease, now)
+        if outcome.stranger and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
+            self.leasing.external_took(host, lease.took_seconds, now)
         if outcome.trouble or kind.is_robots or consequence.parked or host.delay_seconds > before:
             state.store_now(host)  # a promise that grew must survive even a crash before the next commit
         if host.absent or not host.fetched:
@@ -253,16 +256,17 @@ class Frontier:
         if host.ports is None:  # else other ports may be there
             self.domains.is_there(host.name, there=not absent)
 
-    def _start_clock(self, host: Host, ended: float) -> None:
+    def _start_clock(self, lease: Lease, ended: float) -> None:
         """The pauses of the host, of its name and of its address begin where the answer ended."""
-        ended += _SERVERS_VIEW_SECONDS
+        host, ended = lease.host, ended + _SERVERS_VIEW_SECONDS
         next_free = ended + self._politeness.jittered(host.delay_seconds, self._rng)
         host.pace_free = max(next_free, host.rest_until)
         host.name_free = max(next_free, host.asked_until)
         if host.ports is not None:
             host.ports.charge(host, ended, host.name_free)
         work = host.waiting_urls > 0 and not host.state
-        self.workbench.ended(host, ended, max(host.pace_free, host.held_until), work=work)
+        next_free, is_page = max(host.pace_free, host.held_until), not lease.row.kind.is_robots
+        lease.took_seconds = self.workbench.ended(host, ended, next_free, work=work, is_page=is_page)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
         """End a render. The page's record stays that of its plain answer."""
@@ -296,7 +300,7 @@ class Frontier:
         if lease.row.kind.is_render:
             self._left_browser(host, now)
         else:
-            self._start_clock(host, now)
+            self._start_clock(lease, now)
 
     def postpone(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing, since the worker must stop or let go of its host; it is tried again.

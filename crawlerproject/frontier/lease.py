@@ -30,6 +30,7 @@ class Lease:
     ended: bool = False
     embed: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
     mark: str = ""  # under which its address is reserved among several workers
+    took_seconds: float | None = None  # from ``Workbench.ended``
 
     def granted(self, now: float) -> None:
         """Its address is reserved for it: its time begins ``now`` (epoch seconds)."""

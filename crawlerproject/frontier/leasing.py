@@ -25,6 +25,7 @@ from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState, 
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.address_turns import LONG_APART, LONGEST_APART_SECONDS
 from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SUBREQUEST, ROW_KINDS, RowKind
@@ -35,6 +36,8 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
 _ROWS_PER_TURN = 64
+# Hosts that external requests held for long are remembered; then those whose time is over are forgotten (ours).
+_MOST_LONG = 1_000
 # Until the next such turn of the host: its queue takes a fifth of the processor at most, 100,000 rows eight seconds.
 _BETWEEN_SECONDS = 0.005
 _LAST_ARRIVAL = 2**64 - 1  # stores/row_codec.py
@@ -174,6 +177,7 @@ class LeaseIssuer:
     ) -> None:
         self._state, self._hosts = state, state.hosts
         self._filters, self._renders, self._embeds, self._robots_responses = filters, renders, embeds, robots
+        self._external_until: dict[str, float] = {}  # by host: ``external_took``
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits. StorageError: not now.
@@ -434,12 +438,33 @@ class LeaseIssuer:
         if kind.ends_news:
             self._state.recent.add([row.page_key])
         lease = self._lent(row, host, address, now, stored=True)
+        if self._external_until and not (kind.is_render or caused_externally(row)):
+            self._close_door(host, now)
         if kind.is_render:
             self._renders.started()
             host.rendering = True
             # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
             self._state.workbench.release(host, now, now, work=host.waiting_urls > 0)
         return lease
+
+    def external_took(self, host: Host, seconds: float, now: float) -> None:
+        """What only other sites led to has held the host for long: no more of it is asked for many times as long.
+
+        Unless nothing else waits in that time: what the host has of its own closes the door.
+        """
+        found = self._external_until
+        found[host.name] = now + min(LONG_APART * seconds, LONGEST_APART_SECONDS)
+        if len(found) > _MOST_LONG:
+            self._external_until = {name: until for name, until in found.items() if until > now}
+
+    def _close_door(self, host: Host, now: float) -> None:
+        """A page of the host's own is asked for: what elsewhere is wanted of it may have held it up."""
+        until = self._external_until.pop(host.name, 0.0)
+        if until > max(now, host.door.until):
+            host.door = host.door._replace(until=until)
+            self._hosts.dirty[host.name] = host
+            if host.embeds:
+                self._embeds.door_closed(host)
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._state.leased += 1

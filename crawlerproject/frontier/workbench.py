@@ -98,13 +98,18 @@ class Workbench:
             self._step_on(host)
         return turn
 
-    def ended(self, host: Host, now: float, next_free: float, *, work: bool) -> None:
-        """The answer (or failure) of the host's request has ended: start its clock and its address's."""
+    def ended(self, host: Host, now: float, next_free: float, *, work: bool, is_page: bool = True) -> float | None:
+        """The answer (or failure) of the host's request has ended: start its clock and its address's.
+
+        How long it took; None for a robots.txt that came quickly, which says nothing of the host's pages.
+        """
         pause = self.ips.pause_seconds
         took_seconds = now - host.asked_at
         host.took_seconds = max(took_seconds, host.took_seconds / 2)
-        self.ips.took(host, took_seconds, now)
+        if says := is_page or took_seconds > LONG_SECONDS:
+            self.ips.took(host, took_seconds, now)
         self.release(host, now, next_free, work=work, ip_free=None if pause is None else now + pause)
+        return took_seconds if says else None
 
     def wait(self, host: Host, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""

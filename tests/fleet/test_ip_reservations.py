@@ -40,7 +40,9 @@ def test_a_question_that_fails_is_asked_again(error: Exception, caplog: pytest.L
     async def run() -> None:
         asks = IpReservations(reserve, Ends(), failed=lambda why: ends.append(str(why)), rest_seconds=0.5)
         for _ in range(2):
-            asks.want(cast("Any", SimpleNamespace(address="192.0.2.1", mark="", host=SimpleNamespace(name="a.test"))))
+            site = SimpleNamespace(name="a.test")
+            lease = SimpleNamespace(address="192.0.2.1", mark="", host=site, took_seconds=None)
+            asks.want(cast("Any", lease))
             while asks.waiting:
                 await asyncio.sleep(0)
 

@@ -34,7 +34,7 @@ class Table(Protocol):
     def reserve(self, worker: str, domain: str, now: float, *, quick_waits: bool) -> float:
         """What ``AddressTurns.ask`` says."""
 
-    def rest(self, worker: str, now: float, *, quick_waits: bool) -> None:
+    def rest(self, worker: str, now: float, *, quick_waits: bool, took_seconds: float | None) -> None:
         """The worker's request has ended."""
 
 
@@ -47,8 +47,8 @@ class Local:
     def reserve(self, worker: str, domain: str, now: float, *, quick_waits: bool) -> float:
         return self._table.reserve(worker, ADDRESS, domain, now, quick_waits=quick_waits)
 
-    def rest(self, worker: str, now: float, *, quick_waits: bool) -> None:
-        self._table.rest(worker, ADDRESS, now, quick_waits=quick_waits)
+    def rest(self, worker: str, now: float, *, quick_waits: bool, took_seconds: float | None) -> None:
+        self._table.rest(worker, ADDRESS, now, quick_waits=quick_waits, took_seconds=took_seconds)
 
 
 #: Put before a script it gives Redis the simulation's time (the last of ARGV, in ms), also where a value expires.
@@ -92,9 +92,10 @@ class InRedis:
         given = self.hold_ms, f"{worker}:rest", domain, int(quick_waits)
         return self._call(self._reserve, now, mark, *given) / 1000
 
-    def rest(self, worker: str, now: float, *, quick_waits: bool) -> None:
+    def rest(self, worker: str, now: float, *, quick_waits: bool, took_seconds: float | None) -> None:
         rest_ms, mark = int(REST_SECONDS * 1000), self._marks[worker]
-        given = self.hold_ms, self._domains[worker], int(quick_waits)
+        took = "" if took_seconds is None else round(took_seconds * 1000)
+        given = self.hold_ms, self._domains[worker], int(quick_waits), took
         self._call(self._rest, now, mark, rest_ms, f"{worker}:rest", *given)
 
     def _call(self, script: scripts.Script, now: float, *arguments: object) -> int:
@@ -123,6 +124,7 @@ class Crawl:
         self._pages: dict[str, Iterator[float]] = {}
         self._benches: dict[str, Workbench] = {}
         self._wakes: dict[str, float] = {}
+        self._asked: set[Host] = set()  # for robots.txt
         for domain in domains:
             bench = self._benches.setdefault(
                 domain.worker, Workbench(ip_pause_seconds=REST_SECONDS, domain_of=lambda name: name.partition(".")[2])
@@ -175,10 +177,11 @@ class Crawl:
         self._later(now + next(self._pages[host.name]), partial(self._ended, worker, host))
 
     def _ended(self, worker: str, host: Host, now: float) -> None:
-        bench = self._benches[worker]
+        bench, is_page = self._benches[worker], host in self._asked
+        self._asked.add(host)
         self._free_at = now + REST_SECONDS
-        bench.ended(host, now, now + PACE_SECONDS, work=True)
-        self._table.rest(worker, now, quick_waits=bench.ips.quick_waits(ADDRESS))
+        took = bench.ended(host, now, now + PACE_SECONDS, work=True, is_page=is_page)
+        self._table.rest(worker, now, quick_waits=bench.ips.quick_waits(ADDRESS), took_seconds=took)
         self._turns(worker, now)
 
 
@@ -237,8 +240,9 @@ def test_both_kinds_of_fleet_have_one_rule(link: RedisLink) -> None:
         now = round(now + rng.choice((0.01, 0.1, 0.4, 2.0)), 3)
         worker, quick_waits = rng.choice("xyz"), rng.random() < 0.3
         if has and rng.random() < 0.4:
-            local.rest(has, now, quick_waits=quick_waits)
-            redis.rest(has, now, quick_waits=quick_waits)
+            took = rng.choice((None, 0.1, 0.4, 2.0, 6.0))
+            local.rest(has, now, quick_waits=quick_waits, took_seconds=took)
+            redis.rest(has, now, quick_waits=quick_waits, took_seconds=took)
             has, last, free_at = "", has, now + REST_SECONDS
         elif worker not in (has, last if now < free_at else ""):  # that one keeps the rest by its own clock
             domain = rng.choice(domains)

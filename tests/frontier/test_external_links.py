@@ -20,6 +20,7 @@ from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts
+from crawlerproject.rules.politeness.address_turns import LONG_APART, LONG_SECONDS
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
 from crawlerproject.rules.row_kinds import (
@@ -263,6 +264,26 @@ def test_the_door_closes_for_twice_as_long_each_time(bench: Bench) -> None:
     now = host.door.until + 1
     politeness.after(host, visit_of(Reason.FETCHED, 200, 3.0, stranger=True), now, rng)
     assert (host.door.until - now, host.door.escalation) == (30.0, 1)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0])
+def test_a_long_answer_to_a_stranger_leaves_the_host_to_its_own(bench: Bench, seconds: float) -> None:
+    """Where a page of the host's own waits, or comes soon after, the next stranger's waits many times as long."""
+    strange(bench, "/slow", "/other")
+    bench.through_robots()
+    lease = next_of(bench)
+    bench.now += seconds
+    bench.answer(lease)
+    host, ended = bench.frontier.workbench.hosts["a.org"], bench.now
+    assert host.door.until < ended, "nothing else waits"
+    own(bench, "/own", "/own2")
+    for path in ("/own", "/own2"):
+        bench.now = host.next_free
+        lease = next_of(bench)
+        assert lease.row.url == SITE + path
+        bench.answer(lease)
+    assert host.door.until == pytest.approx(ended + LONG_APART * seconds if seconds > LONG_SECONDS else 0.0, abs=1.0)
+    assert sorted(crawl(bench)) == ["/other"]
 
 
 def test_a_closed_door_lets_the_hosts_own_through(bench: Bench, again: Callable[..., Bench]) -> None:

@@ -123,11 +123,11 @@ class LocalFleet:
         self._counts[name] = Counts()
 
     def _answer_addresses(
-        self, worker: str, wanted: list[tuple[str, str, bool]], rested: list[tuple[str, bool]]
+        self, worker: str, wanted: list[tuple[str, str, bool]], rested: list[tuple[str, bool, float | None]]
     ) -> list[float]:
         now, table = self._clock(), self._addresses
-        for address, quick_waits in rested:
-            table.rest(worker, address, now, quick_waits=quick_waits)
+        for address, quick_waits, took_seconds in rested:
+            table.rest(worker, address, now, quick_waits=quick_waits, took_seconds=took_seconds)
         return [
             table.reserve(worker, address, domain, now, quick_waits=quick_waits)
             for address, domain, quick_waits in wanted

@@ -25,7 +25,8 @@ HELLO = "hello"
 
 ADDRESSES = "addresses"
 """``[wanted, rested]``, wanted IP addresses each with a domain, and others that are given back, each with whether a
-quick domain waits for it in the worker's own line: for each wanted what ``AddressTurns.ask`` says."""
+quick domain waits for it in the worker's own line, and these with the seconds that the request took, or null: for each
+wanted what ``AddressTurns.ask`` says."""
 REPORT = "report"
 """``[quiet, activity, unread, counts]`` (``WorkerReport``, ``Counts``): whether the crawl is done."""
 

@@ -141,15 +141,24 @@ class AddressTable:
         self._holders[address] = worker, domain, now
         return 0.0
 
-    def rest(self, worker: str, address: str, now: float, *, quick_waits: bool = False) -> None:
-        """The worker's request has ended; ``quick_waits``: a quick domain in its own line."""
+    def rest(
+        self, worker: str, address: str, now: float, *, quick_waits: bool = False, took_seconds: float | None = None
+    ) -> None:
+        """The worker's request has ended. See ``AddressTurns.held``; ``quick_waits``: in the worker's own line."""
         holder, domain, since = self._holders.get(address, ("", "", now))
         if holder != worker:
             return
         del self._holders[address]
         self._free_at[address] = now + self._rest_seconds
         if (turns := self._turns.get(address)) is not None:
-            turns.held(domain, now - since, now, rest_seconds=self._rest_seconds, quick_waits=quick_waits)
+            turns.held(
+                domain,
+                now - since,
+                now,
+                took_seconds=took_seconds,
+                rest_seconds=self._rest_seconds,
+                quick_waits=quick_waits,
+            )
         if len(self._free_at) > self._sweep_at:
             self._sweep(now)
 

@@ -171,6 +171,7 @@ class Fleet:
         self._incarnation = ""
         self._activity = 0
         self._busy = True  # a partition came or went since the last report
+        self._wants = False  # more partitions: the hosts of one that is given back wait for its next holder
         self._renewed_at = self._reported_at = 0.0
         self._agreed = (0, 0)  # sum of activity, reports in a row that agreed on it
         self._rate = PageRate(since_boot())
@@ -236,7 +237,7 @@ class Fleet:
             self.held.renewed(now + self._times.lease_seconds)
         moved = self._busy or self.exchange.moved or self.held.sent
         quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
-        if quiet or now - self._reported_at >= self._times.lease_seconds / _REPORT_SHARE:
+        if quiet or self._wants or now - self._reported_at >= self._times.lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             status = await self._report(quiet, counts, paused)
             await self._balance(frontier, status)
@@ -304,6 +305,7 @@ class Fleet:
     async def _balance(self, frontier: Frontier, status: FleetStatus) -> None:
         partitions, staying = self.store.store.partitions, self.held.staying()
         wanted = partitions_wanted(partitions, status.workers, status.rank)
+        self._wants = len(staying) < wanted
         if len(staying) > wanted:
             self.held.leaving.update(self._rng.sample(staying, len(staying) - wanted))
         elif len(staying) < wanted:

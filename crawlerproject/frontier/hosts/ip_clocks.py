@@ -198,7 +198,7 @@ class IpClocks:
         """A request of the host has ended that took so long: what is known where others wait, or did of late."""
         if (ip := self._clocks.get(host.address)) is not None and ip.line is not None:
             long = ip.line.long
-            long.held(self._domain_of(host.name), seconds, now, quick_waits=long.quick_among(ip.line.domains))
+            long.took(self._domain_of(host.name), seconds, now, quick_waits=long.quick_among(ip.line.domains))
 
     def refused(self, host: Host, now: float, *, until: float, gives_way: bool) -> float | None:
         """Another worker has the turn at the host's address: as ``line_up``, with the host first in its line.
@@ -212,9 +212,7 @@ class IpClocks:
         line = ip.line = ip.line or _Line()
         domain = self._domain_of(host.name)
         if gives_way:
-            used = line.long.used
-            used[domain] = used.get(domain, max(used.values(), default=LONG_SECONDS))
-            line.long.begin_from = max(line.long.begin_from, until)
+            line.long.give_way(domain, until)
             place = self._wait(ip, host, now)
         else:
             ip.next_free = max(ip.next_free, until)

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LONG_SECONDS = 1.0
-"""A request that took longer is long (ours: at the default pace of five seconds one that waits for it gets 90 %)."""
+"""A domain whose requests take longer is slow (ours: a site at the default pace of five seconds that waits for requests
+of a second gets 90 %)."""
+NEWEST_COUNTS = 4
+"""Of what a domain's requests take the newest counts for a quarter: one of up to four seconds is an accident of a quick
+domain, and three quick ones do not pay for a longer one (ours)."""
 LONG_APART = 15
 """After a long request that kept a quick domain waiting no other begins for so many times as long: a sixteenth of the
 time is theirs, so that a site that would be asked all the time gets 90 % of that (ours)."""
@@ -24,35 +29,55 @@ LONGEST_APART_SECONDS = 600.0
 SOONEST_SECONDS, LATEST_SECONDS = 0.05, 0.25
 KEPT_SECONDS = 1.0
 """A worker that does not come back for so long after the moment that it was told has lost its place."""
-# Domains whose use of an address is remembered; then those that are owed nothing are forgotten (ours).
 MOST_DOMAINS = 256
+"""Domains of an address that are remembered; then those that are owed nothing are forgotten, and quick ones (ours)."""
+
+
+class Claim(NamedTuple):
+    """An address that is wanted, or given back."""
+
+    address: str
+    mark: str  # what its reservation is known by
+    domain: str  # of the host
+    quick_waits: bool  # whether a quick domain waits for the address in this worker's line
+    took_seconds: float | None = None  # of one that is given back; None: it says nothing of the domain
 
 
 class LongRequests:
     """The domains of one address whose requests take long."""
 
-    __slots__ = ("begin_from", "used")
+    __slots__ = ("_take", "begin_from", "used")
 
     def __init__(self) -> None:
-        self.used: dict[str, float] = {}  # seconds, by domain
+        self._take: dict[str, float] = {}  # seconds that a request takes, by domain, quick ones too
+        self.used: dict[str, float] = {}  # seconds, by slow domain
         self.begin_from = 0.0  # no request of theirs begins before
 
     def quick_among(self, domains: Iterable[str]) -> bool:
         """Whether any of these is not slow."""
         return any(domain not in self.used for domain in domains)
 
-    def held(self, domain: str, seconds: float, now: float, *, quick_waits: bool) -> None:
+    def took(self, domain: str, seconds: float, now: float, *, quick_waits: bool) -> None:
         """A request of the domain has ended that took so long; ``quick_waits``: another domain that is not slow."""
-        used = self.used
-        if seconds <= LONG_SECONDS:
-            if domain in used:  # believed by and by: one quick answer does not make up for a long one
-                used[domain] /= 2
-                if used[domain] < LONG_SECONDS:
-                    del used[domain]
+        take, used = self._take, self.used
+        known = take.get(domain)
+        typical = seconds if known is None else known + (seconds - known) / NEWEST_COUNTS
+        if known is None and len(take) >= MOST_DOMAINS:
+            take = self._take = {each: take[each] for each in used if each in take}
+        take[domain] = typical
+        if typical <= LONG_SECONDS:
+            used.pop(domain, None)
             return
-        used[domain] = used.get(domain, max(used.values(), default=0.0)) + seconds
+        if domain not in used:  # one that has been quick so far has had its turns, and comes before the others
+            used[domain] = max(used.values(), default=0.0) if known is None else min(used.values(), default=0.0)
+        used[domain] += seconds
         if quick_waits:
             self.begin_from = now + min(LONG_APART * seconds, LONGEST_APART_SECONDS)
+
+    def give_way(self, domain: str, until: float) -> None:
+        """Elsewhere the domain is known as slow: no request of such domains begins before this moment."""
+        self.used.setdefault(domain, max(self.used.values(), default=LONG_SECONDS))
+        self.begin_from = max(self.begin_from, until)
 
     def next(self, waiting: Iterable[str], now: float) -> str | None:
         """The domain whose turn it is: the first quick one, unless it is the turn of a slow one; None for none."""
@@ -135,13 +160,27 @@ class AddressTurns:
         domain = self._long.next([each.domain for each in waiting], now)
         return next(each for each in waiting if each.domain == domain)
 
-    def held(self, domain: str, seconds: float, now: float, *, rest_seconds: float, quick_waits: bool) -> None:
-        """A request of the domain has ended that held the address for so long, which rests now."""
+    def held(
+        self,
+        domain: str,
+        seconds: float,
+        now: float,
+        *,
+        took_seconds: float | None,
+        rest_seconds: float,
+        quick_waits: bool,
+    ) -> None:
+        """A request of the domain has ended that held the address for so long, which rests now.
+
+        ``took_seconds``: the request itself, by its worker; the rest is the way of questions and answers between them.
+        None where it says nothing of the domain.
+        """
         places = self._places = {worker: each for worker, each in self._places.items() if each.until > now}
         for each in places.values():
             others = () if each.domain == domain else (each.domain,)
             quick_waits = quick_waits or each.quick_waits or self._long.quick_among(others)
-        self._long.held(domain, seconds, now, quick_waits=quick_waits)
+        if took_seconds is not None:
+            self._long.took(domain, took_seconds, now, quick_waits=quick_waits)
         used, clock = self._used_until, self._clock
         used[domain] = max(used.get(domain, 0.0), clock) + seconds + rest_seconds
         if len(used) > MOST_DOMAINS:

@@ -14,6 +14,7 @@ import orjson
 
 from crawlerproject.errors import NameTaken, OperatorError
 from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
+from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis import scripts
@@ -186,16 +187,10 @@ class RedisFleet:
 
     # --- IP addresses ---------------------------------------------------------------------------
 
-    def addresses(
-        self,
-        wanted: Iterable[tuple[str, str, str, bool]],
-        rested: Sequence[tuple[str, str, str, bool]],
-        hold_ms: int,
-        rest_ms: int,
-    ) -> list[float]:
+    def addresses(self, wanted: Iterable[Claim], rested: Sequence[Claim], hold_ms: int, rest_ms: int) -> list[float]:
         """Let ``rested`` addresses rest, then reserve ``wanted`` ones: of these what ``AddressTurns.ask`` says.
 
-        Each is (address, mark of the request, domain, whether a quick one waits in this worker's line). One round trip.
+        One round trip.
         Raises StoreForgot when Redis may have lost reservations of other workers. Where its clock was set forward these
         ended too soon: for as long as one lasts, and a rest, none is granted.
         """
@@ -203,12 +198,16 @@ class RedisFleet:
         wanted = list(wanted)
         asks = wanted if asked >= self._unsure_until else []
         calls = [
-            Call(scripts.REST, address_keys(self.crawl, ip), [mark, rest_ms, rest, hold_ms, domain, int(quick_waits)])
-            for ip, mark, domain, quick_waits in rested
+            Call(
+                scripts.REST,
+                address_keys(self.crawl, ip),
+                [mark, rest_ms, rest, hold_ms, domain, int(quick_waits), "" if took is None else round(took * 1000)],
+            )
+            for ip, mark, domain, quick_waits, took in rested
         ]
         calls += [
             Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits)])
-            for ip, mark, domain, quick_waits in asks
+            for ip, mark, domain, quick_waits, _ in asks
         ]
         calls.append(Call(scripts.COUNT_QUESTIONS, [self._keys.facts], [self.crawl_id]))
         *answers, (questions, now_ms, set_ms) = self.link.many(calls)

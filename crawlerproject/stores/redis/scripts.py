@@ -198,17 +198,18 @@ return {number, ARGV[5], ARGV[6]}
 )
 
 # Workers that share an address take turns by the rule of rules/politeness/address_turns.py, of which this is the rest.
-# KEYS turns exists once one has waited; its field "state" is an AddressTurns: "used" and "from" are its LongRequests,
-# "places" stand in their order. All times are in ms.
+# KEYS turns exists once one has waited; its field "state" is an AddressTurns: "take", "used" and "from" are its
+# LongRequests, "places" stand in their order. All times are in ms.
 _TURNS = (
     f"""
 local long, apart, longest = {_ms(turns.LONG_SECONDS)}, {turns.LONG_APART}, {_ms(turns.LONGEST_APART_SECONDS)}
 local soonest, latest = {_ms(turns.SOONEST_SECONDS)}, {_ms(turns.LATEST_SECONDS)}
-local kept, most = {_ms(turns.KEPT_SECONDS)}, {turns.MOST_DOMAINS}
+local kept, most, newest = {_ms(turns.KEPT_SECONDS)}, {turns.MOST_DOMAINS}, {turns.NEWEST_COUNTS}
 """
     + """
 local packed = redis.call('HGET', KEYS[2], 'state')
 local s = packed and cmsgpack.unpack(packed) or {used = {}, from = 0, places = {}, clock = 0, ['until'] = {}}
+s.take = s.take or {}
 local function keep()
   redis.call('HSET', KEYS[2], 'state', cmsgpack.pack(s))
   redis.call('PEXPIRE', KEYS[2], 2 * longest)
@@ -262,26 +263,43 @@ local function ask(worker, domain, quick_waits, rests, held)
   ours['until'], ours.quick = now + wait + kept, quick_waits
   return wait
 end
--- AddressTurns.held
-local function held(domain, ms, rest, quick_waits)
+local function count(of)
+  local found = 0
+  for _ in pairs(of) do found = found + 1 end
+  return found
+end
+-- LongRequests.took
+local function took(domain, ms, quick_waits)
+  local known = s.take[domain]
+  if not known and count(s.take) >= most then
+    for each in pairs(s.take) do if not s.used[each] then s.take[each] = nil end end
+  end
+  local typical = known and known + (ms - known) / newest or ms
+  s.take[domain] = typical
+  if typical <= long then
+    s.used[domain] = nil
+    return
+  end
+  if not s.used[domain] then
+    local highest, lowest = 0, nil
+    for _, used in pairs(s.used) do
+      highest, lowest = math.max(highest, used), math.min(lowest or used, used)
+    end
+    s.used[domain] = known and (lowest or 0) or highest
+  end
+  s.used[domain] = s.used[domain] + ms
+  if quick_waits then s.from = now + math.min(apart * ms, longest) end
+end
+-- AddressTurns.held; took_ms: of the request, or nil
+local function held(domain, ms, took_ms, rest, quick_waits)
   for n = #s.places, 1, -1 do
     local each = s.places[n]
     if each['until'] <= now then table.remove(s.places, n)
     else quick_waits = quick_waits or each.quick or (each.domain ~= domain and not s.used[each.domain]) end
   end
-  if ms > long then
-    local highest = 0
-    for _, used in pairs(s.used) do highest = math.max(highest, used) end
-    s.used[domain] = (s.used[domain] or highest) + ms
-    if quick_waits then s.from = now + math.min(apart * ms, longest) end
-  elseif s.used[domain] then
-    s.used[domain] = s.used[domain] / 2
-    if s.used[domain] < long then s.used[domain] = nil end
-  end
+  if took_ms then took(domain, took_ms, quick_waits) end
   s['until'][domain] = math.max(s['until'][domain] or 0, s.clock) + ms + rest
-  local count = 0
-  for _ in pairs(s['until']) do count = count + 1 end
-  if count > most then
+  if count(s['until']) > most then
     for each, till in pairs(s['until']) do if till <= s.clock then s['until'][each] = nil end end
   end
 end
@@ -314,14 +332,14 @@ return 0
 )
 
 # KEYS address, turns; ARGV mark of the request, ms of rest (0: none), mark of the worker's rests, ms of a reservation,
-# domain, whether a quick one waits in the worker's line.
+# domain, whether a quick one waits in the worker's line, ms that the request took or ''.
 REST = script(
     _NOW
     + _TURNS
     + """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if packed then
-  held(ARGV[5], ARGV[4] - redis.call('PTTL', KEYS[1]), tonumber(ARGV[2]), ARGV[6] == '1')
+  held(ARGV[5], ARGV[4] - redis.call('PTTL', KEYS[1]), tonumber(ARGV[7]), tonumber(ARGV[2]), ARGV[6] == '1')
   keep()
 end
 if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end

@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
-from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS
+from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS, Claim
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts, scripts
@@ -33,6 +33,11 @@ from tests.web.waiting import busyness, wait_until
 _LATE_SECONDS = 0.1
 # Between two looks at two clocks a busy machine may let us wait.
 _READING_SECONDS = 0.02
+
+
+def claim(address: str, mark: str) -> Claim:
+    """Of one site."""
+    return Claim(address, mark, "site.test", quick_waits=False)
 
 
 def end_lease(store: RedisStore, partition: int) -> None:
@@ -263,15 +268,14 @@ def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(store: Re
 def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
     """Kept from other workers while it is asked and while it rests; a rest of nothing is none."""
     ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
-    site = "site.test", False
-    assert ours.addresses([("192.0.2.1", "one:1", *site)], [], LEASE_MS, 0) == [0.0]
-    assert 0.0 < theirs.addresses([("192.0.2.1", "two:1", *site)], [], LEASE_MS, 0)[0] <= LATEST_SECONDS
-    assert ours.addresses([], [("192.0.2.1", "one:1", *site)], LEASE_MS, LEASE_MS) == []
-    assert theirs.addresses([("192.0.2.1", "two:2", *site)], [], LEASE_MS, 0) > [1.0]
+    assert ours.addresses([claim("192.0.2.1", "one:1")], [], LEASE_MS, 0) == [0.0]
+    assert 0.0 < theirs.addresses([claim("192.0.2.1", "two:1")], [], LEASE_MS, 0)[0] <= LATEST_SECONDS
+    assert ours.addresses([], [claim("192.0.2.1", "one:1")], LEASE_MS, LEASE_MS) == []
+    assert theirs.addresses([claim("192.0.2.1", "two:2")], [], LEASE_MS, 0) > [1.0]
     store.link.call("DEL", [address_keys(store.crawl, "192.0.2.1")[1]])  # it is the others' turn
-    assert ours.addresses([("192.0.2.1", "one:2", *site)], [], LEASE_MS, 0) == [0.0], "only ours knows when it is over"
-    ours.addresses([], [("192.0.2.1", "one:2", *site)], LEASE_MS, 0)
-    assert theirs.addresses([("192.0.2.1", "two:3", *site)], [], LEASE_MS, 0) == [0.0]
+    assert ours.addresses([claim("192.0.2.1", "one:2")], [], LEASE_MS, 0) == [0.0], "only ours knows when it is over"
+    ours.addresses([], [claim("192.0.2.1", "one:2")], LEASE_MS, 0)
+    assert theirs.addresses([claim("192.0.2.1", "two:3")], [], LEASE_MS, 0) == [0.0]
 
 
 @pytest.mark.parametrize("lost", ["all", "the last questions"])
@@ -280,16 +284,16 @@ def test_a_redis_that_lost_reservations_grants_nothing(store: RedisStore, lost: 
     facts = fleet_keys(store.crawl).facts
     store.link.call("HSET", [facts], CRAWL_ID, "first")
     fleet = RedisFleet(store.link, store.crawl, "one", LEASE_MS, "first")
-    fleet.addresses([("192.0.2.1", "one:1", "site.test", False)], [], LEASE_MS, 0)
+    fleet.addresses([claim("192.0.2.1", "one:1")], [], LEASE_MS, 0)
     before = store.link.call("HGET", [facts], "questions")
-    fleet.addresses([("192.0.2.2", "one:2", "site.test", False)], [], LEASE_MS, 0)
+    fleet.addresses([claim("192.0.2.2", "one:2")], [], LEASE_MS, 0)
     if lost == "all":
         store.link.call("DEL", [facts])
     else:
         store.link.call("HSET", [facts], "questions", before)
 
     with pytest.raises(StoreForgot, match="questions about addresses"):
-        fleet.addresses([("192.0.2.3", "one:3", "site.test", False)], [], LEASE_MS, 0)
+        fleet.addresses([claim("192.0.2.3", "one:3")], [], LEASE_MS, 0)
 
 
 def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
@@ -398,22 +402,22 @@ class Ahead(RedisLink):
 
 def test_where_the_stores_clock_was_set_forward_no_address_is_granted_for_a_while(store: RedisStore) -> None:
     """Reservations and rests of before have ended too soon: for as long as one may last, of any worker."""
-    link, hold_ms, site = Ahead(store.link.place), 600, ("site.test", False)
+    link, hold_ms = Ahead(store.link.place), 600
     one, two = (RedisFleet(link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
-    assert one.addresses([("192.0.2.1", "one:1", *site)], [], hold_ms, 0) == [0.0]
+    assert one.addresses([claim("192.0.2.1", "one:1")], [], hold_ms, 0) == [0.0]
     link.seconds = -3600.0
-    assert one.addresses([("192.0.2.2", "one:2", *site)], [], hold_ms, 0) == [0.0], "the pauses are longer then"
+    assert one.addresses([claim("192.0.2.2", "one:2")], [], hold_ms, 0) == [0.0], "the pauses are longer then"
 
     link.seconds = 3600.0
     store.link.call("DEL", address_keys(store.crawl, "192.0.2.1")[:1])
-    first, second = one.addresses([("192.0.2.3", "one:3", *site), ("192.0.2.4", "one:4", *site)], [], hold_ms, 100)
+    first, second = one.addresses([claim("192.0.2.3", "one:3"), claim("192.0.2.4", "one:4")], [], hold_ms, 100)
     assert first == second == 0.7
-    assert 0.0 < two.addresses([("192.0.2.1", "two:1", *site)], [], hold_ms, 100)[0] <= 0.7, "it has joined just now"
+    assert 0.0 < two.addresses([claim("192.0.2.1", "two:1")], [], hold_ms, 100)[0] <= 0.7, "it has joined just now"
     assert store.link.call("EXISTS", address_keys(store.crawl, "192.0.2.3")[:1]) == 0, "nor is it kept from others"
-    wait_until(lambda: two.addresses([("192.0.2.1", "two:1", *site)], [], hold_ms, 100) == [0.0], seconds=10)
-    assert one.addresses([("192.0.2.3", "one:5", *site)], [], hold_ms, 100) == [0.0]
+    wait_until(lambda: two.addresses([claim("192.0.2.1", "two:1")], [], hold_ms, 100) == [0.0], seconds=10)
+    assert one.addresses([claim("192.0.2.3", "one:5")], [], hold_ms, 100) == [0.0]
     two._unsure_until = since_boot() + 60.0  # the question leaves just before the end, and comes just behind it
-    assert two.addresses([("192.0.2.5", "two:5", *site)] * 2, [], hold_ms, 100) == [0.001, 0.001]
+    assert two.addresses([claim("192.0.2.5", "two:5")] * 2, [], hold_ms, 100) == [0.001, 0.001]
 
 
 def test_keys_that_are_thrown_away_are_a_loss(tmp_path: Path) -> None:
