@@ -38,6 +38,13 @@ class Call(NamedTuple):
     arguments: Sequence[Any] = ()
 
 
+class Evicted(NamedTuple):
+    """What one server has thrown away since it began."""
+
+    keys: int
+    uptime_seconds: int
+
+
 class RedisLink:
     """One server or one cluster. Safe to use from several threads."""
 
@@ -72,15 +79,21 @@ class RedisLink:
             raise StorageError(_trouble(self.place, error)) from error
         return results
 
-    def evicted(self) -> int:
-        """How many keys were thrown away since the server began; of a cluster, by all its servers. StorageError."""
+    def evicted(self) -> dict[str, Evicted]:
+        """By run id what each server has thrown away; of a cluster all its masters. StorageError."""
+        nodes = {"target_nodes": "primaries"} if self.cluster else {}
         try:
-            said = self._client.info("stats", target_nodes="primaries") if self.cluster else self._client.info("stats")
+            said = self._client.info("server", "stats", **nodes)
         except (_redis_error(), OSError) as error:
             raise StorageError(_trouble(self.place, error)) from error
         # Of several servers redis makes a dictionary of dictionaries.
         of_servers = said.values() if self.cluster and "evicted_keys" not in said else [said]
-        return sum(int(each.get("evicted_keys", 0)) for each in of_servers)
+        return {
+            str(each.get("run_id", "")): Evicted(
+                int(each.get("evicted_keys", 0)), int(each.get("uptime_in_seconds", 0))
+            )
+            for each in of_servers
+        }
 
     def close(self) -> None:
         """Hang up."""

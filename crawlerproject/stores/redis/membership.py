@@ -18,7 +18,7 @@ from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis import scripts
-from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.connection import Call, Evicted, RedisLink
 from crawlerproject.stores.redis.forgetting import forgotten, stopped
 from crawlerproject.stores.redis.keys import ShareKeys, address_keys, fleet_keys, share_keys, worker_keys
 
@@ -72,11 +72,12 @@ class RedisFleet:
         self._questions = 0  # about addresses, of all workers, at the last of this one
         self._told = (0.0, 0.0)  # the time that the last of them was answered with (epoch seconds), asked when (boot)
         self._unsure_until = 0.0  # since boot: reservations of before may have ended too soon
-        self._evicted = 0
+        self._evicted: dict[str, Evicted] = {}  # by run id, as at the last look
+        self._looked = 0.0  # since boot
 
     def begin(self, incarnation: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
         """Report for the first time. Raises NameTaken when one goes by this name that is none of ``earlier``."""
-        self._evicted = self.link.evicted()
+        self._thrown_away()
         reply = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions, starts=True)
         if reply is None:
             raise NameTaken(
@@ -131,11 +132,22 @@ class RedisFleet:
 
     def report(self, incarnation: str, report: Report, partitions: int) -> FleetStatus | None:
         """Report, and return how the others are; None when another goes by this name now. Raises StoreForgot."""
-        if (evicted := self.link.evicted()) > self._evicted:
-            what = f"has thrown {evicted - self._evicted:,} keys away, which maxmemory-policy noeviction prevents"
+        if thrown := self._thrown_away():
+            what = f"has thrown {thrown:,} keys away, which maxmemory-policy noeviction prevents"
             raise forgotten(self.link, self.crawl, what)
-        self._evicted = evicted
         return self._report(incarnation, (), report, partitions)
+
+    def _thrown_away(self) -> int:
+        """Keys that went since the last look; of a master that took over none of before it did."""
+        before, now = self._looked, since_boot()
+        thrown = 0
+        for server, found in self.link.evicted().items():
+            began_since = found.uptime_seconds + 1 <= now - before  # whole seconds
+            known = 0 if began_since else found.keys
+            thrown += max(0, found.keys - self._evicted.get(server, Evicted(known, 0)).keys)
+            self._evicted[server] = found
+        self._looked = now
+        return thrown
 
     def _report(
         self, incarnation: str, earlier: Sequence[str], report: Report, partitions: int, *, starts: bool = False

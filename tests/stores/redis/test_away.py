@@ -13,7 +13,7 @@ from redis import Redis
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.membership import RedisFleet
+from crawlerproject.stores.redis.membership import RedisFleet, Report
 from crawlerproject.stores.redis.store import RedisStore
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.conformance import row
@@ -174,6 +174,38 @@ def test_a_failover_that_loses_beats_is_noticed(pair: tuple[RedisServer, RedisSe
         RedisFleet(store.link, store.crawl, "two", LEASE_MS).begin("life", [], PARTITIONS)
     assert store.head("a", 9) == [row("a", 1)]
     store.close()
+
+
+def test_what_a_new_master_threw_away_before_is_no_loss(pair: tuple[RedisServer, RedisServer, Front]) -> None:
+    """It had other data then; what it throws away as the master is one."""
+    master, replica, front = pair
+    admin(replica, "REPLICAOF", "NO", "ONE")
+    throw_away(replica)
+    admin(replica, "REPLICAOF", "127.0.0.1", str(master.port))
+    store = opened(f"redis://127.0.0.1:{front.port}/0")
+    fleet, quiet = RedisFleet(store.link, store.crawl, "two", LEASE_MS), Report(False, 0, "{}")
+    fleet.begin("life", [], PARTITIONS)
+    until_replicated(store)
+    master.stop(kill=True)
+    front.switch(replica.port)
+    admin(replica, "REPLICAOF", "NO", "ONE")
+    assert fleet.report("life", quiet, PARTITIONS) is not None
+    throw_away(replica)
+    with pytest.raises(StoreForgot, match="keys away"):
+        fleet.report("life", quiet, PARTITIONS)
+    store.close()
+
+
+def throw_away(server: RedisServer) -> None:
+    """Keys of its own are evicted; its policy is what it was."""
+    with Redis(port=server.port) as client:
+        client.config_set("maxmemory", "3mb")
+        client.config_set("maxmemory-policy", "volatile-ttl")
+        for number in range(64):
+            client.set(f"junk{number}", b"x" * 100_000, ex=1000)
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", "0")
+        assert client.info("stats")["evicted_keys"]
 
 
 def admin(server: RedisServer, *words: str) -> None:
