@@ -23,7 +23,7 @@ _UNIT = "scrapyd"
 
 def a_scrapyd(system: System, web: RunningWeb) -> None:
     """One crawl by four jobs: cancelled, stopped with its scrapyd, killed with it, and to its end."""
-    scrapyd = Scrapyd(_PORT)
+    scrapyd = Scrapyd(_PORT, system.root / HOME / "scrapyd/scrapyd.conf")
     give_crawl(system, "jobs", web, {**small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8"})
     drop_in(system, f"{_UNIT}.service", "[Service]\nRestartSec=1s\n")
     system.typed(*documented("### scrapyd"))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.error import HTTPError
 from zipfile import ZipFile
+
+import pytest
 
 from tests.scrapyd.scrapyds import DEADLINE_SECONDS, JOB, Scrapyd
 from tests.scripts.loading import loaded
@@ -73,6 +78,36 @@ def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path, more: Mapping[s
         setting=[f"{name}={value}" for name, value in settings.items()],
     )  # fmt: skip
     return str(said["jobid"])
+
+
+def test_the_shipped_one_wants_a_password_on_loopback(tmp_path: Path) -> None:
+    """What the unit makes before its start is what opens it; another address of this machine is not listened at."""
+    unit = (PROJECT / "deploy/systemd/scrapyd.service").read_text()
+    (first,) = re.findall(r"^ExecStartPre=/bin/sh -c '(.*)'$", unit, flags=re.MULTILINE)
+    shipped = (PROJECT / "deploy/systemd/scrapyd.conf").read_text()
+    port, made = free_port(), tmp_path / "scrapyd.conf"
+    (tmp_path / ".scrapyd.conf").write_text(shipped.replace("[scrapyd]\n", f"[scrapyd]\nhttp_port = {port}\n"))
+    script, texts = first.replace("%%", "%").replace("$$", "$"), []  # as systemd does
+    for _ in range(2):
+        subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=True)
+        texts.append(made.read_text())
+    assert texts[0] == texts[1], "the second start keeps it"
+    assert made.stat().st_mode & 0o077 == 0
+    command, clean = [sys.executable, "-m", "scrapyd", "--pidfile="], zygote.direct(HOME=str(tmp_path))
+    with (tmp_path / "log").open("wb") as output:
+        process = subprocess.Popen(command, cwd=tmp_path, env=clean, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        opened = Scrapyd(port, made)
+        wait_until(opened.answers, "answered", seconds=DEADLINE_SECONDS, process=process, log=tmp_path / "log")
+        with pytest.raises(HTTPError, match="401"):
+            Scrapyd(port).ask("schedule", **JOB)
+        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.2", port)):
+            pass
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_SECONDS)
+    made.write_text("[scrapyd]\n")
+    assert subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=False).returncode == 1
 
 
 def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
