@@ -52,7 +52,10 @@ class Prometheus:
     def firing(self) -> set[tuple[str, str]]:
         """Crawl and alert, of all that fire now."""
         return {
-            (self._instances[alert["labels"]["instance"]], alert["labels"]["alertname"])
+            (
+                self._instances.get(alert["labels"].get("instance")) or alert["labels"]["crawl"],
+                alert["labels"]["alertname"],
+            )
             for alert in self._asked("alerts")["alerts"]
             if alert["state"] == "firing"
         }

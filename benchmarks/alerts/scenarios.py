@@ -67,6 +67,14 @@ SCENARIOS = {
         "SIGSTOP of the Redis that has the frontier", ("CommitsFail", "CommitsLate"), troubles.stopped_redis,
         Way({"FLEET_WORKER": "w"}),
     ),
+    "emptied": Scenario(
+        "FLUSHALL in the Redis that has the frontier", ("RedisForgot",), troubles.emptied_redis,
+        Way({"FLEET_WORKER": "w"}),
+    ),
+    "unowned": Scenario(
+        "a worker over Redis is killed as often as it starts, with leases of five minutes", ("PartitionUnowned",),
+        troubles.unowned_partitions, Way({"FLEET_LEASE_SECONDS": "300"}, workers=2),
+    ),
     "full": Scenario(
         "a file of another program takes the disk's room", ("DiskNearlyFull", "Paused"), troubles.full_disk, root=True
     ),

@@ -232,6 +232,27 @@ def stopped_redis(crawl: WatchedCrawl) -> Story:
         crawl.kill()
 
 
+def emptied_redis(crawl: WatchedCrawl) -> Story:
+    """The frontier's server loses all that it has; the crawl ends."""
+    with redis_server(crawl.place / "redis") as server:
+        crawl.settings = {"STATE_URL": server.url}
+        yield
+        with server.client() as client:
+            client.flushall()
+        yield
+        assert crawl.process is not None
+        crawl.process.wait()
+        yield
+
+
+def unowned_partitions(crawl: WatchedCrawl) -> Story:
+    """A worker dies whenever it is started; what it held is free when its lease is over, which is long here."""
+    with redis_server(crawl.place / "redis") as server:
+        crawl.settings = {"STATE_URL": server.url}
+        yield from dying_worker(crawl)
+        crawl.kill()
+
+
 class _Denied(Fault):
     """As a password that has ended."""
 

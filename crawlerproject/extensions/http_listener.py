@@ -63,9 +63,10 @@ class HttpListener(CrawlExtension):
             return
         self.begun()
 
-    def spider_closed(self) -> None:
+    async def spider_closed(self, reason: str) -> None:
         """Let the port go."""
         if self._listening is not None:
+            await self.last_word(reason)
             self.ended()
             self._listening.stopListening()
             self._listening = None
@@ -76,6 +77,9 @@ class HttpListener(CrawlExtension):
 
     def begun(self) -> None:
         """It listens."""
+
+    async def last_word(self, reason: str) -> None:
+        """What the crawl's end may wait for."""
 
     def ended(self) -> None:
         """It is about to listen no more."""

@@ -126,6 +126,7 @@ class StatusFile(CrawlExtension):
             "held_hosts": dict(session.frontier.hosts.held),
             "orders_read": crawl.control.version,
             "limit": session.limits.reached(),
+            "fleet": session.role.membership(crawl.run)._asdict(),
             "nevercrawl_lists": self._lists(scheduler),
             "leases": [
                 {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Mapping
@@ -13,15 +15,17 @@ from twisted.web.server import Site
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.config.old_settings import ours_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import STORE_FORGOT, StorageError
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
+from crawlerproject.inspection.status_facts import SILENT_SECONDS
+from crawlerproject.rules.printable import human_seconds
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.watch.fleet_summary import Beside, of_all
 from crawlerproject.watch.host_sampler import FIRST_ROWS, ORDERS, HostSampler
 from crawlerproject.watch.live import STEP_SECONDS, Levels, Totals, host_table, live_facts, read_last_hour
 from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
-from crawlerproject.watch.questions import Questions
+from crawlerproject.watch.questions import NoAnswer, Questions
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +33,8 @@ logger = logging.getLogger(__name__)
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 # The file of the last hour has some 50 kB: so often it costs nothing, and a crash forgets no more.
 KEEP_SECONDS = 60.0
+# Prometheus' own scrape_interval: so long an end waits that an operator has to be woken for.
+_LAST_WORD_SECONDS = 60.0
 
 
 class StatusServer(HttpListener):
@@ -61,6 +67,13 @@ class StatusServer(HttpListener):
         self._sampler = HostSampler(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
         text = metrics(lambda: self._counted(each=True))
+        self._read_last = asyncio.Event()
+
+        def told(_: Mapping[str, str]) -> bytes:
+            if self._counted().get("finish_reason"):
+                self._read_last.set()
+            return text()
+
         served = {
             **static(),
             "live.json": json_page(self._live),
@@ -68,7 +81,8 @@ class StatusServer(HttpListener):
             "host.json": json_question(lambda asked: self._questions.ask("host", one(asked, "name"))),
             "why.json": json_question(lambda asked: self._questions.ask("why", one(asked, "q"))),
             "status.json": json_page(lambda _: self._counted()),
-            "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=lambda _: text()),
+            "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=told),
+            "ready": json_question(self._ready),
         }
         pages = Pages(served, _OWN_NAMES | {self._address})
         return Site(pages, requestFactory=Bodiless)  # type: ignore[no-untyped-call]  # Twisted's
@@ -81,6 +95,12 @@ class StatusServer(HttpListener):
         self._rows.start(STEP_SECONDS, now=True)
         self._keeping = create_looping_call(self._keep)
         self._keeping.start(KEEP_SECONDS, now=False)
+
+    async def last_word(self, reason: str) -> None:
+        """That Redis has forgotten is to be read once by who watches: a closed port does not say why."""
+        if reason == STORE_FORGOT:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._read_last.wait(), _LAST_WORD_SECONDS)
 
     def ended(self) -> None:
         """Keep the last hour for the next start."""
@@ -103,6 +123,16 @@ class StatusServer(HttpListener):
         others = self._beside.statuses(now)
         whole = (of_all(own, others) if others else own) | {"workers": self._beside.rows(now, own)}
         return {**whole, "each": self._beside.each(now, status)} if each else whole
+
+    async def _ready(self, _: Mapping[str, str]) -> dict[str, Any]:
+        """The place of each worker on this machine in the crawl; NoAnswer names those that have none."""
+        crawl, now = self._scheduler.crawl, time.time()
+        own = {**self._counted(), "time": now, "fleet": crawl.session.role.membership(crawl.run)._asdict()}
+        each = self._beside.each(time.monotonic(), own) or {"": own}
+        absent = {name: why for name, status in each.items() if (why := _absence(status, now))}
+        if absent:
+            raise NoAnswer("; ".join(f"{name}: {why}" if name else why for name, why in absent.items()))
+        return {"ready": True, "workers": {name: status.get("fleet") for name, status in each.items()}}
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())
@@ -136,6 +166,14 @@ class StatusServer(HttpListener):
             write_facts(crawl.folder.last_hour, self._hour.as_dict(crawl.run.now()))
         except StorageError:
             return  # the crawl itself reports a full disk
+
+
+def _absence(status: Mapping[str, Any], now: float) -> str:
+    if ended := status.get("finish_reason"):
+        return f"has ended ({ended})"
+    if (silent_seconds := now - status["time"]) > SILENT_SECONDS:
+        return f"has said nothing for {human_seconds(silent_seconds)}"
+    return str(status.get("fleet", {}).get("absent", ""))
 
 
 def _moment(text: str) -> float:

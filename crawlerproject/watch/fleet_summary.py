@@ -97,8 +97,10 @@ def _later(every: Sequence[Status]) -> dict[str, Any]:
     margins = [margin for one in every if (margin := one.get("least_pause_margin_seconds")) is not None]
     commits = [one["commit_seconds"] for one in every if "commit_seconds" in one]
     asked = [one["dns"] for one in every if "dns" in one]
+    places = [one["fleet"] for one in every if "fleet" in one]
     return {
         **{name: sum(one.get(name, 0) for one in every) for name in _SUMS_LATER},
+        **({"fleet": places[0] | {"held": sum(place["held"] for place in places)}} if places else {}),
         "commit_lag_seconds": max(one.get("commit_lag_seconds", 0.0) for one in every),
         "least_pause_margin_seconds": min(margins, default=None),
         **({"commit_seconds": _classes(commits)} if commits else {}),

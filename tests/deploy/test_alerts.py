@@ -59,7 +59,7 @@ def test_each_alert_has_a_test_and_a_page() -> None:
     assert re.findall(r"^### (\w+)$", page, flags=re.MULTILINE) == ALERTS
     assert re.findall(r"runbook_url: docs/alerts.md#(\w+)", RULES) == [alert.lower() for alert in ALERTS]
     assert set(re.findall(r'ALERTS\{alertname="(\w+)", alertstate="firing"', TESTS)) == set(ALERTS)
-    assert set(re.findall(r'ALERTS\{alertname="(\w+)", instance="good"', TESTS)) == set(ALERTS)
+    assert set(re.findall(r'ALERTS\{alertname="(\w+)", (?:instance|crawl)="good"', TESTS)) == set(ALERTS)
     assert len(set(ALERTS)) == len(ALERTS) > 20
 
 

@@ -40,7 +40,7 @@ LABELS: dict[str, Container[object]] = {
     "store": {"frontier", "warc", "index", "log"},
     "le": _Matching(r"\d+\.\d+|\+Inf"),
     # The operator's own words, and those of what is installed: one a process.
-    **dict.fromkeys(("worker", "machine", "version", "python", "scrapy", "reader"), _ANY),
+    **dict.fromkeys(("worker", "machine", "crawl", "version", "python", "scrapy", "reader"), _ANY),
 }
 """All words that a label may have, whatever the web sends: Prometheus keeps a series of each for as long as it keeps
 anything."""
@@ -57,6 +57,7 @@ def exposed() -> dict[str, frozenset[str]]:
         stats={f"{prefix}connect-timeout": 1 for prefix in BY_LABEL},
         uploads={"error": "no", "failing_since": 0.0, "time": 0.0},
         held_hosts={"paused": 1},
+        fleet={"absent": "", "crawl": "web", "held": 3, "partitions": 6},
         workers=[worker],
     )
     said["each"] = {"local-1": said}

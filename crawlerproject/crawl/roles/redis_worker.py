@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.crawl_kind import answer_seconds
-from crawlerproject.crawl.roles.single_process import SingleProcess
+from crawlerproject.crawl.roles.single_process import Membership, SingleProcess
 from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
@@ -26,6 +26,8 @@ from crawlerproject.frontier.other_workers import (
     unpack_message,
 )
 from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
+from crawlerproject.rules.printable import human_seconds
+from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.store import TO_LISTENER
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
@@ -63,6 +65,7 @@ class RedisWorker(SingleProcess):
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self._moved = 0  # messages to all workers about seeds, those that are known here
+        self._in_order = since_boot()  # when leases and report were last as they should be
         self._remembered = False  # the others know what had widened the scope here before this start
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
@@ -117,6 +120,7 @@ class RedisWorker(SingleProcess):
         counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         idles = idle() and not choosing
         await fleet.turn(frontier, models, idle=idles, counts=counts, paused=run.halted)
+        self._in_order = since_boot()
         if self._sums is not None:
             await self._sums.turn(idle=idle() and not choosing)
         if self._heard:
@@ -132,6 +136,15 @@ class RedisWorker(SingleProcess):
         if choosing and not revisits.busy:
             logger.info("%d known pages are visited again", revisits.queued)
         return choosing
+
+    def membership(self, run: Run) -> Membership:
+        """Its leases are renewed, and Redis answers."""
+        held, crawl = self._fleet.held.all(), self._fleet.fleet.crawl
+        silent_seconds = since_boot() - self._in_order
+        absent = run.lost or run.paused
+        if not absent and silent_seconds > self._fleet.fleet.lease_ms / 1000:
+            absent = f"its leases were not renewed for {human_seconds(silent_seconds)}"
+        return Membership(absent, crawl, len(held), self._fleet.store.store.partitions)
 
     def check_store(self) -> None:
         self._fleet.reach()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.config.crawl_kind import local, shared
 from crawlerproject.fleet.exchange import Exchange
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     Store = BufferedStore | RocksStore
 
 
+class Membership(NamedTuple):
+    """A process's place among those of its crawl."""
+
+    absent: str  # why it has none at this moment, in words; "" while it has
+    crawl: str = ""  # the name of the fleet's crawl; "": its frontier is on its own disk
+    held: int = 0  # partitions
+    partitions: int = 0  # of the crawl
+
+
 class SingleProcess:
     """The only process of its crawl, with its frontier on its own disk. Workers of fleets override what differs."""
 
@@ -49,6 +58,10 @@ class SingleProcess:
     def forsaken(self) -> str:
         """Why this process must end although the crawl is not done; "" while it need not."""
         return ""
+
+    def membership(self, run: Run) -> Membership:
+        """Whether it is where it belongs: at work, or paused by the operator alone."""
+        return Membership(self.forsaken or run.lost or run.paused)
 
     # --- commits --------------------------------------------------------------------------------
 
