@@ -9,6 +9,7 @@
 # make frames  the examples of the documentation with pandas, polars, datasets and Spark
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # make docs    the documentation as a site, in build/site, with every link checked; make docs-serve shows it
+# make manifests  compose file and Kubernetes objects: what they name, their schemas, the Redis that they start
 # make alerts  the alert rules, checked and tested by Debian's promtool; rules and dashboard asked of a crawl
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
 # make audit   known weaknesses of the pinned packages, where the data can be reached; says so where not
@@ -45,7 +46,7 @@ TARGET ?= local
 DOCS_PORT ?= 8000
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt coverage conformance bench-conformance bench-after frames check format deploy packages browser bench native fuzz lock alerts audit docs docs-serve
+.PHONY: help crawl test hostile hunt coverage conformance bench-conformance bench-after frames check format deploy packages browser bench native fuzz lock alerts manifests audit docs docs-serve
 .DEFAULT_GOAL := help
 
 help:
@@ -183,6 +184,13 @@ build/prometheus/usr/bin/promtool:
 	@mkdir -p build/prometheus
 	@echo "Fetching prometheus"; $(APT) update -qq; cd build/prometheus && apt-get download -qq prometheus
 	@cd build/prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+
+build/manifests/bin/kubernetes-validate:
+	@echo "Fetching kubernetes-validate"; $(PYTHON) -m venv build/manifests
+	@build/manifests/bin/pip -q install kubernetes-validate==1.37.0
+
+manifests: $(DEV_READY) $(TOOLS_READY) build/manifests/bin/kubernetes-validate
+	@$(PY) -m pytest -q -n 0 tests/deploy/test_fleet_files.py
 
 alerts: $(DEV_READY) native build/prometheus/usr/bin/promtool
 	@$(PY) -m pytest -q -n 0 tests/deploy/test_alerts.py tests/deploy/test_expressions.py
