@@ -81,18 +81,20 @@ def test_compose_has_what_it_mounts_and_asks(services: dict[str, Any]) -> None:
     assert tomllib.loads((COMPOSE / "config/settings.toml").read_text()).keys() <= OURS.keys()
 
 
-def test_three_workers_are_seen_by_their_names(services: dict[str, Any]) -> None:
+def test_three_workers_are_seen_by_their_addresses(services: dict[str, Any]) -> None:
     """Prometheus asks where they listen; they are healthy while /ready says so, and have the time of an orderly end."""
     workers = {name: each for name, each in services.items() if name.startswith("worker-")}
     [config] = documents(COMPOSE / "prometheus.yml")
     [job] = config["scrape_configs"]
 
     assert job["job_name"] == "crawler"
-    assert job["static_configs"] == [{"targets": [f"{name}:8765" for name in workers]}]
+    addresses = [worker["networks"]["default"]["ipv4_address"] for worker in workers.values()]
+    assert job["static_configs"] == [{"targets": [f"{address}:8765" for address in addresses]}]
     assert len({each["volumes"][0] for each in workers.values()}) == len(workers) == 3
-    for name, worker in workers.items():
-        assert worker["environment"]["POLITE_WATCH_ADDRESS"] == worker["hostname"] == name
-        assert ":8765/ready'" in worker["healthcheck"]["test"][-1]
+    for (name, worker), address in zip(workers.items(), addresses, strict=True):
+        assert worker["hostname"] == name
+        assert worker["environment"]["POLITE_WATCH_ADDRESS"] == address
+        assert ":8765/ready' % os.environ['POLITE_WATCH_ADDRESS']" in worker["healthcheck"]["test"][-1]
         assert worker["stop_grace_period"] == f"{_STOP_SECONDS // 60}m"
     assert '"ready": ' in SERVER
 
