@@ -1,4 +1,5 @@
 # make crawl   crawls (without SEEDS: the synthetic web that ships with the project; WORKERS=2 uses two cores)
+# make search  the same, and a page at 127.0.0.1:8771 (PORT=) that finds each of its pages a minute later at most
 # make test    checks and tests, all of them
 # make hostile attacks on a crawl and on those around it, and one table of who pays what (ARGS="--write": into SECURITY.md)
 # make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
@@ -41,12 +42,13 @@ CHECKS = $(PY) -m ruff check --quiet . && $(PY) -m ruff format --check --quiet .
 
 SEEDS ?=
 WORKERS ?=
+PORT ?=
 ARGS ?=
 TARGET ?= local
 DOCS_PORT ?= 8000
-export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
+export SEEDS WORKERS PORT # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hostile hunt coverage conformance bench-conformance bench-after frames check format deploy packages browser bench native fuzz lock alerts manifests audit docs docs-serve
+.PHONY: help crawl search test hostile hunt coverage conformance bench-conformance bench-after frames check format deploy packages browser bench native fuzz lock alerts manifests audit docs docs-serve
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +58,9 @@ help:
 
 crawl: $(READY) native
 	@$(PY) scripts/crawl.py -- $(ARGS)
+
+search: $(READY) native
+	@$(PY) scripts/search.py -- $(ARGS)
 
 test: packages browser native $(DEV_READY) $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one. They mostly wait, so that two cores have time for the checks

@@ -41,7 +41,21 @@ INDEXES = {
     "http://python.test/genindex-all.html": "td li > a",
 }
 KINDS = ("titles", "postgresql.test", "python.test", "misspelt")
-WEIGHTS = [Weights(*each) for each in ((0.0, 0.0), (0.2, 0.0), (0.5, 0.0), (0.5, 0.2))]
+WEIGHTS = [
+    Weights(*each)
+    for each in (
+        (0.0, 0.0),
+        (0.1, 0.0),
+        (0.2, 0.0),
+        (0.3, 0.0),
+        (0.5, 0.0),
+        (0.0, 0.1),
+        (0.1, 0.1),
+        (0.2, 0.1),
+        (0.2, 0.2),
+        (0.5, 0.2),
+    )
+]
 _EACH, _LIMIT, _SEED = 170, 10, 7
 _NUMBER = re.compile(r"^(Chapter |Part |Appendix )?[\w.]{1,8}\.\s+|\s+[—–]\s.*|\s+- (Apache|SQLAlchemy).*")
 _MARKS = re.compile(r"[^\w\s]+")
@@ -66,7 +80,7 @@ def main() -> None:
     with TemporaryDirectory() as work:
         folder = Path(work)
         titles = _write(folder, files)
-        load(folder / "pages", folder / "search", lambda _: None)
+        load(folder / "pages", folder / "search")
         with work_folder(folder) as spilled, duck_tables(spilled, "", lambda _: None) as tables:
             write_ranks(tables, folder / "pages", folder / "links", folder)
         asked = _queries(files, titles)

@@ -36,6 +36,8 @@ elif is_light():
 else:
     from scrapy.commands import ScrapyCommand
 
+EXIT_INTERRUPTED = 130
+"""As a shell has it of a program that SIGINT ended: 128 and the signal."""
 ORDER_SECONDS = 15.0
 """A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""
 _LOOK_SECONDS = 0.1
@@ -148,6 +150,9 @@ def one_sentence() -> Iterator[None]:
         raise SystemExit(0) from None
     except (OperatorError, StorageError, OSError) as error:
         raise SystemExit(_refused(sentence_of(error))) from None
+    except KeyboardInterrupt:
+        say("Stopped; what is done stays, and the same command does the rest.", error=True)
+        raise SystemExit(EXIT_INTERRUPTED) from None
 
 
 def _refused(sentence: str) -> int:
@@ -259,17 +264,30 @@ def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:
     return time.monotonic() - began
 
 
+@contextmanager
+def leaving_cores() -> Iterator[None]:
+    """For so long this process, and each that it starts, leaves the cores to a crawl that runs."""
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(niceness, _LONG_NICENESS))
+    try:
+        yield
+    finally:
+        with suppress(PermissionError):  # only root may; a command ends soon after
+            os.setpriority(os.PRIO_PROCESS, 0, niceness)
+
+
 class Bytes:
     """How much of these files' bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr.
 
-    Meanwhile this process, and each that it starts, leaves the cores to a crawl that runs.
+    Meanwhile it is ``leaving_cores``.
     """
 
-    def __init__(self, what: str, files: Iterable[Path]) -> None:
-        total = sum(file.stat().st_size for file in files)
+    def __init__(self, what: str, files: Iterable[Path] | int) -> None:
+        """Of files, or of so many bytes."""
+        total = files if isinstance(files, int) else sum(file.stat().st_size for file in files)
         self._what, self._total, self._done = what, total, 0
         self._began = self._said = time.monotonic()
-        self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
+        self._leaving = leaving_cores()
         self._bar: Progress | None = None
         if sys.stderr.isatty():
             from rich.progress import (
@@ -287,14 +305,13 @@ class Bytes:
             self._task = self._bar.add_task(what, total=total)
 
     def __enter__(self) -> Self:
-        os.setpriority(os.PRIO_PROCESS, 0, max(self._niceness, _LONG_NICENESS))
+        self._leaving.__enter__()
         if self._bar is not None:
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(PermissionError):  # only root may; a command ends soon after
-            os.setpriority(os.PRIO_PROCESS, 0, self._niceness)
+        self._leaving.__exit__(None, None, None)
         if self._bar is not None:
             self._bar.stop()
 

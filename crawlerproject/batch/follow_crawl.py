@@ -1,4 +1,4 @@
-"""``scrapy process --follow``: what a crawl has archived becomes Parquet while it goes on.
+"""``scrapy process --follow`` and ``scrapy load --follow``: what a crawl has archived can be searched while it goes on.
 
 Of a file that is still written the piece is taken that the crawl has committed since the last one: what a power loss or
 a kill would leave. A piece counts by its name alone, so that a follower which is killed goes on behind the last that is
@@ -11,62 +11,113 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import NamedTuple
 
-from crawlerproject.batch.process_warcs import Outcome, is_done, pieces_end, process_pieces
+from crawlerproject.batch.process_warcs import Outcome, Workers, is_done, pieces_end
 from crawlerproject.batch.warc_extract import ExtractOptions
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
-from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.crawl_folders import Archives, archives_of
+from crawlerproject.stores.crawl_dir import CrawlDir, is_locked
+from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.stores.rocks.tables import open_facts
 
 BETWEEN_SECONDS = 20.0
-"""Between two looks: a page is in the tables within a minute, and a day leaves some 4,000 files at most (ours)."""
+"""Between two looks at WARCs: a page is in the tables within a minute, a day leaves some 4,000 files at most (ours)."""
+TABLES_SECONDS = 5.0
+"""Between two looks at tables, which cost a listing of their folder (ours)."""
 _LOCK = ".follow"
+_END_SECONDS = 1.0  # within which the end of a crawl is noticed
+
+Sleep = Callable[[float], None]
+Shown = Callable[[int], AbstractContextManager[Callable[[int], None]]]
+"""Shows how much of so many bytes is done, as it is called with those that are."""
 
 
 def follow(
-    crawl: CrawlDir, out: Path, wanted: ExtractOptions, workers: int, sleep: Callable[[float], None] = time.sleep
+    crawl: CrawlDir, out: Path, wanted: ExtractOptions, workers: int, shown: Shown, sleep: Sleep = time.sleep
 ) -> Iterator[Outcome]:
     """What is to be said of some WARCs, until no process of the crawl is left and all is done.
 
     One that could not be read is not read again. Raises OperatorError where another one follows.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with (out / _LOCK).open("ab") as lock:
+    with (out / _LOCK).open("ab") as lock, closing(Workers(workers)) as processes:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OperatorError(f"Another scrapy process --follow works on {out}; stop that one first.") from None
         _remove_parts(out)
-        failed = set[Path]()
-        while True:
-            archives = archives_of(crawl)
-            going_on = any(
-                folder.locked() for folder in archives.to_lock()
-            )  # asked first: the last look misses nothing
-            waiting = {warc: end for warc, end in _waiting(archives, out, wanted) if warc not in failed}
-            for warc, outcome in process_pieces(waiting, out, wanted, workers):
-                if outcome.problem:
-                    failed.add(warc)
-                if outcome != Outcome():
-                    yield outcome
-            if not going_on:
-                return
-            sleep(BETWEEN_SECONDS)
+        settled = set[Path]()  # closed and done, or not to be read again
+        for last in looks(lambda: goes_on(crawl), BETWEEN_SECONDS, sleep):
+            try:
+                waiting = dict(_waiting(crawl, out, wanted, settled))
+            except (OperatorError, StorageError):  # a plan is just being written, a frontier is busy, a place is away
+                if last:
+                    raise
+                continue
+            if not waiting:
+                continue
+            committed = {warc: span.end if span.is_open else None for warc, span in waiting.items()}
+            with shown(sum(span.end - span.start for span in waiting.values())) as done:
+                for warc, outcome in processes.process(committed, out, wanted, done):
+                    if outcome.problem:
+                        settled.add(warc)
+                    if outcome != Outcome():
+                        yield outcome
 
 
-def _waiting(archives: Archives, out: Path, wanted: ExtractOptions) -> Iterator[tuple[Path, int | None]]:
-    """WARCs of which something is not done yet, by their final names; None: it is closed."""
-    for folder in archives.folders:
-        written = _committed(folder)  # before the closed ones: a file may be closed meanwhile
-        for warc in folder.closed_warcs():
-            if not is_done(warc, out, wanted):
-                yield warc, None
-        if written is not None and not written[0].exists() and pieces_end(written[0], out, written[1]) < written[1]:
-            yield written
+def looks(going_on: Callable[[], bool], between_seconds: float, sleep: Sleep = time.sleep) -> Iterator[bool]:
+    """Time for a look, now and then, and when it has ended for the last one (True): that one misses nothing."""
+    while going_on():
+        yield False
+        slept = 0.0
+        while slept < between_seconds and going_on():
+            sleep(_END_SECONDS)
+            slept += _END_SECONDS
+    yield True
+
+
+def goes_on(crawl: CrawlDir) -> bool:
+    """Whether a process of the crawl is left."""
+    try:
+        return any(folder.locked() for folder in archives_of(crawl).to_lock())
+    except OperatorError:  # a fleet's plan cannot be read
+        return crawl.locked()
+
+
+def tables_go_on(crawl: CrawlDir) -> bool:
+    """Whether there will be more tables: the crawl goes on, or what follows it has not ended."""
+    return goes_on(crawl) or is_locked(crawl.processed / _LOCK)
+
+
+class _Span(NamedTuple):
+    """The bytes of a WARC that wait."""
+
+    start: int
+    end: int
+    is_open: bool
+
+
+def _waiting(crawl: CrawlDir, out: Path, wanted: ExtractOptions, settled: set[Path]) -> Iterator[tuple[Path, _Span]]:
+    """WARCs of which something is not done yet, by their final names; what is done for good becomes ``settled``.
+
+    Raises OperatorError, StorageError.
+    """
+    archives = archives_of(crawl)
+    written = [each for each in map(_committed, archives.folders) if each is not None]
+    for warc in archives.closed_warcs():  # after the open ones: a file may be closed meanwhile
+        if warc in settled:
+            continue
+        if is_done(warc, out, wanted):
+            settled.add(warc)
+        else:
+            size = warc.stat().st_size
+            yield warc, _Span(pieces_end(warc, out, size), size, is_open=False)
+    for warc, end in written:
+        if not warc.exists() and (start := pieces_end(warc, out, end)) < end:
+            yield warc, _Span(start, end, is_open=True)
 
 
 def _committed(folder: CrawlDir) -> tuple[Path, int] | None:

@@ -1,7 +1,7 @@
 """WARC files to Parquet: one WARC, one file of pages and one of links; WET and WAT on request.
 
 A WARC is a unit: its files appear whole (written beside, then renamed) or not at all, and the same WARC gives the
-same bytes. Each is read in a process of its own, so that whatever a page does to a parser costs that file only.
+same bytes. Each is read in another process, so that whatever a page does to a parser costs that file only.
 A file that is still written is taken in pieces (``follow_crawl.py``), whose names say from which byte to which; what is
 behind the last of them is the next piece, also once the file is closed.
 """
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import multiprocessing
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from itertools import chain
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -109,6 +110,8 @@ def process_warc(
                 writers.take(member)
         for part in parts:
             sync_path(part)
+        if (parent := multiprocessing.parent_process()) is not None and not parent.is_alive():
+            return Outcome()  # killed: the next one may be at the same piece
         for kind in (PAGES, LINKS):  # that were taken of a file which has lost its end since, or left half renamed
             for stale, path in _pieces(warc, out, kind).items():
                 if stale.start >= start:
@@ -166,72 +169,93 @@ def process_all(
 
     ``done`` is called with the bytes as they are read; those of files that were there already count at once.
     """
-    outcomes = []
-    for warc, outcome in _in_processes(remaining(warcs, out, wanted, done), out, wanted, workers, done):
-        if outcome != Outcome():
-            outcomes.append(outcome)
-        for path in outputs(warc, out, wanted):  # leftovers of processes that were killed
-            for part in path.parent.glob(f"{path.name}{PART}*"):
-                part.unlink(missing_ok=True)
+    outcomes, waiting = [], dict.fromkeys(remaining(warcs, out, wanted, done))
+    with closing(Workers(workers)) as processes:
+        for warc, outcome in processes.process(waiting, out, wanted, done):
+            if outcome != Outcome():
+                outcomes.append(outcome)
+            for path in outputs(warc, out, wanted):  # leftovers of processes that were killed
+                for part in path.parent.glob(f"{path.name}{PART}*"):
+                    part.unlink(missing_ok=True)
     return outcomes
 
 
-def process_pieces(
-    waiting: dict[Path, int | None], out: Path, wanted: ExtractOptions, workers: int
-) -> Iterator[tuple[Path, Outcome]]:
-    """One piece of each of these WARCs, of those that are still written up to so many bytes."""
-    yield from _in_processes(list(waiting), out, wanted, workers, lambda read: None, waiting)
+class Workers:
+    """At most so many processes, each of which reads one WARC after the other; one that dies costs the file it read.
+
+    Their start takes two seconds of CPU (libraries and the languages' model), so they wait for further files.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        # Not forked: libraries below (Arrow) have threads of their own.
+        self._context = multiprocessing.get_context("spawn")
+        self._idle: list[_Worker] = []
+
+    def process(
+        self, waiting: Mapping[Path, int | None], out: Path, wanted: ExtractOptions, done: Callable[[int], None]
+    ) -> Iterator[tuple[Path, Outcome]]:
+        """What is missing of these, of one that is still written up to so many bytes; ``done`` as above."""
+        todo, running = list(waiting.items()), dict[Connection, tuple[_Worker, Path]]()
+        self._idle = [worker for worker in self._idle if worker.process.is_alive()]
+        try:
+            while todo or running:
+                while todo and len(running) < self._most:
+                    worker = self._idle.pop() if self._idle else self._started()
+                    warc, committed = todo.pop(0)
+                    running[worker.pipe] = worker, warc
+                    with suppress(BrokenPipeError):  # it died while it waited, which is seen below
+                        worker.pipe.send((warc, out, wanted, committed))
+                for pipe in wait(list(running)):
+                    assert isinstance(pipe, Connection)
+                    worker, warc = running[pipe]
+                    try:
+                        word: int | Outcome = pipe.recv()
+                    except (EOFError, ConnectionResetError):  # it died without a word
+                        worker.process.join()
+                        del running[pipe]
+                        status = worker.process.exitcode
+                        yield warc, Outcome(f"{warc.name} ended its process (exit status {status}); it is left out")
+                        continue
+                    if isinstance(word, int):
+                        done(word)
+                        continue
+                    self._idle.append(running.pop(pipe)[0])
+                    yield warc, word
+        finally:
+            for worker, _ in running.values():
+                worker.process.terminate()
+
+    def close(self) -> None:
+        """End those that wait."""
+        for worker in self._idle:
+            worker.pipe.close()
+            worker.process.join()
+
+    def _started(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
 
 
-def _in_processes(
-    waiting: list[Path],
-    out: Path,
-    wanted: ExtractOptions,
-    workers: int,
-    done: Callable[[int], None],
-    committed: Mapping[Path, int | None] = MappingProxyType({}),
-) -> Iterator[tuple[Path, Outcome]]:
-    # Not forked: libraries below (Arrow) have threads of their own.
-    context = multiprocessing.get_context("spawn")
-    running: dict[Connection, tuple[SpawnProcess, Path]] = {}
-    todo = list(waiting)
-    try:
-        while todo or running:
-            while todo and len(running) < workers:
-                warc = todo.pop(0)
-                ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(
-                    target=_work, args=(warc, out, wanted, committed.get(warc), theirs), daemon=True
-                )
-                process.start()
-                theirs.close()
-                running[ours] = process, warc
-            for pipe in wait(list(running)):
-                assert isinstance(pipe, Connection)
-                process, warc = running[pipe]
-                try:
-                    word: int | Outcome = pipe.recv()
-                except EOFError:  # it died without a word
-                    process.join()
-                    del running[pipe]
-                    sentence = f"{warc.name} ended its process (exit status {process.exitcode}); it is left out"
-                    yield warc, Outcome(sentence)
-                    continue
-                if isinstance(word, int):
-                    done(word)
-                    continue
-                process.join()
-                del running[pipe]
-                yield warc, word
-    finally:
-        for process, _ in running.values():
-            process.terminate()
+class _Worker(NamedTuple):
+    process: SpawnProcess
+    pipe: Connection
 
 
-def _work(warc: Path, out: Path, wanted: ExtractOptions, committed: int | None, pipe: Any) -> None:
-    try:
-        pipe.send(process_warc(warc, out, wanted, pipe.send, committed))
-    except OSError as error:
-        pipe.send(Outcome(f"{warc.name}: {error.strerror or error}"))
-    except Exception as error:  # one file's fault must not end the others
-        pipe.send(Outcome(f"{warc.name} could not be processed ({type(error).__name__}: {error})"))
+def _work(pipe: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's reaches both: the one that began this one ends it
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # that one has ended
+        while True:
+            warc, out, wanted, committed = pipe.recv()
+            try:
+                outcome = process_warc(warc, out, wanted, pipe.send, committed)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                outcome = Outcome(f"{warc.name}: {error.strerror or error}")
+            except Exception as error:  # one file's fault must not end the others
+                outcome = Outcome(f"{warc.name} could not be processed ({type(error).__name__}: {error})")
+            pipe.send(outcome)

@@ -5,11 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import LOCAL, SPARK, Bytes, OperatorCommand, engine_options, named_archives, option
+from crawlerproject.operator_command import (
+    LOCAL,
+    SPARK,
+    Bytes,
+    OperatorCommand,
+    engine_options,
+    leaving_cores,
+    named_archives,
+    option,
+)
 from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
 
@@ -77,11 +87,18 @@ def _outcomes(
     if opts.follow:
         from crawlerproject.batch.follow_crawl import follow
 
-        yield from follow(archives.crawl, out, wanted, opts.workers or os.cpu_count() or 1)
+        with leaving_cores():
+            yield from follow(archives.crawl, out, wanted, opts.workers or os.cpu_count() or 1, _behind)
         return
     with Bytes("Processing", warcs) as progress:
         outcomes = _made(warcs, out, wanted, opts, progress.advance)
     yield from outcomes
+
+
+@contextmanager
+def _behind(waiting: int) -> Iterator[Callable[[int], None]]:
+    with Bytes("Following", waiting) as progress:
+        yield progress.advance
 
 
 def _made(

@@ -106,12 +106,13 @@ ORDERS: dict[str, Callable[[Mapping[str, str]], list[str]]] = {
 @cache
 def templates() -> Environment:
     """Whatever is put into them is escaped, and what would move or hide text is shown."""
-    from jinja2 import Environment, PackageLoader
+    from jinja2 import ChoiceLoader, Environment, PackageLoader
 
     def shown(value: Any) -> Any:
         return printable_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    made = Environment(loader=PackageLoader("crawlerproject.desk", ""), autoescape=True, finalize=shown)
+    rooms = ChoiceLoader([PackageLoader(f"crawlerproject.{room}", "") for room in ("desk", "reports")])
+    made = Environment(loader=rooms, autoescape=True, finalize=shown)
     filters: dict[str, Callable[[Any], str]] = {
         "bytes": lambda value: human_bytes(int(value or 0)), "moment": moment, "path": _segment,
         "seconds": lambda value: "–" if value is None else human_seconds(value), "count": "{:,}".format,

@@ -41,15 +41,10 @@ static bool add_text(struct text *text, struct page_span more)
 
 /* --- text ------------------------------------------------------------------------------------------------------- */
 
-/* rules/page/tree.py: UNSEEN_TAGS; rules/page/extract.py: _FRAME. */
+/* rules/page/extract.py: _FRAME, with what is never seen. */
 static bool is_left_out(const node_t *node)
 {
     switch (node->local_name) {
-    case LXB_TAG_SCRIPT:
-    case LXB_TAG_STYLE:
-    case LXB_TAG_NOSCRIPT:
-    case LXB_TAG_TEMPLATE:
-    case LXB_TAG_SVG:
     case LXB_TAG_NAV:
     case LXB_TAG_FOOTER:
     case LXB_TAG_ASIDE:
@@ -60,7 +55,7 @@ static bool is_left_out(const node_t *node)
     case LXB_TAG_OBJECT:
         return true;
     default:
-        return false;
+        return is_unseen(node);
     }
 }
 

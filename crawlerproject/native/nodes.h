@@ -1,5 +1,5 @@
 /*
- * What page.c and shell.c both need of lexbor's tree: the order of its nodes, texts and blanks.
+ * What several files need of lexbor's tree: the order of its nodes, texts and blanks.
  */
 #ifndef CRAWLER_NODES_H
 #define CRAWLER_NODES_H
@@ -35,6 +35,21 @@ static inline node_t *node_past(const node_t *root, node_t *node)
 static inline node_t *node_following(const node_t *root, node_t *node)
 {
     return node->first_child ? node->first_child : node_past(root, node);
+}
+
+/* rules/page/tree.py: UNSEEN_TAGS. */
+static inline bool is_unseen(const node_t *node)
+{
+    switch (node->local_name) {
+    case LXB_TAG_SCRIPT:
+    case LXB_TAG_STYLE:
+    case LXB_TAG_NOSCRIPT:
+    case LXB_TAG_TEMPLATE:
+    case LXB_TAG_SVG:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static inline struct page_span text_of(node_t *node)

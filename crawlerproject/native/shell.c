@@ -97,20 +97,6 @@ static bool count_links(const struct page *page, size_t *count)
 
 /* --- texts ------------------------------------------------------------------------------------------------------ */
 
-static bool is_unseen(const node_t *node)
-{
-    switch (node->local_name) {
-    case LXB_TAG_SCRIPT:
-    case LXB_TAG_STYLE:
-    case LXB_TAG_NOSCRIPT:
-    case LXB_TAG_TEMPLATE:
-    case LXB_TAG_SVG:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* The node behind ``node`` that is shown. */
 static node_t *shown_after(const node_t *root, node_t *node)
 {

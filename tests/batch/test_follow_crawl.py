@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.follow_crawl import follow
+from crawlerproject.batch.follow_crawl import follow, looks
 from crawlerproject.batch.process_warcs import is_done, pieces_end, process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError
@@ -65,4 +66,13 @@ def test_two_followers_do_not_take_the_same(tmp_path: Path) -> None:
     with (out / ".follow").open("ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(OperatorError, match="stop that one first"):
-            list(follow(CrawlDir(tmp_path), out, WANTED, 1))
+            list(follow(CrawlDir(tmp_path), out, WANTED, 1, lambda waiting: nullcontext(print)))
+
+
+def test_looks_end_with_one_behind_the_end() -> None:
+    """The end is noticed within a second, however seldom one looks; of what has ended there is one."""
+    left, slept = iter([True, True, True, True, False, False]), list[float]()
+
+    assert list(looks(lambda: next(left), 60.0, slept.append)) == [False, True]
+    assert slept == [1.0, 1.0, 1.0]
+    assert list(looks(lambda: False, 60.0, slept.append)) == [True]

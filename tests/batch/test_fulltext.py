@@ -38,8 +38,14 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]  # fmt: skip
     (folder / "pages").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), folder / "pages" / "one.parquet")
-    assert load(folder / "pages", folder / "search", lambda _: None) == len(PAGES)
+    assert load(folder / "pages", folder / "search") == len(PAGES)
     return folder
+
+
+def page(url: str, day: int, text: str) -> dict[str, object]:
+    """A row without an article."""
+    fetched = datetime(2026, 11, day, tzinfo=UTC)
+    return {"url": url, "fetch_time": fetched, "title": "", "text": text, "text_main": None, "language": "en"}
 
 
 def asked(index: Path, words: str, ranks: Path | None = None, **more: Any) -> Answers:
@@ -98,3 +104,17 @@ def test_ranks_move_pages(index: Path, tmp_path: Path) -> None:
     assert urls(asked(index, "letter", ranks, weights=Weights(0.0, 0.0))) == by_text
     assert urls(asked(index, "letter", ranks, weights=Weights(50.0, 50.0)))[0] == by_text[-1]
     assert urls(asked(index, "xqzwvkjh", ranks)) == []
+
+
+def test_the_later_capture_counts_in_whichever_order_they_come(tmp_path: Path) -> None:
+    """And once, also where a file was loaded and the process killed before it was named."""
+    url, pages, journal = "http://a.test/", tmp_path / "pages", tmp_path / "search" / "loaded.txt"
+    pages.mkdir()
+    for name, day in (("b", 3), ("c", 2), ("a", 1)):
+        pq.write_table(pa.Table.from_pylist([page(url, day, f"Written {name}")]), pages / f"{name}.parquet")
+        assert load(pages, tmp_path / "search") == (name == "b")
+    journal.write_text("a.parquet\nc.parq")
+
+    assert load(pages, tmp_path / "search") == 1
+    assert [hit.fetched[:10] for hit in asked(tmp_path, "written").hits] == ["2026-11-03"]
+    assert load(pages, tmp_path / "search") == 0

@@ -108,7 +108,7 @@ def records(folder: Path, kind: str) -> Iterator[tuple[str, bytes]]:
 
 def test_search_finds_what_only_a_script_wrote(out: Path, tmp_path: Path) -> None:
     """Nine pages of ten have these words; the shell's are not found."""
-    load(out / "pages", tmp_path, lambda count: None)
+    load(out / "pages", tmp_path)
 
     assert {hit.url for hit in search(tmp_path, Search("Skript", 20)).hits} == set(APPS[1:])
     assert search(tmp_path, Search("Loading", 20)).hits == []
@@ -122,7 +122,7 @@ def test_in_a_later_file_it_is_the_later_row(tmp_path: Path) -> None:
     newest = {row["url"]: row for row in sorted(pages, key=lambda row: row["fetch_time"])}
     assert (len(list((out / "pages").iterdir())), len(pages)) == (2, 21)
     assert [newest[url]["title"] for url in APPS] == [f"Built {number}" for number in range(10)]
-    assert load(out / "pages", tmp_path / "search", lambda count: None) == 21
+    assert load(out / "pages", tmp_path / "search") == 21
     assert {hit.url for hit in search(tmp_path / "search", Search("Skript", 30)).hits} == set(APPS[1:])
     assert search(tmp_path / "search", Search("Loading", 30)).hits == []
 

@@ -173,7 +173,7 @@ def test_later_steps_read_what_the_browser_rendered(crawled: Crawled, tmp_path: 
     assert front["text"].startswith("Built")
     built = {urlsplit(link["target"]).path for link in links if link["source"] == front["url"]}
     assert built >= {"/built/0", "/built/1", "/built/2"}
-    load(tmp_path / "pages", tmp_path / "search", lambda count: None)
+    load(tmp_path / "pages", tmp_path / "search")
     assert front["url"] in {hit.url for hit in search(tmp_path / "search", Search("Built", 100)).hits}
 
 
