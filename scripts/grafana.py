@@ -77,7 +77,7 @@ PANELS = (
         "Of all its starts.",
     ),
     Panel("stat", 4, "Queued URLs", {"sum(crawler_queued_urls@)": ""}, "short", "Known and not yet decided."),
-    Panel("stat", 4, "Left", {"max(crawler_left_seconds@)": ""}, "s", "At the promised pace, if nothing new is found."),
+    Panel("stat", 4, "Left", {"max(crawler_left_seconds@)": ""}, "s", "At the pace of now, if nothing new is found."),
     Panel("stat", 4, "Paused", {"max(crawler_paused@)": ""}, text="1 while nothing is asked at all.", alarm="orange"),
     Panel(
         "stat",

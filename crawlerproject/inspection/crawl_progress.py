@@ -32,7 +32,7 @@ class Progress(NamedTuple):
     hosts_resting: int  # back off or are parked
     queued_urls: int  # known, not yet decided
     next_free_seconds: float | None  # until a waiting host may be asked; None when none waits
-    eta_seconds: float | None  # work left at the promised pace; None when unknown
+    eta_seconds: float | None  # work left, at the promised pace or the machine's own if slower; None when unknown
     paused: str  # why nothing is asked at all ("" while crawling), for example a full disk
     hosts_on_disk: int = 0  # have work, wait for their turn, a pause or a rest; in none of the counts above
     hosts_in_line: int = 0  # their own pause is over, that of their IP address or of another port of their name is not

@@ -100,7 +100,7 @@ HISTOGRAMS = {
 STATES = ("in_flight", "ready", "waiting", "in_line", "looked_up", "resting", "on_disk")
 
 KNOWN_AT_TIMES = {
-    "eta_seconds": ("crawler_left_seconds", "What the queue takes at the promised pace"),
+    "eta_seconds": ("crawler_left_seconds", "What the queue takes, at the slower of promised pace and own rate"),
     "ceiling_per_second": ("crawler_allowed_answers_per_second", "What politeness allows now, to all hosts with work"),
 }
 

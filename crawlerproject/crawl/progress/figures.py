@@ -36,6 +36,8 @@ _HOSTS_A_LOOK = 4_000
 _HOSTS_A_SLICE = 1_000
 # Looks take this share of the processor at most, however many hosts there are and however often they are asked for.
 _COST_SHARE = 0.01
+# The machine's own rate is the mean over this: answers of a slow network come in waves (our choice).
+_RATE_SECONDS = 30.0
 
 
 class Allowed:
@@ -70,6 +72,7 @@ class _Look:
         self.counts: Counter[str] = Counter()  # by what they do
         self.queues: list[Queue] = []  # of the part whose limits are worked out
         self.quiet: list[Host] = []  # those that rest or keep their pause
+        self.resting_urls = 0
 
     def add(self, hosts: Iterable[Host]) -> None:
         """Count hosts. The loop runs a hundred thousand times."""
@@ -84,7 +87,9 @@ class _Look:
                 if doing != "ready":
                     self.quiet.append(host)
             counts[doing] += 1
-            if doing != "resting" and (parts == 1 or hash(host.address or host.name) % parts == part):
+            if doing == "resting":
+                self.resting_urls += host.waiting_urls
+            elif parts == 1 or hash(host.address or host.name) % parts == part:
                 queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
 
 
@@ -93,6 +98,7 @@ class _Seen(NamedTuple):
 
     counts: Counter[str]
     quiet: list[Host]
+    resting_urls: int
     per_second: float | None
     seconds: float
 
@@ -112,6 +118,8 @@ class Figures:
         self._slices: Iterator[None] | None = None  # of the look that is under way
         self._spent = 0.0  # by it
         self._not_before = 0.0
+        self._mark = (0.0, 0)  # a moment and the answers until then; no answers: none since the start or a pause
+        self._per_second = 0.0  # answers lately; 0.0 when unknown
 
     def now(self, frontier: Frontier, reporter: FailureReporter, run: Run, *, exact: bool = False) -> Progress:
         """Where the crawl stands. ``exact``: by a look at every host here and now, as without an event loop."""
@@ -123,7 +131,18 @@ class Figures:
         elif self._slices is None and self._clock() >= self._not_before:
             self._slices, self._spent = self._looking(frontier, run), 0.0
             loop.call_soon(self._go_on, loop)
-        return _progress(frontier, reporter, run, self._last)
+        return _progress(frontier, reporter, run, self._last, self._own_rate(run))
+
+    def _own_rate(self, run: Run) -> float:
+        """Answers a second that this process has worked off lately; 0.0 when unknown."""
+        now, pages, (then, before) = self._clock(), run.tallies.pages, self._mark
+        if run.halted:
+            self._mark, self._per_second = (now, 0), 0.0
+        elif not before:
+            self._mark = now, pages
+        elif now - then >= _RATE_SECONDS:
+            self._mark, self._per_second = (now, pages), (pages - before) / (now - then)
+        return self._per_second
 
     def _looking(self, frontier: Frontier, run: Run) -> Iterator[None]:
         """A look at the hosts of this moment, a slice each time it goes on."""
@@ -156,14 +175,18 @@ def _seen(frontier: Frontier, run: Run, allowed: Allowed) -> _Seen:
 
 def _found(look: _Look, frontier: Frontier, allowed: Allowed) -> _Seen:
     found = pace_limits(look.queues, frontier.workbench.ips.pause_seconds)
-    return _Seen(look.counts, look.quiet, *allowed.take(found, look.part, look.parts))
+    return _Seen(look.counts, look.quiet, look.resting_urls, *allowed.take(found, look.part, look.parts))
 
 
-def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Seen) -> Progress:
+def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Seen, own_per_second: float) -> Progress:
     now, done, on_disk = run.now(), run.tallies, frontier.hosts.counts_on_disk
-    counts, quiet, per_second, seconds = seen
+    counts, quiet, resting_urls, per_second, seconds = seen
     due_on_disk = on_disk.hosts - on_disk.resting
     eta = max(seconds, on_disk.done_at - now if due_on_disk > 0 else 0.0)
+    if eta > 0 and own_per_second:  # less than politeness says, where that is the slower: its longest queue decides
+        if on_disk.hosts:
+            resting_urls += on_disk.rows * on_disk.resting // on_disk.hosts
+        eta = max(eta, (frontier.hosts.waiting_urls - resting_urls) / own_per_second)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
     in_memory = sum(counts.values()) - counts["resting"]
     if per_second and in_memory:  # the pauses of hosts on disk are assumed to be the average of the others'

@@ -114,6 +114,24 @@ def test_rests_are_no_part_of_the_eta() -> None:
     assert now.standing == ("example.org: rests, again in 59 min 0 s",)
 
 
+def test_a_machine_slower_than_politeness_decides_the_end() -> None:
+    """400 URLs at two answers a second: 200 s and not 45 s; hosts that rest and pauses are left out."""
+    look = crawl(*(host(f"n{number}.test") for number in range(40)), host("rests.test", urls=1000, rest=3540.0))
+    clock = SimpleNamespace(at=0.0)
+    look.figures = figures.Figures(clock=lambda: clock.at)
+
+    def eta(at: float, pages: int) -> float | None:
+        clock.at, look.run.tallies.pages = at, pages
+        return progress(look).eta_seconds
+
+    assert eta(0.0, 0) == pytest.approx(45.0)  # robots.txt files come first: no answers
+    assert eta(100.0, 10) == pytest.approx(45.0)
+    assert eta(130.0, 70) == pytest.approx(200.0)
+    assert eta(160.0, 70 + 3000) == pytest.approx(45.0)
+    look.run.pause("the disk is full")
+    assert eta(190.0, 3071) == pytest.approx(45.0)
+
+
 def test_a_host_that_is_free_soon_explains_nothing() -> None:
     """While something moves, or will at once, the panel has no lines about rests."""
     assert progress(crawl(host("a.test", rest=3540.0), host("b.test", free=2.0))).standing == ()
