@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import orjson
 
@@ -14,18 +15,29 @@ from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.known_seeds import MOVES_FACT, SCOPE_FACT, moves_of
 from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.state import FrontierState
-from crawlerproject.frontier.url_filters import UrlFilters
+from crawlerproject.frontier.url_filters import HostsAtOnce, UrlFilters
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import FLAG_SEED, OUTSIDE_BUDGET, ROW_KINDS, Budget
+from crawlerproject.rules.robots.policy import RobotsRules
+from crawlerproject.rules.row_kinds import FLAG_LISTED, FLAG_SEED, OUTSIDE_BUDGET, ROW_KINDS, Budget
 from crawlerproject.rules.url.priority import by_rank, of_external, of_later_list
 from crawlerproject.rules.url.scope import comes_back
-from crawlerproject.rules.url.urls import host_key, host_name
+from crawlerproject.rules.url.urls import Address, host_key, host_name
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 logger = logging.getLogger(__name__)
 
+_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 LessImportant = Callable[[str], float | None]
 """The share of all that is linked that ranks below a URL; None when it is in no rank."""
+
+
+class _Settled(NamedTuple):
+    """What a host has room for, and allows."""
+
+    host: str  # key
+    scheme: str
+    room: int  # URLs that its name may have, beside those that are known
+    rules: RobotsRules | None  # None: they are not known yet
 
 
 class Admission:
@@ -50,10 +62,11 @@ class Admission:
     def allowed(self, found: Iterable[DiscoveredUrl], now: float, *, elsewhere: bool = False) -> list[DiscoveredUrl]:
         """The URLs that pass the filters, each once; ``elsewhere``: only filters that need no state of the host."""
         kept: dict[bytes, DiscoveredUrl] = {}
+        hosts: HostsAtOnce = {}
         for item in found:
-            refusal = self._filters.refusal(item, now, elsewhere=elsewhere)
+            refusal = self._filters.refusal(item, now, elsewhere=elsewhere, hosts=hosts)
             if refusal is None:
-                kept.setdefault(item.queue_key, item)
+                kept.setdefault(item.queue_key if item.flags & OUTSIDE_BUDGET else item.address.key, item)
             else:
                 self._state.refused.add(refusal, item.address.url, item.flags)
         return list(kept.values())
@@ -65,19 +78,15 @@ class Admission:
             new = self._new(found, now)
             if not new:
                 return 0
-            rows, keys, flags = [], [], 0
-            for item in new:
-                row = self._row(item, now)
-                rows.append(row)
-                keys.append(row.key)
-                flags |= item.flags
-            self._queue(Changes(queued=rows, facts=self._widened(new) if flags & FLAG_SEED else []), 1, now)
+            rows = self._rows(new, now)
+            seeds = any(item.flags & FLAG_SEED for item in new)
+            self._queue(Changes(queued=rows, facts=self._widened(new) if seeds else []), 1, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
         finally:
             self._copies.clear()
-        self._recent.add(keys)
+        self._recent.add([row.key for row in rows])
         return len(rows)
 
     def add_again(self, now: float) -> None:
@@ -95,7 +104,7 @@ class Admission:
             ]
             for item, _ in allowed:
                 self._count_for_domain(item.address.host)
-            rows = [self._row(item, now) for item, _ in allowed]
+            rows = self._rows([item for item, _ in allowed], now)
             if rows:
                 self._queue(
                     Changes(queued=rows, pages=[(item.address.key, record) for item, record in allowed]), 0, now
@@ -111,19 +120,24 @@ class Admission:
         """
         rows, on_disk = changes.queued, self._hosts.on_disk
         hosts: dict[str, Host] = {}
+        more: dict[str, tuple[int, int]] = {}  # by host: rows, and of them pages that count for it
         for row in rows:
-            if row.host not in hosts:
-                host = hosts[row.host] = self._host(row.host)
-                if ":" in row.host and row.host in self._copies and not host.on_disk:
-                    self._hosts.ports.add(host)
+            name, known = row.host, new if row.kind.in_page_budget else 0
+            if name in more:
+                before = more[name]
+                more[name] = before[0] + 1, before[1] + known
+                continue
+            more[name] = 1, known
+            host = hosts[name] = self._host(name)
+            if ":" in name and name in self._copies and not host.on_disk:
+                self._hosts.ports.add(host)
         counts = on_disk.counted() if on_disk is not None else None
         for host in hosts.values():
             if counts is not None and host.on_disk:
                 counts.add(host, -1)
-        for row in rows:
-            host = hosts[row.host]
-            host.rows += 1
-            host.known += new if row.kind.in_page_budget else 0
+        for name, (count, known) in more.items():
+            hosts[name].rows += count
+            hosts[name].known += known
         try:
             if on_disk is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
@@ -132,19 +146,20 @@ class Admission:
                 on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
                 on_disk.apply(changes, counts, hosts.values())
         except StorageError:
-            for row in rows:
-                hosts[row.host].rows -= 1
-                hosts[row.host].known -= new if row.kind.in_page_budget else 0
+            for name, (count, known) in more.items():
+                hosts[name].rows -= count
+                hosts[name].known -= known
             raise
-        for row in rows:
-            host = hosts[row.host]
+        for name, host in hosts.items():
+            count, known = more[name]
             if (clock := self._clock(host)) is not None:
-                clock.known += new if row.kind.in_page_budget else 0
+                clock.known += known
             if not host.state:
-                self._hosts.waits(host, 1)
+                self._hosts.waits(host, count)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
                     self._state.workbench.add(host)
-                elif host.at_door and not host.on_disk and not caused_externally(row):
+                own = host.at_door and not host.on_disk and [row for row in rows if row.host == name]
+                if own and not all(map(caused_externally, own)):
                     self._state.go_on(host)
 
     def _host(self, name: str, named_by: str | None = None) -> Host:
@@ -199,12 +214,30 @@ class Admission:
         recent.add(known)
         if flags & OUTSIDE_BUDGET and any(item.flags & OUTSIDE_BUDGET for item in unknown):
             unknown = self._not_waiting(unknown)
+        return self._within_bounds(unknown, now)
+
+    def _within_bounds(self, unknown: list[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
+        settled: dict[str, _Settled] = {}  # by host name: the host that the last URL was let in for
         for item in unknown:
-            host, kind, named_by = item.address.host, ROW_KINDS[item.flags], item.named_by
+            address = item.address
+            host, own = address.host, not item.flags & ~FLAG_LISTED and address.url[-1] != "/"
             name = host_name(host)
-            before = coming.get(name)
+            last = settled.get(name)
+            if last and own and last.host == host and last.scheme == address.scheme:  # as most links of a page
+                _, _, room, rules = last
+                refusal = Reason.BUDGET if coming[name] >= room else None
+                if refusal is None and rules is not None:
+                    refusal = self._state.robots.refusal(address.url, rules)
+                if refusal is not None:
+                    self._state.refused.counts[refusal] += 1
+                    continue
+                coming[name] += 1
+                new.append(item)
+                continue
+            kind, named_by, before = ROW_KINDS[item.flags], item.named_by, coming.get(name)
+            settled.pop(name, None)
             if not self._within_rules(item, named_by, now, before):
                 continue
             if kind.budget is not Budget.NONE:
@@ -219,7 +252,17 @@ class Admission:
                 self._count_for_domain(host, named_by)
             coming[name] = (before or 0) + kind.in_page_budget
             new.append(item)
+            if own:
+                settled[name] = self._settled(address, now)
         return new
+
+    def _settled(self, address: Address, now: float) -> _Settled:
+        """What ``_within_rules``, which has let a URL in, would find for others of its host."""
+        host, scheme = self._host(address.host, ""), address.scheme
+        clock = self._clock(host)
+        room = self._filters.max_urls_per_host - (host.known if clock is None else clock.known)
+        known = host.robots_until(scheme) > now
+        return _Settled(host.name, scheme, room, self._state.robots.rules(f"{scheme}://{host.name}") if known else None)
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
         """Drop external URLs and requisites that are queued: until then the store knows them by their queue keys.
@@ -323,11 +366,14 @@ class Admission:
             facts.append((SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)])))
         return facts
 
-    def _row(self, item: DiscoveredUrl, now: float) -> QueuedPage:
-        address, depth, hops, via, priority, flags, note = item
-        arrival = self._state.next_arrival(self._host(address.host), now)
-        if self._less_important is not None and (share := self._less_important(address.url)) is not None:
-            priority = by_rank(priority, share)
-        return QueuedPage(
-            address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
-        )
+    def _rows(self, found: Iterable[DiscoveredUrl], now: float) -> list[QueuedPage]:
+        rows: list[QueuedPage] = []
+        hosts: dict[str, Host] = {}
+        for (url, key, name, _), depth, hops, via, priority, flags, note in found:
+            host = hosts.get(name) or hosts.setdefault(name, self._host(name))
+            arrival = self._state.next_arrival(host, now)
+            if self._less_important is not None and (share := self._less_important(url)) is not None:
+                priority = by_rank(priority, share)
+            key = ROW_KINDS[flags].swapped(key) if flags else key
+            rows.append(_new(QueuedPage, (name, key, url, priority, arrival, depth, hops, via, 0, flags, note)))
+        return rows

@@ -50,7 +50,9 @@ class DiscoveredUrl(NamedTuple):
             return ""
         if kind.is_external:
             return linking_domain(address.host, via, self.flags, self.note)
-        return _domain_of(via) if via and address.is_front and of_other_domain(host_key(via), address.host) else ""
+        if not via or address.url[-1] != "/" or not address.is_front:  # as nearly all
+            return ""
+        return _domain_of(via) if of_other_domain(host_key(via), address.host) else ""
 
     def owned(self) -> DiscoveredUrl:
         """The same; a host's front page is the host's own, whichever page names it."""

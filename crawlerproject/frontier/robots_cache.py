@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.consent.terms import Terms, documents_of
 from crawlerproject.rules.consent.verdict import Note, Source, Verdict, judge, reservation
+from crawlerproject.rules.robots.matcher import PathAccess
 from crawlerproject.rules.robots.policy import (
     KEPT_BYTES,
     STALE_SECONDS,
@@ -71,10 +72,7 @@ class RobotsCache:
 
     def refusal_of(self, scheme: str, host: str, url: str) -> Reason | None:
         """As ``refusal``, by the origin's stored rules."""
-        rules = self.rules(f"{scheme}://{host}")
-        if self._obeyed_for:
-            return self.refusal(url, rules)
-        return None if rules.allowed(url) else Reason.ROBOTS  # once a link
+        return self.refusal(url, self.rules(f"{scheme}://{host}"))
 
     def rules(self, origin: str) -> RobotsRules:
         """The rules of an origin; those that allow everything when none are stored."""
@@ -92,7 +90,7 @@ class RobotsCache:
 
     def refusal(self, url: str, rules: RobotsRules) -> Reason | None:
         """Why a URL of these rules' origin is not asked for; None when it may be."""
-        if not rules.allowed(url):
+        if rules.verdict(url) is not PathAccess.ALLOW:
             return Reason.ROBOTS
         if not self._obeyed_for or not (rules.content_signals or rules.licenses or rules.terms):
             return None

@@ -41,6 +41,10 @@ NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
 """Values of the setting of this name."""
 
 
+HostsAtOnce = dict[str, tuple[str, bool, Reason | None]]
+"""By host key: its name, whether a budget of its pages is spent, and why nothing at all may be asked of it."""
+
+
 class NeverCrawl(Protocol):
     """The exclusion list of this moment."""
 
@@ -73,8 +77,13 @@ class UrlFilters:
         self.skip_extensions = extensions_of(self.skip_extensions)
         self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
 
-    def refusal(self, found: DiscoveredUrl, now: float, *, elsewhere: bool = False) -> Reason | None:
-        """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded."""
+    def refusal(
+        self, found: DiscoveredUrl, now: float, *, elsewhere: bool = False, hosts: HostsAtOnce | None = None
+    ) -> Reason | None:
+        """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded.
+
+        ``hosts``: what holds for all URLs of a host, found for others of this moment; added to.
+        """
         address, kind = found.address, ROW_KINDS[found.flags]
         if kind.is_requisite:
             return self._requisite_refusal(address, found, now, elsewhere=elsewhere)
@@ -83,8 +92,14 @@ class UrlFilters:
             if refusal is not None:
                 return refusal
         host, url = address.host, address.url
-        name = host_name(host)
-        if (refusal := self._host_refusal(host, name, now)) is not None or kind.is_seed:
+        known = hosts.get(host) if hosts is not None else None
+        if known is None:
+            name, traps = host_name(host), None if elsewhere or kind.is_seed else self._traps
+            known = name, traps is not None and traps.spends(host), self._host_refusal(host, name, now)
+            if hosts is not None and not kind.is_seed:
+                hosts[host] = known
+        name, spends, refusal = known
+        if refusal is not None or kind.is_seed:
             return refusal
         path = url_path(url)
         if useless(path, self._skip_of_sitemaps if kind.is_list else self.skip_extensions):
@@ -99,7 +114,7 @@ class UrlFilters:
         if traps is None:
             return Reason.TRAP if endless else None
         # By the URL's shape, or by what its template has yielded.
-        refused = (endless and traps.refuses_shape(host, url, now)) or traps.refuses(host, url, now)
+        refused = (endless and traps.refuses_shape(host, url, now)) or (spends and traps.refuses(host, url, now))
         return Reason.TRAP if refused else None
 
     def refusal_known(self, found: DiscoveredUrl, now: float) -> Reason | None:

@@ -33,6 +33,7 @@ from crawlerproject.rules.url.priority import (
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
 from crawlerproject.stores.protocols import QueuedPage
 
+_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 # Fetch (WHATWG) allows 20. Like Heritrix's maxTransHops ours is lower, since a chain may invent new URLs for ever.
 MAX_REDIRECTS = 10
 HOP_REDIRECT = "R"
@@ -86,7 +87,7 @@ def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:
     found: list[DiscoveredUrl] = []
     for address in links:
         flags = FLAG_EXTERNAL if address.host != host and of_other_domain(address.host, host) else 0
-        found.append(DiscoveredUrl(address, depth, hops, url, place, flags))
+        found.append(_new(DiscoveredUrl, (address, depth, hops, url, place, flags, "")))
     return found
 
 

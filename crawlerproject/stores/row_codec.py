@@ -102,9 +102,9 @@ def host_of(key: bytes) -> str:
 
 def pack_queued(row: QueuedPage) -> bytes:
     """All of the row that its queue key does not already say."""
-    url, hops, via = row.url, row.hops, row.via
-    header = _QUEUED.pack(row.key, row.depth, row.tries, row.flags, len(url), len(hops), len(via))
-    return header + (url + hops + via + row.note).encode("utf-8", _ERRORS)
+    _, key, url, _, _, depth, hops, via, tries, flags, note = row
+    header = _QUEUED.pack(key, depth, tries, flags, len(url), len(hops), len(via))
+    return header + f"{url}{hops}{via}{note}".encode("utf-8", _ERRORS)
 
 
 def unpack_queued(host: str, key: bytes, value: bytes) -> QueuedPage:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, due
 from crawlerproject.frontier.learned.revisit_queue import again as again_of
@@ -20,7 +21,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.change_rate import WEB, packed
 from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_HUB, FLAG_RENDER
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.priority import LAST
 from crawlerproject.rules.url.urls import parse
@@ -472,3 +473,29 @@ def _queued(store: MemoryStore, urls: list[str]) -> set[str]:
     """Those that the filters let in."""
     known = store.known([parse(page).key for page in urls])
     return {page for page, there in zip(urls, known, strict=True) if there}
+
+
+def _queued_of(urls: list[tuple[str, int]], *, at_once: bool) -> tuple[list[str], Counter[str]]:
+    """What of links is queued, and what refuses the others, when they are given together or one by one."""
+    bench = Bench(store := MemoryStore(), max_urls=6)
+    bench.seed("http://a.test/", "http://a.test:8080/")
+    for _ in range(2):
+        bench.through_robots(b"User-agent: *\nDisallow: /p\n")
+    found = [DiscoveredUrl(parse(url), 1, "L", "http://via.example/", 10, flags) for url, flags in urls]
+    for batch in [found] if at_once else [[one] for one in found]:
+        bench.frontier.add(batch, bench.now)
+    hosts = ("a.test", "a.test:8080", "b.test", "b.test:8080")
+    return [row.url for host in hosts for row in store.head(host, 100)], bench.frontier.state.refused.counts
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_links_of_a_page_are_judged_as_each_alone(seed: int) -> None:
+    """What the first of a host has found out serves the others: budget, rules and ports are those of each."""
+    rng = random.Random(seed)
+    hosts, paths = ("a.test", "a.test:8080", "b.test", "b.test:8080"), ("", "1", "2", "3", "4/", "p5", "6.zip", "q?a=b")
+    all_urls = [f"{scheme}://{host}/{path}" for scheme in ("http", "https") for host in hosts for path in paths]
+    urls = [(url, FLAG_EXTERNAL if rng.random() < 0.2 else 0) for url in rng.sample(all_urls, 30)]
+    together, alone = _queued_of(urls, at_once=True), _queued_of(urls, at_once=False)
+
+    assert Counter(together[0]) == Counter(alone[0])
+    assert together[1] == alone[1]

@@ -121,7 +121,7 @@ class RobotsRules:
         if self._matcher is None and not self.left_alone:
             return PathAccess.ALLOW
         path = _path_of(url)
-        if path.partition("?")[0] == "/robots.txt":
+        if path.startswith("/robots.txt") and path.partition("?")[0] == "/robots.txt":
             return PathAccess.ALLOW
         if self._matcher is None or self.left_alone:
             return PathAccess.DENY
@@ -289,12 +289,12 @@ _shared_matcher = lru_cache(maxsize=_SHARED_MATCHERS)(Matcher)
 
 def _path_of(url: str) -> str:
     """Path and query of an absolute URL, or of what is a path already; the fragment is dropped."""
-    url = url.partition("#")[0]
+    if "#" in url:
+        url = url.partition("#")[0]
     if url[:1] == "/":
         return url
     _, separator, rest = url.partition("://")
     if not separator:
         return "/" + url
-    starts = [at for at in (rest.find("/"), rest.find("?")) if at >= 0]
-    path = rest[min(starts) :] if starts else ""
-    return path if path[:1] == "/" else "/" + path
+    host, _, path = rest.partition("/")
+    return "/" + path if "?" not in host else "/" + rest[host.index("?") :]

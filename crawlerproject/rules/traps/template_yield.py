@@ -190,6 +190,11 @@ class HostYields:
             found.left += 1
         self._spent += found.spent - was_spent
 
+    @property
+    def spends(self) -> bool:
+        """Whether ``spent`` may name anything."""
+        return self.host.left <= 0 or bool(self._spent)
+
     def spent(self, url: str) -> str:
         """The template that stands against asking for ``url``, "*" for the whole host; "" when none does."""
         if self.host.left <= 0:

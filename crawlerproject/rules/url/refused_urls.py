@@ -86,7 +86,7 @@ def trap(path: str, host_name: str = "") -> bool:
     """Whether a URL's path (no query) looks endless. With ``host_name``, the host's own name as a folder counts
     too: the mark of links that lost their "http://" (browsertrix-crawler issue 931).
     """
-    if host_name and host_name in path and "." in host_name and host_name in path.split("/"):
+    if "." in path and host_name and host_name in path and "." in host_name and host_name in path.split("/"):
         return True
     slashes = path.count("/")
     if slashes < _MIN_SLASHES or slashes > MAX_SEGMENTS:

@@ -108,6 +108,9 @@ What counts is the page's folder; for a link that begins with "/" its origin; fo
 """
 _MOST_RESOLVED = 32_768  # some 400 bytes each
 _PLAIN = re.compile(r"https?://[0-9A-Za-z][\x21-\x2e\x30-\x7e]*/")
+# Paths that are joined as they stand: nothing to escape, no dot segments, nothing that a key leaves out.
+_SIMPLE = re.compile(r"/?[0-9A-Za-z_~-][0-9A-Za-z_.~-]*+(?:/[0-9A-Za-z_~-][0-9A-Za-z_.~-]*+)*+/?").fullmatch
+_SIMPLE_HOST = re.compile(r"(?:[0-9a-z_-]{1,63}\.){0,9}[0-9a-z_-]{1,63}(?::\d{1,5})?").fullmatch
 _ABSOLUTE = ("http://", "https://")  # with the slashes: "http:page" is relative (WHATWG URL 4.4)
 _REMEMBERED = 512
 """Characters: longer texts of others are not remembered, for the caches here count entries, not bytes (ours)."""
@@ -116,7 +119,7 @@ _REMEMBERED = 512
 class Base:
     """Resolves the links of one page; made once a page, since parsing the base is half the work."""
 
-    __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "_own", "url")
+    __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "_own", "_own_digest", "url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         """``encoding`` is the page's, by any of its labels: a query's non-ASCII text is written in it."""
@@ -132,12 +135,21 @@ class Base:
         self._folder = url.partition("?")[0].rpartition("/")[0] if _PLAIN.match(url) else ""
         self._nothing: str | None = None
         self._origin = url[: url.find("/", 8)]
+        self._own_digest = b""  # where simple paths are joined as they stand
         if "xn--" in url.lower():  # which asks for a second opinion
             self._folder = self._folder if "xn--" in self._folder.lower() else ""
             self._nothing = self._origin = self._folder
+        elif self._folder and self._base is not None and "#" not in url and self._base.href == url:
+            folders, own = self._folder[len(self._origin) :], self._own
+            if self._origin.endswith(f"//{own}") and _SIMPLE_HOST(own) and (not folders or _SIMPLE(folders)):
+                self._own_digest = _known_host(own)[1]
 
     def join(self, href: str) -> Address | None:
         """The address ``href`` means on this page; None when it is not one of ours."""
+        if self._own_digest and _SIMPLE(href):
+            url = self._origin + href if href[0] == "/" else f"{self._folder}/{href}"
+            scheme = "https" if url[4] == "s" else "http"
+            return _new(Address, (url, self._own_digest + xxh3_128_digest(url.encode()), self._own, scheme))
         if self._encoding and not href.isascii():
             href = encode_query(href, self._encoding)
         # "?page=2", "#top" and what browsers trim mean another page each.

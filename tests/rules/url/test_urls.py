@@ -226,10 +226,13 @@ _BASES = [
     "http://example.org/", "http://example.org/one/two", "https://example.org/one/?q=/x/", "http://example.org:81/one/",
     "http://b.example.org/one/two", "http://[::1]/one/", "http://xn--a/dir/page", "http://xn--bcher-kva.example/one/",
     "http://example.org/XN--/two", "http:////example.org/one/", "http://user@example.org/one/", "ftp://example.org/one/",
+    "http://example.org/%7ea/b", "http://example.org/a;jsessionid=1234567890123456/b", "http://example.org/one#a/b",
+    "http://example.org./one/", "http://example.org.:81/one/", "http://example..org/one/", "http://Example.org/one/",
     "http://example.org?a/b", "http://example.org", "mailto:someone", "http:\\\\example.org/one/", "no address", "",
 ]  # fmt: skip
 _HREFS = st.one_of(
     st.text("ab/.?#: \n%é\\@", max_size=8),
+    st.text("aB0/._~-", max_size=8),
     st.builds(
         "".join,
         st.tuples(
