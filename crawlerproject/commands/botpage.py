@@ -72,6 +72,8 @@ class Command(InspectCommand):
         )
         if not ranges:
             say(f"{RANGES} is empty: IDENTITY_RANGES would say from where you crawl.", error=True)
+        if not bot.operator:
+            say("The page does not say whom the crawler serves: WARC_OPERATOR would.", error=True)
 
 
 def _read(file: Path) -> bytes:

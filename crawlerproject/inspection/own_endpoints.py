@@ -30,6 +30,7 @@ _WORD = re.compile(r"[\w-]+")
 _LINK = re.compile(r"""<link\b[^>]{0,500}\brel=["']?client-ranges\b[^>]{0,500}>""", re.IGNORECASE)
 _HREF = re.compile(r"""\bhref=["']?([^"'\s>]+)""", re.IGNORECASE)
 _HEADER = re.compile(r"""<([^<>]{1,2000})>[^,<]{0,500}\brel="?client-ranges\b""", re.IGNORECASE)
+_BY_THE_PAGE = {"purpose": "it names your PURPOSE", "clock": "this machine's clock is right"}
 
 
 class Finding(NamedTuple):
@@ -55,8 +56,13 @@ def findings(settings: BaseSettings) -> Iterator[Finding]:
             page = _published(url, settings)
         except (OSError, ValueError) as error:
             yield Finding("page", False, f"{url} cannot be had ({error}); publish what scrapy botpage writes there.")
+    if not settings["WARC_OPERATOR"]:
+        yield Finding("operator", False, "WARC_OPERATOR is empty; set it, so that the page says whom it serves.")
     if page is not None:
         yield from _of_page(page, who.token, str(settings["PURPOSE"]))
+    else:
+        for about, what in _BY_THE_PAGE.items():
+            yield Finding(about, None, f"Without a page it cannot be told whether {what}.")
     yield from _of_keys(settings)
     yield from _of_ranges(page, ranges, settings)
     yield from _of_addresses(ranges, settings)
@@ -115,6 +121,9 @@ def _of_ranges(
 ) -> Iterator[Finding]:
     if not ranges:
         yield Finding("ranges", False, "IDENTITY_RANGES is empty; set the public addresses from which you crawl.")
+        yield Finding("reverse-dns", None, "Without ranges it cannot be told whether their names lead back.")
+    elif page is None:
+        yield Finding("ranges", None, "Without a page it cannot be told whether it links the ranges.")
     if page is None or not ranges:
         return
     found = _HEADER.search(page.fields.get("link", ""))

@@ -61,6 +61,10 @@ class Bot:
             "ranges": ", ".join(self.addresses),
             "seconds": pace,
             "rendering": self.render,
+            "robots-hours": f"{self.robots_hours:g}",
+            "most-bytes": f"{self.max_bytes:,}",
+            "signatures": "Web Bot Auth" if self.signed else "",
+            "quiet-hours": "× 3" if self.quiet else "",
         }
 
 
@@ -128,12 +132,12 @@ def _grown(before: bytes, said: Mapping[str, str], date: str) -> list[dict[str, 
 
 
 def _changes(entries: Sequence[Mapping[str, Any]]) -> list[Changed]:
-    """The lines of the page, latest first."""
+    """The lines of the page, latest first; of what an older version did not say nothing has changed."""
     found = [Changed(entries[0]["date"])]
     for before, after in pairwise(entries):
         was, said = before["said"], after["said"]
-        names = [name for name in said if name in SENTENCES and was.get(name, "") != said[name]]
-        found += [Changed(after["date"], name, str(was.get(name, "")), str(said[name])) for name in names]
+        names = [name for name in said if name in SENTENCES and was.get(name, said[name]) != said[name]]
+        found += [Changed(after["date"], name, str(was[name]), str(said[name])) for name in names]
     return found[::-1]
 
 

@@ -208,4 +208,8 @@ SENTENCES = {
     "ranges": Words("addresses", "Adressen", "adresses", "direcciones"),
     "seconds": Words("pause in seconds", "Pause in Sekunden", "pause en secondes", "pausa en segundos"),
     "rendering": Words("rendering", "Darstellung im Browser", "affichage dans un navigateur", "apertura en un navegador"),
+    "robots-hours": Words("hours until robots.txt is read again", "Stunden, bis robots.txt neu gelesen wird", "heures avant la relecture de robots.txt", "horas hasta releer robots.txt"),
+    "most-bytes": Words("most bytes of a page", "höchstens Bytes einer Seite", "octets d’une page au plus", "bytes de una página como máximo"),
+    "signatures": Words("signed requests", "signierte Anfragen", "requêtes signées", "peticiones firmadas"),
+    "quiet-hours": Words("pause in busy hours", "Pause in Stunden mit vielen Besuchern", "pause aux heures de pointe", "pausa en horas de mucha visita"),
 }  # fmt: skip

@@ -69,8 +69,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = json.loads((public / CHANGES).read_text())
     entries[0]["date"] = "2026-01-31"
     (public / CHANGES).write_text(json.dumps(entries))
-    again = scrapy("botpage", str(public), *SETTINGS, "-s", f"IDENTITY_RANGES={RANGES_GIVEN}")
+    other = (
+        "ROBOTS_TTL_SECONDS=7200",
+        "FETCH_MAX_BYTES=1000000",
+        "QUIET_HOURS=False",
+        f"IDENTITY_RANGES={RANGES_GIVEN}",
+    )
+    again = scrapy("botpage", str(public), *SETTINGS, *(part for each in other for part in ("-s", each)))
     assert again.returncode == 0, again.stderr
+    assert "does not say whom the crawler serves: WARC_OPERATOR would" in again.stderr
     return public
 
 
@@ -96,6 +103,9 @@ def test_what_changed_stands_on_the_page_by_date(folder: Path) -> None:
 
     assert "contact: old@example.org → you@example.org" in page
     assert "addresses: – → 192.0.2.0/28, 192.0.2.99, 2001:db8::/32" in page
+    assert "hours until robots.txt is read again: 24 → 2" in page
+    assert "most bytes of a page: 5,242,880 → 1,000,000" in page
+    assert "pause in busy hours: × 3 → –" in page
     assert page.index("contact: old@") < page.index("2026-01-31: first published")
 
 

@@ -67,7 +67,7 @@ def doctor(tmp_path: Path, dns: str) -> Iterator[Doctor]:
     with served(tmp_path) as url:
         settings = {
             "CRAWLER_CONTACT": "you@example.org", "CRAWLER_INFO_URL": url, "CRAWLER_NAME": "TownBot",
-            "IDENTITY_RANGES": "192.0.2.7", "FETCH_DNS_SERVERS": dns,
+            "IDENTITY_RANGES": "192.0.2.7", "FETCH_DNS_SERVERS": dns, "WARC_OPERATOR": "A town",
         }  # fmt: skip
 
         def given(changes: dict[str, str]) -> list[str]:
@@ -97,6 +97,7 @@ def test_what_botpage_has_written_is_good(doctor: Doctor) -> None:
     [
         ({"CRAWLER_CONTACT": ""}, "contact", "CRAWLER_CONTACT is empty"),
         ({"CRAWLER_INFO_URL": ""}, "page", "CRAWLER_INFO_URL is empty"),
+        ({"WARC_OPERATOR": ""}, "operator", "WARC_OPERATOR is empty"),
         ({"CRAWLER_INFO_URL": "http://127.0.0.1:1/"}, "page", "cannot be had"),
         ({"CRAWLER_INFO_URL": "bot.example"}, "page", "no http or https URL"),
         ({"CRAWLER_NAME": "OtherBot"}, "page", "does not name OtherBot"),
@@ -118,6 +119,22 @@ def test_what_is_wrong_is_named(doctor: Doctor, changes: dict[str, str], about: 
 
     assert (status, found[about][0]) == (1, False)
     assert sentence in found[about][1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "untold"),
+    [
+        ({"CRAWLER_INFO_URL": ""}, {"purpose", "clock", "ranges"}),
+        ({"CRAWLER_INFO_URL": "http://127.0.0.1:1/"}, {"purpose", "clock", "ranges"}),
+        ({"IDENTITY_RANGES": ""}, {"reverse-dns"}),
+    ],
+)
+def test_what_cannot_be_told_is_said_to_be_so(doctor: Doctor, changes: dict[str, str], untold: set[str]) -> None:
+    """Neither good nor to be mended: what a page, or the ranges, would show."""
+    _, found = doctor(**changes)
+
+    assert {about for about, (good, _) in found.items() if good is None} - {"address"} == untold
+    assert all("cannot be told" in found[about][1] for about in untold)
 
 
 def test_a_clock_that_is_off_and_an_old_file_are_named(
