@@ -48,6 +48,15 @@ def test_forty_names_at_one_address(folder: Path) -> None:
     assert facts(folder, "shared.txt", "-s", "PACE_PER_IP=False")["pages_per_second_at_most"] == 8.0
 
 
+def test_what_takes_days_takes_longer_for_quiet_hours(folder: Path) -> None:
+    """And says so; a crawl of hours does not, nor one that comes at any hour."""
+    longer = "What takes days takes up to 20% longer for the hosts' busy hours (QUIET_HOURS)"
+
+    assert longer in forecast(folder, "ports.txt", "--pages", "50000")
+    assert longer not in forecast(folder, "ports.txt", "--pages", "100")
+    assert longer not in forecast(folder, "ports.txt", "--pages", "50000", "-s", "QUIET_HOURS=False")
+
+
 def test_what_pages_need_costs_turns_too(folder: Path) -> None:
     """26 for a host's first page and 5 for each further one, or as many as are given; nothing is said without them."""
     plain = facts(folder, "ports.txt", "--pages", "10")

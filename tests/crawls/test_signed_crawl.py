@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +25,11 @@ from crawlerproject.settings import OURS
 from crawlerproject.stores.logs.request_log import read_log
 from crawlerproject.stores.operator_files.key_file import read_keys, write_keys
 from tests.commands.crawled import scrapy
+from tests.stores.redis_servers import redis_server
 from tests.web import zygote
-from tests.web.signed_sites import NONCE, Asked, SignedSites, signed_sites
+from tests.web.running import PROJECT
+from tests.web.signed_sites import ADDRESS, NONCE, Asked, SignedSites, signed_sites
+from tests.web.waiting import busyness
 
 SECONDS = 60.0
 
@@ -62,9 +65,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         yield Crawled(sites, folder / "crawl", list(sites.web.asked), ended.stdout + ended.stderr)
 
 
-def flaw(crawled: Crawled, asked: Asked) -> str:
+def flaw(sites: SignedSites, asked: Asked) -> str:
     """What a verifier would have against a request."""
-    found = proofs(read_request(asked.text, asked.url), read_keys(crawled.sites.key_file).public_keys())
+    found = proofs(read_request(asked.text, asked.url), read_keys(sites.key_file).public_keys())
     return found[0].flaw or found[0].at(time.time(), 0) if found else "unsigned"
 
 
@@ -76,10 +79,88 @@ def test_every_request_is_signed_but_to_the_excepted(crawled: Crawled) -> None:
 
     assert {("pages.test", path) for path in ("/robots.txt", "/", "/1", "/image.png", "/busy", "/moved")} <= kinds
     assert {("other.test", "/robots.txt"), ("other.test", "/")} <= kinds
+    assert {("secure.test", path) for path in ("/robots.txt", "/", "/1", "/2?of=it")} <= kinds  # over TLS
     assert {asked.status for asked in crawled.asked if asked.path == "/busy"} == {503, 200}
-    assert {(asked.url, flaw(crawled, asked)) for asked in others if flaw(crawled, asked)} == set()
+    assert {(asked.url, flaw(crawled.sites, asked)) for asked in others if flaw(crawled.sites, asked)} == set()
     assert excepted != []
-    assert {flaw(crawled, asked) for asked in excepted} == {"unsigned"}
+    assert {flaw(crawled.sites, asked) for asked in excepted} == {"unsigned"}
+
+
+def by_proxy(sites: SignedSites, folder: Path) -> None:
+    """A crawl whose proxy is the sites' own server."""
+    place = f"http://{ADDRESS}:{sites.web.server_address[1]}"
+    ran(sites, crawl_of_pages(sites, folder), http_proxy=place, no_proxy="localhost")
+
+
+def by_local_fleet(sites: SignedSites, folder: Path) -> None:
+    """Two workers on this machine."""
+    command = crawl_of_pages(sites, folder)
+    at = command.index("crawl")
+    ran(sites, [*command[:at], "fleet", "--workers", "2", *command[at + 2 :]])
+
+
+def by_redis_fleet(sites: SignedSites, folder: Path) -> None:
+    """Two workers over Redis."""
+    with redis_server(folder.with_suffix(".redis")) as server:
+        shared = ("-s", f"STATE_URL={server.url}", "-s")
+        ran(sites, *([*crawl_of_pages(sites, folder), *shared, f"FLEET_WORKER=w{number}"] for number in (1, 2)))
+
+
+def by_addon(sites: SignedSites, folder: Path) -> None:
+    """A spider of another project, with the add-on alone."""
+    (folder / "own").mkdir(parents=True)
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = own.settings\n")
+    (folder / "own" / "__init__.py").touch()
+    spider = f"class Plain(scrapy.Spider):\n    name = 'plain'\n    start_urls = [{sites.url('pages.test')!r}]\n"
+    parse = "    def parse(self, response):\n        yield from response.follow_all(css='a')\n"
+    (folder / "own" / "spiders.py").write_text(f"import scrapy\n{spider}{parse}")
+    lines = ["SPIDER_MODULES = ['own.spiders']", "ADDONS = {'crawlerproject.addon.PoliteCrawl': 100}"]
+    (folder / "own" / "settings.py").write_text("\n".join(lines))
+    given = [part for name, value in sites.settings().items() for part in ("-s", f"{name}={value}")]
+    ran(sites, [sys.executable, "-m", "scrapy", "crawl", "plain", *given], cwd=folder, PYTHONPATH=f"{folder}:{PROJECT}")
+
+
+def crawl_of_pages(sites: SignedSites, folder: Path) -> list[str]:
+    """The command of one crawl of pages.test."""
+    command = [
+        sys.executable,
+        "-m",
+        "scrapy",
+        "crawl",
+        "web",
+        "-a",
+        f"seeds={sites.url('pages.test')}",
+        "-a",
+        "scope=any",
+    ]
+    return [*command, *options(sites, folder, COMMIT_SECONDS="0.3")]
+
+
+def ran(sites: SignedSites, *commands: list[str], cwd: Path = PROJECT, **environment: str) -> None:
+    """Each beside the others, to its end."""
+    given = zygote.direct(**environment)
+    if cwd != PROJECT:
+        given.pop("SCRAPY_SETTINGS_MODULE", None)
+    started = [
+        subprocess.Popen(each, cwd=cwd, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for each in commands
+    ]
+    for process in started:
+        said, _ = process.communicate(timeout=SECONDS * busyness())
+        assert process.returncode == 0, said.decode()[-3000:]
+
+
+@pytest.mark.parametrize("way", [by_proxy, by_local_fleet, by_redis_fleet, by_addon])
+def test_every_way_to_crawl_signs(crawled: Crawled, tmp_path: Path, way: Callable[[SignedSites, Path], None]) -> None:
+    """Pages, robots.txt and what is tried again, with the one key file, which nothing that is written holds."""
+    sites, before = crawled.sites, len(crawled.sites.web.asked)
+    way(sites, tmp_path / "crawl")
+    asked = sites.web.asked[before:]
+
+    assert {"/robots.txt", "/", "/1", "/busy"} <= {each.path for each in asked if each.site == "pages.test"}
+    assert {(each.url, flaw(sites, each)) for each in asked if flaw(sites, each)} == set()
+    secret = json.loads(sites.key_file.read_text())["keys"][0]["d"].encode()
+    assert not any(secret in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_what_a_server_asks_for_it_gets_once_and_from_then_on(crawled: Crawled) -> None:
@@ -99,11 +180,14 @@ def test_a_nonce_is_sent_with_the_next_request_alone(crawled: Crawled) -> None:
     assert [NONCE in one.text for one in asked] == [False, *(one.status == 429 for one in asked[:-1])]
 
 
-def test_archive_and_log_have_what_was_sent(crawled: Crawled) -> None:
-    """Each request with its signature, and no private key anywhere in the crawl's folder or its log."""
+def test_archive_and_log_have_what_was_sent(crawled: Crawled, tmp_path: Path) -> None:
+    """Each request with its signature, and no private key anywhere in the crawl's folder, its log or a backup."""
     archived = b"".join(gzip.decompress(path.read_bytes()) for path in (crawled.folder / "warc").glob("*.gz"))
     secret = json.loads(crawled.sites.key_file.read_text())["keys"][0]["d"].encode()
-    files = b"".join(path.read_bytes() for path in crawled.folder.rglob("*") if path.is_file())
+    backed_up = scrapy("state", "backup", str(tmp_path / "backup"), *options(crawled.sites, crawled.folder))
+    assert backed_up.returncode == 0, backed_up.stderr
+    folders = crawled.folder, tmp_path / "backup"
+    files = b"".join(path.read_bytes() for each in folders for path in each.rglob("*") if path.is_file())
 
     for asked in crawled.asked:
         signature = dict(asked.headers).get("Signature", "")

@@ -2,7 +2,7 @@
 
 ``pages.test`` has a page, what it needs, one that a script builds, one that is busy at first and a redirect to
 ``other.test``. ``asks.test`` refuses what is not signed as it wants it, ``fresh.test`` what has not its nonce.
-``excepted.test`` is for IDENTITY_EXCEPT.
+``excepted.test`` is for IDENTITY_EXCEPT, ``secure.test`` speaks TLS.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tests.commands.running import scrapy
 from tests.fetch.servers import make_ca, server_tls
 
 ADDRESS = "127.78.0.1"
-SITES = ("pages.test", "other.test", "asks.test", "fresh.test", "excepted.test")
+SECURE = "secure.test"
+SITES = ("pages.test", "other.test", "asks.test", "fresh.test", "excepted.test", SECURE)
 WANTED = 'sig1=("@authority" "signature-agent");created;expires;tag="web-bot-auth"'
 """What older verifiers, which do not read single members of Signature-Agent, can ask for."""
 NONCE = "a-nonce-for-once"
@@ -62,6 +63,7 @@ class Served(ThreadingHTTPServer):
 
     def __init__(self, address: str, answer: Callable[[str, dict[str, str], Served], _Answer]) -> None:
         self.asked: list[Asked] = []
+        self.scheme = "http"
         self.answer = answer
         super().__init__((address, 0), _Handler)
 
@@ -81,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer, and keep the request."""
         port = self.server.server_address[1]
         path = self.path.partition("://")[2].partition("/")[2] if "://" in self.path else self.path[1:]
-        url = f"http://{self.headers['Host'].partition(':')[0]}:{port}/{path}"
+        url = f"{self.server.scheme}://{self.headers['Host'].partition(':')[0]}:{port}/{path}"
         given = {name.lower(): value for name, value in self.headers.items()}
         status, mime, more, body = self.server.answer(url, given, self.server)
         self.server.asked.append(Asked(url, self.command, list(self.headers.items()), status))
@@ -100,12 +102,14 @@ class SignedSites(NamedTuple):
 
     folder: Path
     web: Served
+    secure: Served  # what it is asked stands in ``web.asked``
     directory: Served
     ca_file: str
 
     def url(self, site: str, path: str = "/") -> str:
         """An address here."""
-        return f"http://{site}:{self.web.server_address[1]}{path}"
+        server = self.secure if site == SECURE else self.web
+        return f"{server.scheme}://{site}:{server.server_address[1]}{path}"
 
     @property
     def hosts(self) -> Path:
@@ -217,10 +221,14 @@ def signed_sites(folder: Path) -> Iterator[SignedSites]:
     ca = make_ca(folder)
     (folder / "hosts").write_text("".join(f"{ADDRESS} {site}\n" for site in SITES))
     directory = Served("127.0.0.1", published(folder / "public"))
-    context: ssl.SSLContext = server_tls(folder, ca, "localhost")
-    directory.socket = context.wrap_socket(directory.socket, server_side=True)
-    with _serving(Served(ADDRESS, _answer)) as web, _serving(directory):
-        sites = SignedSites(folder, web, directory, ca[2])
+    secure = Served(ADDRESS, _answer)
+    secure.scheme = "https"
+    for server, name in ((directory, "localhost"), (secure, SECURE)):
+        context: ssl.SSLContext = server_tls(folder, ca, name)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with _serving(Served(ADDRESS, _answer)) as web, _serving(secure), _serving(directory):
+        secure.asked = web.asked
+        sites = SignedSites(folder, web, secure, directory, ca[2])
         origin = f"https://localhost:{directory.server_address[1]}"
         made = scrapy("identity", "init", origin, str(folder / "public"), "-s", f"IDENTITY_KEY_FILE={sites.key_file}")
         assert made.returncode == 0, made.stderr
