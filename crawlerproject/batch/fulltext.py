@@ -2,9 +2,8 @@
 
 A file of pages is a unit: its pages are in the index with one commit, and a journal names it afterwards. A file
 that was committed but not yet named is loaded again and replaces its own pages, so that nothing is there twice.
-A later capture of a URL takes the place of an earlier one, in whichever order they come. Where ``process --main`` has
-found the article, that is what is searched. An answer's place is its text's score (BM25), weighed by the ranks that
-``scrapy rank`` has made.
+A later capture of a URL takes the place of an earlier one. Where ``process --main`` has found the article, that is
+what is searched. An answer's place is its text's score (BM25), weighed by the ranks that ``scrapy rank`` has made.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,7 +36,7 @@ _BATCH_ROWS = 500
 _SNIPPET_CHARACTERS = 240
 _TITLE_BOOST = 2.0
 _NOTHING = Withdrawn()
-_COLUMNS = ["url", "fetch_time", "title", "text", "text_main", "language"]
+_COLUMNS = ["url", "fetch_time", "title", "text", "text_main", "language", "consent"]
 _COMPARED = 8_000  # characters of a text, for near duplicates among answers: some 0.2 ms each
 _CANDIDATES = 100  # at least, that are ordered by rank; of many answers twice as many as are shown
 # A line of a menu is shorter, a sentence seldom is (ours).
@@ -62,6 +61,7 @@ class Hit(NamedTuple):
     host: str
     alike: int  # further pages of nearly the same text
     more: int  # further answers of this host, said at its last one
+    consent: str = ""  # the verdict on its use; "" in an index of an older version
 
 
 class Search(NamedTuple):
@@ -81,56 +81,37 @@ class Answers(NamedTuple):
     words: str
 
 
-class Loading:
-    """The index of some pages, open to take more: one process may have it so, and others search meanwhile."""
-
-    def __init__(self, pages: Path, index_folder: Path) -> None:
-        """Raises ValueError, as all that tantivy does: mostly for want of room."""
-        self._pages, self._journal = pages, index_folder / JOURNAL
-        index_folder.mkdir(parents=True, exist_ok=True)
-        self._index = tantivy.Index(_schema(), path=str(index_folder), reuse=True)
-        self._writer = self._index.writer(_HEAP_BYTES, 1)
-
-    def waiting(self) -> list[Path]:
-        """The files of pages that the journal does not name."""
-        named = set(self._journal.read_text().splitlines()) if self._journal.exists() else set()
-        return [file for file in sorted(self._pages.glob("*.parquet")) if file.name not in named]
-
-    def take(self, file: Path) -> int:
-        """Load a file: how many pages, without those that the index has of a later moment. ValueError."""
-        self._index.reload()
-        searcher, loaded = self._index.searcher(), 0
-        batches = pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS)
-        for row in (row for batch in batches for row in batch.to_pylist()):
-            fetched = row.pop("fetch_time").isoformat()
-            if self._fetched(searcher, row["url"]) > fetched:
-                continue
-            article = row.pop("text_main", None)  # files of older versions have none
-            texts = {name: value or "" for name, value in row.items()} | ({"text": article} if article else {})
-            self._writer.delete_documents_by_term("url", row["url"])
-            self._writer.add_document(tantivy.Document(fetched=fetched, **texts))
-            loaded += 1
-        self._writer.commit()
-        with self._journal.open("a") as lines:
-            lines.write(f"\n{file.name}\n")  # the line before may be torn
-        return loaded
-
-    def close(self) -> None:
-        """What is not committed is not there."""
-        self._writer.wait_merging_threads()
-
-    def _fetched(self, searcher: Any, url: str) -> str:
-        """When the capture was fetched that the index has of a URL; "" when it has none."""
-        if not searcher.doc_freq("url", url):
-            return ""
-        hits = searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), 1).hits
-        return _first(searcher.doc(hits[0][1]), "fetched") if hits else ""
-
-
-def load(pages: Path, index_folder: Path) -> int:
-    """Load every file of ``pages`` that the journal does not name; how many pages."""
-    with closing(Loading(pages, index_folder)) as index:
-        return sum(map(index.take, index.waiting()))
+def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
+    """Load every file of ``pages`` that the journal does not name; how many pages. ``done`` takes bytes read."""
+    files = sorted(pages.glob("*.parquet"))
+    journal = index_folder / JOURNAL
+    named = set(journal.read_text().splitlines()) if journal.exists() else set()
+    index_folder.mkdir(parents=True, exist_ok=True)
+    try:
+        index = tantivy.Index(_schema(), path=str(index_folder), reuse=True)
+        left_out = set()
+    except ValueError:  # an older version's, without the verdicts, is continued as it is
+        index, left_out = tantivy.Index.open(str(index_folder)), {"consent"}
+    loaded = 0
+    writer = index.writer(_HEAP_BYTES, 1)
+    for file in files:
+        if file.name not in named:
+            batches = pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS)
+            for row in (row for batch in batches for row in batch.to_pylist()):
+                fetched = row.pop("fetch_time").isoformat()
+                article = row.pop("text_main", None)  # files of older versions have none
+                texts = {name: value or "" for name, value in row.items() if name not in left_out} | (
+                    {"text": article} if article else {}
+                )
+                writer.delete_documents_by_term("url", row["url"])
+                writer.add_document(tantivy.Document(fetched=fetched, **texts))
+                loaded += 1
+            writer.commit()
+            with journal.open("a") as lines:
+                lines.write(f"{file.name}\n")
+        done(file.stat().st_size)
+    writer.wait_merging_threads()
+    return loaded
 
 
 def search(index_folder: Path, asked: Search, ranks: Path | None = None, withdrawn: Withdrawn = _NOTHING) -> Answers:
@@ -185,7 +166,9 @@ def _best(index: Any, asked: Search, ranks: Path | None, withdrawn: Withdrawn) -
         score, document = best[place]
         url, title, language, fetched = (_first(document, name) for name in ("url", "title", "language", "fetched"))
         snippet = _snippet(snippets, _first(document, "text"))
-        hits.append(Hit(url, title, snippet, score, language, fetched, hosts[place], alike, more))
+        hits.append(
+            Hit(url, title, snippet, score, language, fetched, hosts[place], alike, more, _first(document, "consent"))
+        )
     return Answers(hits, words)
 
 
@@ -264,6 +247,7 @@ def _schema() -> Any:
     builder.add_text_field("text", stored=True)
     builder.add_text_field("language", stored=True, tokenizer_name="raw")
     builder.add_text_field("fetched", stored=True, tokenizer_name="raw")
+    builder.add_text_field("consent", stored=True, tokenizer_name="raw")
     return builder.build()
 
 

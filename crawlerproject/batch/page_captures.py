@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.archive.cdxj import timestamp_of
+from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import PageText, read_page, read_title
 from crawlerproject.rules.page.page import is_html
 from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
@@ -68,4 +69,5 @@ def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage
             continue
         title, shown = (read.title, read.text) if text and (read := page.read_html()) else (page.read_title(), "")
         moment = timestamp_of(capture.member)
-        yield WaczPage(capture.url, moment, title, shown, not hops, capture.answer_id, rendered=capture.rendered)
+        consent, rendered = strictest(capture.notes.get(NOTE, "")), capture.rendered
+        yield WaczPage(capture.url, moment, title, shown, not hops, capture.answer_id, rendered, consent)

@@ -165,7 +165,7 @@ class Writers:
         )
         if page.links:
             self._links.extend([capture.url] * len(page.links), *zip(*page.links, strict=True))
-        wet = self._wet.add(member, page.title, text, language) if self._wet is not None and text else range(0)
+        wet = self._wet.add(member, page.title, text, language, consent) if self._wet and text else range(0)
         if plain is not None:
             self._pages.leave_out(range(plain.row, plain.row + 1))
             self._links.leave_out(plain.links)

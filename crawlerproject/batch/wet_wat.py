@@ -75,8 +75,11 @@ class WetWriter(_Records):
 
     kind = "wet"
 
-    def add(self, response: Member, title: str, text: str, language: str | None) -> range:
-        """The text of one response or render; its title is the first line, as Common Crawl has it. Where it stands."""
+    def add(self, response: Member, title: str, text: str, language: str | None, consent: str = "") -> range:
+        """The text of one response or render; its title is the first line, as Common Crawl has it. Where it stands.
+
+        ``consent``: the verdict on its use; a WAT file has it among the lines of the metadata record.
+        """
         source_id = response.field("warc-record-id")
         fields = (
             f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {response.url}\r\n"
@@ -85,6 +88,8 @@ class WetWriter(_Records):
         )
         if language:
             fields += f"WARC-Identified-Content-Language: {language}\r\n"
+        if consent:
+            fields += f"Consent: {consent}\r\n"
         block = f"{title}\n{text}" if title else text
         return self._write(response, fields + "Content-Type: text/plain\r\n", block.encode("utf-8", "replace"))
 

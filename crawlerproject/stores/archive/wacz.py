@@ -24,6 +24,7 @@ from isal import igzip_lib
 from xxhash import xxh3_64_hexdigest
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.consent.verdict import Verdict, strictest
 from crawlerproject.stores.archive.erasure import covered, erased_chunks
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import half_file, whole_file, write_whole
@@ -64,6 +65,7 @@ class WaczPage(NamedTuple):
     seed: bool
     record_id: str = ""  # of the answer in its WARC file
     rendered: bool = False  # no page of its own: title and text of that answer's as its scripts left them
+    consent: str = Verdict.UNKNOWN  # on its use
 
 
 class Packing(NamedTuple):
@@ -158,7 +160,7 @@ class WaczWriter:
         time = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:{stamp[10:12]}:{stamp[12:14]}Z"
         # Checkers take the list for a table whose columns are those of its first line: each page needs one of them.
         line: dict[str, Any] = {"id": xxh3_64_hexdigest(f"{page.url} {stamp}".encode()), "url": page.url, "ts": time}
-        line["title"] = page.title
+        line["title"], line["consent"] = page.title, page.consent
         if self._packing.has_text:
             line["text"] = page.text
         if page.seed:
@@ -190,7 +192,7 @@ class _Renders:
 
     def add(self, page: WaczPage) -> None:
         """The last one of a page counts."""
-        shown = json.dumps({"title": page.title, "text": page.text}).encode()
+        shown = json.dumps({"title": page.title, "text": page.text, "consent": page.consent}).encode()
         self._places[page.record_id.encode()] = self._file.seek(0, SEEK_END), len(shown)
         self._file.write(shown)
 
@@ -205,6 +207,7 @@ class _Renders:
     def _changed(self, line: bytes, start: int, length: int) -> bytes:
         self._file.seek(start)
         shown, page = json.loads(self._file.read(length)), json.loads(line)
+        shown["consent"] = strictest(shown["consent"], page["consent"])
         return json.dumps({name: shown.get(name) or value for name, value in page.items()}).encode() + b"\n"
 
 
