@@ -23,6 +23,7 @@ from crawlerproject.rules.robots.policy import (
     parse_robots,
     robots_verdict,
 )
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_reader import Progress, members, note_lines
 
 _ROBOTS_TXT = "/robots.txt"
@@ -45,7 +46,8 @@ class NewestWords:
         self._rules: dict[str, tuple[str, RobotsRules | None]] = {}  # by origin, with its date
         self._by_payload: dict[str, RobotsRules | None] = {}
         self._licenses: set[str] = set()  # that files of robots.txt so far name: they are asked for after these
-        self._documents: dict[str, tuple[str, Sequence[Rule]]] = {}  # by URL, with its date
+        self._documents: dict[str, tuple[str, int, bytes]] = {}  # by URL: date, status and body
+        self._read: dict[tuple[str, str], Sequence[Rule]] = {}  # by URL and host, of these
         self._bodies: dict[str, bytes] = {}  # of documents, by payload
 
     def read(self, warc: Path, progress: Progress | None = None) -> None:
@@ -81,11 +83,19 @@ class NewestWords:
     def _with_documents(self, url: str, rules: RobotsRules, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         """With the newest words of what stands beside robots.txt, as far as that was asked for."""
         documents = documents_of(_origin(url), rules.licenses, rules.allowed)
-        known = [Document(each.url, self._documents[each.url][1]) for each in documents if each.url in self._documents]
+        host = host_key(url)
+        known = [Document(each.url, self._said(each.url, host)) for each in documents if each.url in self._documents]
         if not known:
             return notes
         others = (note for note in notes if note[0] not in (Source.TDMREP, Source.LICENSE))
         return (*others, *rules.with_terms(Terms(known)).terms_for(url))
+
+    def _said(self, document: str, host: str) -> Sequence[Rule]:
+        """The rules of a document for a host: many name the same licence."""
+        _, status, body = self._documents[document]
+        if (document, host) not in self._read:
+            self._read[document, host] = read_document(document, status, body, host)
+        return self._read[document, host]
 
     def _take_document(self, url: str, date: str, member: Member) -> None:
         """As of robots.txt: the newest that is an answer counts."""
@@ -95,7 +105,8 @@ class NewestWords:
         if member.kind == "response":
             self._bodies[digest] = decode(member.body, content_encoding(member.head), MAX_BYTES + 1).body
         if url not in self._documents or date >= self._documents[url][0]:
-            self._documents[url] = date, read_document(url, int(status), self._bodies.get(digest, b""))
+            self._documents[url] = date, int(status), self._bodies.get(digest, b"")
+            self._read.clear()
 
     def _take_robots(self, origin: str, date: str, member: Member) -> None:
         """What is not an answer with rules, or with none, leaves the older one in force."""

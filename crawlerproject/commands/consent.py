@@ -95,9 +95,13 @@ def _judged(
             return
         if member.kind == "metadata":
             lines = note_lines(member)
-            hops = dict(lines).get("hopsFromSeed", "").rstrip("R")
+            known = dict(lines)
+            hops = known.get("hopsFromSeed", "").rstrip("R")
             if hops != _OF_ROBOTS:  # a page, or what stands beside robots.txt: its words are in its lines
-                yield member.url, judge(lines, purpose), int(not hops.endswith(_OF_ROBOTS))
+                beside = hops.endswith(_OF_ROBOTS)
+                via = known.get("via", "") if beside else ""  # whose licence it is that another host has
+                url = via if via.endswith(_ROBOTS_TXT) else member.url
+                yield url, judge(lines, purpose), int(not beside)
         elif member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
             digest = member.field("warc-payload-digest")
             if member.kind == "response":

@@ -17,7 +17,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject.config.settings_table import LARGEST, SETTINGS
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.consent.verdict import PURPOSES, obeys
+from crawlerproject.rules.consent.verdict import PURPOSES, Source, asked_documents, obeys
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
 from crawlerproject.rules.url.ip_addresses import own_ranges
@@ -124,9 +124,9 @@ def obeyed_for(settings: BaseSettings) -> str:
     return purpose if obeys(purpose, str(settings.get("CONSENT") or "auto")) else ""
 
 
-def asks_terms(settings: BaseSettings) -> bool:
-    """Whether hosts are asked for what they say of use beside robots.txt: where that is obeyed, or ``CONSENT=ask``."""
-    return settings.get("CONSENT") == "ask" or bool(obeyed_for(settings))
+def documents_asked(settings: BaseSettings) -> frozenset[Source]:
+    """Which documents on use hosts are asked for beside robots.txt (``PURPOSE``, ``CONSENT``)."""
+    return asked_documents(str(settings.get("PURPOSE") or PURPOSES[0]), str(settings.get("CONSENT") or "auto"))
 
 
 def preset_of(settings: BaseSettings) -> PacePreset:

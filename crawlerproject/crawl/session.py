@@ -13,7 +13,7 @@ from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_file, keeping_crawl_file
 from crawlerproject.config.crawl_kind import whole_crawl, worker_name
-from crawlerproject.config.values import asks_terms, identity, obeyed_for, preset_of, rest_limits_of
+from crawlerproject.config.values import documents_asked, identity, obeyed_for, preset_of, rest_limits_of
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.completion.records import CrawlRecords
@@ -271,7 +271,7 @@ def frontier_of(
     """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
     robots = RobotsCache(
         hosts.store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"),
-        obeyed_for=obeyed_for(settings), asks_terms=asks_terms(settings),
+        obeyed_for=obeyed_for(settings), asks=documents_asked(settings),
     )  # fmt: skip
     return Frontier(
         FrontierState(hosts, robots),

@@ -30,7 +30,7 @@ from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SUBREQUEST, ROW_KINDS, RowKind
 from crawlerproject.rules.url.priority import HOP_EMBED, HOP_PREREQUISITE, LAST, LAST_EXTERNAL, REQUISITE_PLACES
-from crawlerproject.rules.url.urls import parse
+from crawlerproject.rules.url.urls import host_key, parse
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
@@ -319,10 +319,15 @@ class LeaseIssuer:
         if -until > now and down.others_first(scheme, now):
             down.put_last(row, now)
             return _ByRobots.REFUSED
-        if until <= now:
+        origin = f"{scheme}://{host.name}"
+        # What another host waits for must not wait for our documents, which may be that one's.
+        if until <= now and not (kind.is_robots and self._state.robots.knows(origin, now)):
             return _ByRobots.UNKNOWN
-        rules = self._state.robots.rules(f"{scheme}://{host.name}")
-        refusal = Reason.ROBOTS if host.left_alone else self._state.robots.refusal(row.url, rules)
+        rules = self._state.robots.rules(origin)
+        if host.left_alone or kind.is_robots:  # words on use are not about the documents that have them
+            refusal = Reason.ROBOTS if host.left_alone or not rules.allowed(row.url) else None
+        else:
+            refusal = self._state.robots.refusal(row.url, rules)
         if refusal is not None:
             down.refuse_by_rules(row, refusal, now)
             return _ByRobots.REFUSED
@@ -427,8 +432,14 @@ class LeaseIssuer:
             again = max(now, min(again, host.door.until))
         self._state.workbench.release(host, now, again, work=True)
 
-    def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease:
-        number, url = self._state.robots.next_document(f"{scheme}://{host.name}", now)
+    def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease | None:
+        origin = f"{scheme}://{host.name}"
+        number, url = self._state.robots.next_document(origin, now)
+        if number and host_key(url) != host.name:
+            until = self._robots_responses.elsewhere(host, origin, number, url, now)
+            again = until if until > now else max(host.pace_free, now + _BETWEEN_SECONDS)
+            self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
+            return None
         row = robots_row(host, scheme, self._state.next_arrival(host, now), number, url)
         return self._lent(row, host, address, now, stored=False)
 

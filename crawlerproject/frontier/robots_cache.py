@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
@@ -51,15 +51,15 @@ class RobotsCache:
     """Judges URLs for one product token."""
 
     def __init__(
-        self, store: RobotsStore, token: str, ttl_seconds: float, *, obeyed_for: str = "", asks_terms: bool = False
+        self, store: RobotsStore, token: str, ttl_seconds: float, *, obeyed_for: str = "", asks: Collection[Source] = ()
     ) -> None:
         """``obeyed_for``: a purpose, for which words that reserve pages are obeyed; "": they are only recorded.
 
-        ``asks_terms``: the documents beside robots.txt are asked for (``consent.terms``).
+        ``asks``: which documents beside robots.txt are asked for (``consent.terms``).
         """
         self._store = store
         self._obeyed_for = obeyed_for
-        self._asks_terms = asks_terms
+        self._asks = asks
         self._token = token
         self.ttl_seconds = ttl_seconds
         self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
@@ -112,10 +112,9 @@ class RobotsCache:
 
     def next_document(self, origin: str, now: float) -> tuple[int, str]:
         """What an origin is asked for now, as a number and a URL: 0 is robots.txt, then come those beside it."""
-        if self._asks_terms:
+        if self._asks:
             record = self._record(origin)
-            known_until = max(record.expires_at, record.fetched_at + _STALE_RETRY_SECONDS) if record else 0.0
-            if record is not None and record.terms and now < known_until:
+            if record is not None and record.terms and now < _known_until(record):
                 terms = Terms.unpack(record.terms)
                 if (number := terms.next) is not None:
                     return number, terms.documents[number - 1].url
@@ -134,20 +133,23 @@ class RobotsCache:
         kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
         more = before is not None and may_allow_more(before.body, kept, self._token)
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
-        if self._asks_terms:
-            rules = parse_robots(kept, self._token)
-            if documents := documents_of(origin, rules.licenses, rules.allowed):
+        if self._asks:
+            rules, tdmrep = parse_robots(kept, self._token), Source.TDMREP in self._asks
+            if documents := documents_of(origin, rules.licenses, rules.allowed, tdmrep=tdmrep):
                 record = record._replace(terms=Terms(documents).pack())
         return self._taken_in(origin, record, more)
 
     def document_answered(self, origin: str, number: int, status: int | None, body: bytes, now: float) -> RobotsOutcome:
-        """Take in the answer to a document beside robots.txt; one that cannot be reached is as robots.txt would be."""
+        """Take in the answer to a document beside robots.txt.
+
+        Where words are obeyed one that cannot be reached is as robots.txt would be; else its words are in doubt.
+        """
         verdict, record = robots_verdict(status), self._record(origin)
-        if record is None or not record.terms or verdict is RobotsVerdict.WAIT:
+        if record is None or not record.terms or (verdict is RobotsVerdict.WAIT and self._obeyed_for):
             return RobotsOutcome(False, 0.0, 0.0, None)
         terms = Terms.unpack(record.terms)
         if terms.next == number:  # else it came twice
-            record = record._replace(terms=terms.answered(number, status or 0, body).pack())
+            record = record._replace(terms=terms.answered(number, status or 0, body, origin.partition("://")[2]).pack())
         return self._taken_in(origin, record, more=False)
 
     def _taken_in(self, origin: str, record: RobotsRecord, more: bool) -> RobotsOutcome:
@@ -172,6 +174,11 @@ class RobotsCache:
         record = self._record(origin)
         return record is not None and now - record.fetched_at <= STALE_SECONDS
 
+    def knows(self, origin: str, now: float) -> bool:
+        """Whether robots.txt itself is known, though documents beside it may be asked for yet."""
+        record = self._record(origin)
+        return record is not None and now < _known_until(record)
+
     def _record(self, origin: str) -> RobotsRecord | None:
         packed = self._unstored.get(origin) or self._store.robots(origin)
         return RobotsRecord.unpack(packed) if packed else None
@@ -183,6 +190,10 @@ class RobotsCache:
         while len(self._parsed) > _PARSED_KEPT or self._parsed_characters > _PARSED_CHARACTERS:
             self._parsed_characters -= self._parsed.popitem(last=False)[1].size
         return rules
+
+
+def _known_until(record: RobotsRecord) -> float:
+    return max(record.expires_at, record.fetched_at + _STALE_RETRY_SECONDS)
 
 
 def _words_of(rules: RobotsRules, url: str) -> list[Note]:

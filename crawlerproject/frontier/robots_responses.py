@@ -19,7 +19,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS, MOST_ASKED, sent_on
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.rules.url.priority import ROBOTS, of_external
+from crawlerproject.rules.url.priority import HOP_PREREQUISITE, ROBOTS, of_external
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import HostFact, QueuedPage
@@ -32,6 +32,8 @@ _REDIRECTED_ROBOTS_SECONDS = 120.0
 _SWEPT_AT = 10_000
 # What a document counts as that may not be asked for where it was redirected: TDMRep takes it for none (section 6.1).
 _NOT_FOUND = 404
+# Licences of other hosts whose answers are at hand, and up to what size: many sites name the same one.
+_LICENSES_KEPT, _LICENSE_BYTES = 200, 65_536
 # Hosts whose redirects are at hand; few redirect their robots.txt to another domain.
 _REDIRECTING_KEPT = 1_000
 
@@ -61,31 +63,52 @@ class RobotsResponses:
         # By host asked and domain that sends: until when is counted, and how many. Of this run.
         self._asked: LruCache[tuple[str, str], tuple[float, int]] = LruCache(_REDIRECTING_KEPT)
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
+        # By URL of a licence: who waits until when for its answer; that answer, and until when it serves others.
+        self._awaited: LruCache[str, tuple[float, list[tuple[str, str]]]] = LruCache(_REDIRECTING_KEPT)
+        self._licenses: LruCache[str, tuple[float, RobotsGiven]] = LruCache(_LICENSES_KEPT)
         self._sweep_at = _SWEPT_AT
 
     def answered(self, lease: Lease, outcome: Visit, now: float) -> None:
         """Take in an answer, or the failure to get one."""
         origin, status, number = lease.row.note, outcome.status, document_of(lease.row.hops)
-        target = _target(outcome.location) if lease.row.hops.count("R") < MAX_REDIRECTS else None
+        hops, via = lease.row.hops + "R", lease.row.url
+        target = _target(outcome.location) if hops.count("R") <= MAX_REDIRECTS else None
         asked: Host | None = lease.host
         if target is not None:
-            if self._follow(lease, origin, target, now):
+            if self._follow(lease.host, RobotsWanted(origin, target.url, hops, via), target, now, stored=lease.stored):
+                for other, its_hops in self._awaiting(via, origin):
+                    self._await(target.url, other, its_hops + "R", now)
                 return
             # The rules are where we may not ask. RFC 9309 would let us take them for missing, which is to say that
             # anything is allowed; but the owner has some, so that doubt means no.
             # A failure of the origin's, though this host has answered well.
             status, asked = (_NOT_FOUND, asked) if number else (None, None)
         name = origin.partition("://")[2]
+        answer = RobotsGiven(origin, status, outcome.body, outcome.reason, number)
         if name == lease.host.name or self._state.ownership.mine(name):
-            answer = RobotsGiven(origin, status, outcome.body, outcome.reason, number)
             self.take_in(answer, now, asked=asked, other_good=outcome.other_scheme_good)
         else:
-            self._state.ownership.send(name, RobotsGiven(origin, status, outcome.body, outcome.reason, number))
+            self._state.ownership.send(name, answer)
+        if number and lease.stored and len(answer.body) <= _LICENSE_BYTES:
+            self._licenses[via] = now + self._state.robots.ttl_seconds, answer
+        for other, its_hops in self._awaiting(via, origin):
+            self._give(answer._replace(origin=other, number=document_of(its_hops)), now)
+
+    def elsewhere(self, host: Host, origin: str, number: int, url: str, now: float) -> float:
+        """Have a licence of ``origin`` asked for at the other host that has it, at its pace and by its robots.txt.
+
+        Until when (epoch seconds) the origin's ``host``, whose turn it is, waits for the answer.
+        """
+        hops, target = HOP_PREREQUISITE * (number + 1) + "R", _target(url)
+        wanted = RobotsWanted(origin, url, hops, origin + "/robots.txt")
+        if target is None or not self._follow(host, wanted, target, now, stored=False):
+            self._give_up(origin, hops, now)
+        return max(now, host.held_until)
 
     def wanted(self, message: RobotsWanted, now: float) -> None:
         """A host of another worker has its robots.txt at a host of ours."""
         target = _target(message.target)
-        if target is None:
+        if target is None or self._is_awaited(message.origin, target.url, message.hops, now):
             return
         if (
             self._filters.port_refusal(self._hosts.ports, target.host, _named_by(host_key(message.via), target.host))
@@ -106,8 +129,11 @@ class RobotsResponses:
     def _give_up(self, origin: str, hops: str, now: float, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> None:
         """The origin gets no answer: it waits, as for any robots.txt that cannot be reached."""
         number = document_of(hops)
-        answer = RobotsGiven(origin, _NOT_FOUND if number else None, b"", reason, number)
-        name = origin.partition("://")[2]
+        self._give(RobotsGiven(origin, _NOT_FOUND if number else None, b"", reason, number), now)
+
+    def _give(self, answer: RobotsGiven, now: float) -> None:
+        """An answer to whom it speaks for, here or at another worker."""
+        name = answer.origin.partition("://")[2]
         if self._state.ownership.mine(name):
             self.take_in(answer, now)
         else:
@@ -168,40 +194,71 @@ class RobotsResponses:
         self._state.go_on(host)
         self._state.store_now(host)
 
-    def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
-        """Queue the redirect's target at its own host; the origin's host waits for the answer."""
-        waits = lease.host
+    def _follow(self, waits: Host, wanted: RobotsWanted, target: Address, now: float, *, stored: bool) -> bool:
+        """Queue the target at its own host, and let the origin's, which is the one that ``waits``, wait for the answer.
+
+        ``stored``: it is another host, which has sent us on in its turn.
+        """
+        origin = wanted.origin
         mine = self._state.ownership.mine(target.host)
         if mine and self._filters.port_refusal(self._hosts.ports, target.host, _named_by(waits.name, target.host)):
             return False
         host = self._hosts.of(target.host) if mine else None
         # No answer can come before that host may be asked.
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS
-        if self._redirected.get(origin, 0.0) <= now or lease.stored:
+        if not stored:
+            # Within the host it is the next turn's page, once a commit has stored it.
+            waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
+        if self._redirected.get(origin, 0.0) <= now or stored:
             self._redirected[origin] = answered_by
             if len(self._redirected) > self._sweep_at:
                 self._redirected = {each: until for each, until in self._redirected.items() if until > now}
                 self._sweep_at = max(_SWEPT_AT, 2 * len(self._redirected))
-            if lease.stored or not self._on_its_way(waits.name, target, now):
-                if host and host.state:
-                    return False
+            if stored or not self._on_its_way(waits.name, target, now):
+                if mine and self._is_awaited(origin, target.url, wanted.hops, now):
+                    return True
                 refusal = self._door_refusal(origin, target, now) if mine else None
                 refusal = refusal or self._refusal_of(waits.name, target, now)
                 if refusal is None and mine:
-                    refusal = self._refusal_here(lease.row.url, target, now)
-                if self._refused(origin, target, refusal):
+                    refusal = self._refusal_here(wanted.via, target, now)
+                if (host and host.state) or self._refused(origin, target, refusal):
+                    waits.held_until = 0.0 if not stored else waits.held_until
                     return False
                 if mine:
-                    self._queue(origin, target, lease.row.hops + "R", lease.row.url, now)
+                    self._queue(origin, target, wanted.hops, wanted.via, now)
                 else:
-                    wanted = RobotsWanted(origin, target.url, lease.row.hops + "R", lease.row.url)
                     self._state.ownership.send(target.host, wanted)
-        if not lease.stored:
-            # Within the host it is the next turn's page, once a commit has stored it.
-            waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
         return True
 
+    def _is_awaited(self, origin: str, url: str, hops: str, now: float) -> bool:
+        """Whether a document is asked for on another origin's behalf, or was: its answer serves this one as well."""
+        if not document_of(hops):
+            return False
+        if (known := self._licenses.get(url)) is not None and now < known[0]:
+            self._give(known[1]._replace(origin=origin, number=document_of(hops)), now)
+            return True
+        awaited = self._awaited.get(url)
+        if awaited is None or awaited[0] <= now:
+            return False
+        awaited[1].append((origin, hops))
+        return True
+
+    def _await(self, url: str, origin: str, hops: str, now: float) -> None:
+        """Remember for whom a document is asked for at a host of ours."""
+        until, waiting = self._awaited.get(url) or (0.0, [])
+        self._awaited[url] = max(until, now + _REDIRECTED_ROBOTS_SECONDS), [*waiting, (origin, hops)]
+
+    def _awaiting(self, url: str, origin: str) -> list[tuple[str, str]]:
+        """Who waits for a document beside ``origin``, each once; they are forgotten."""
+        awaited = self._awaited.get(url)
+        if awaited is None:
+            return []
+        self._awaited[url] = 0.0, []
+        return [(other, hops) for other, hops in dict(awaited[1]).items() if other != origin]
+
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
+        if document_of(hops):
+            self._await(target.url, origin, hops, now)
         host = self._hosts.of(target.host)
         key, arrival = parse(origin + "/robots.txt").key, self._state.next_arrival(host, now)
         place = of_external(ROBOTS) if robots_for_other_domain(origin, target.url, host.name) else ROBOTS

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
-from crawlerproject.config.values import obeyed_for
+from crawlerproject.config.values import documents_asked, obeyed_for
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.guard.guard import refused
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.consent.verdict import Source
 from crawlerproject.rules.robots.policy import (
     MAX_REDIRECTS,
     RobotsRecord,
     RobotsRules,
+    RobotsVerdict,
     parse_robots,
     refusing_line,
+    robots_verdict,
     usable_body,
 )
 from crawlerproject.runtime.clock import steady
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 # Origins whose robots.txt is kept, and their octets together: a spider outside a crawl meets few.
 _KEPT = 10_000
 _KEPT_BYTES = 64 * 1024**2
+# Licences of other hosts: many sites name the same one.
+_LICENSES_KEPT = 100
+_NOT_FOUND = 404  # what a licence counts as that may not be asked for
 # A robots.txt up to this size is read again to name the rule that refuses (99 % of 4,231 real ones are smaller).
 _NAMED_BYTES = 16_384
 # Up to this size reading takes a few milliseconds (500 KiB of hostile lines take some 100; measured).
@@ -95,14 +101,19 @@ class RobotsGuard:
         retry_seconds: float,
         clock: Callable[[], float] = steady,
         obeyed_for: str = "",
+        asks: Collection[Source] = (),
     ) -> None:
         self.token = token
         self.stats = stats
         self.retry_seconds = retry_seconds  # until one that cannot be reached is asked for again
         self.clock = clock
         self._copies = _Copies()
-        self._cache = RobotsCache(self._copies, token, ttl_seconds, obeyed_for=obeyed_for, asks_terms=bool(obeyed_for))
+        self._cache = RobotsCache(self._copies, token, ttl_seconds, obeyed_for=obeyed_for, asks=asks)
         self._origins: LruCache[str, _Origin] = LruCache(_KEPT)
+        self._licenses: LruCache[str, tuple[float, asyncio.Future[_Answer]]] = LruCache(
+            _LICENSES_KEPT
+        )  # of others, and until when
+        self._waits_for: dict[str, str] = {}  # the origin whose rules another one's document needs
         self._under_way: dict[str, asyncio.Future[_Origin]] = {}
 
     @classmethod
@@ -115,6 +126,7 @@ class RobotsGuard:
             ttl_seconds=settings.getfloat("ROBOTS_TTL_SECONDS"),
             retry_seconds=settings.getfloat("BACKOFF_START_SECONDS"),
             obeyed_for=obeyed_for(settings),
+            asks=documents_asked(settings) if obeyed_for(settings) else (),
         )
 
     async def judge(self, request: Request, download: Download) -> float:
@@ -122,10 +134,9 @@ class RobotsGuard:
 
         ``download`` fetches a robots.txt below the downloader, whose places the requests that wait for it may have.
         """
-        parts = urlsplit(request.url)
-        if parts.path == "/robots.txt":
+        if urlsplit(request.url).path == "/robots.txt":
             return 0.0
-        origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        origin = _origin_of(request.url)
         known = await self._known(origin, download, request)
         if not known.usable:
             detail = f"{origin}/robots.txt: {known.answer.why or 'no answer'}"
@@ -173,7 +184,7 @@ class RobotsGuard:
     async def _ask(self, origin: str, download: Download, asks: Request) -> _Origin:
         number, url = 0, f"{origin}/robots.txt"
         while True:
-            answer = await self._fetch(origin, url, download, asks)
+            answer = await (self._document if number else self._fetch)(origin, url, download, asks)
             self._count("request_count")
             if answer.error is not None:
                 self._count(f"exception_count/{type(answer.error)}")
@@ -191,6 +202,21 @@ class RobotsGuard:
         until = outcome.good_until if outcome.usable else now + self.retry_seconds
         known = self._origins[origin] = _Origin(outcome.usable, until, answer._replace(body=b""))
         return known
+
+    async def _document(self, origin: str, url: str, download: Download, asks: Request) -> _Answer:
+        """A document beside robots.txt; that of another host is asked for as its rules let us, once for all."""
+        if _origin_of(url) == origin:
+            return await self._fetch(origin, url, download, asks)
+        if not await self._may_follow(origin, url, download, asks):
+            return _Answer(_NOT_FOUND)
+        until, fetched = self._licenses.get(url) or (0.0, None)
+        if fetched is None or self.clock() >= until:
+            fetched = asyncio.ensure_future(self._fetch(origin, url, download, asks))
+            self._licenses[url] = self.clock() + self._cache.ttl_seconds, fetched
+        answer = await asyncio.shield(fetched)
+        if robots_verdict(answer.status) is RobotsVerdict.WAIT:
+            self._licenses[url] = 0.0, fetched  # no answer: it is asked for again
+        return answer
 
     async def _fetch(self, origin: str, url: str, download: Download, asks: Request) -> _Answer:
         """The answer at the end of the redirects; beyond five a robots.txt is unavailable (RFC 9309 2.3.1.2)."""
@@ -227,11 +253,22 @@ class RobotsGuard:
 
     async def _may_follow(self, origin: str, url: str, download: Download, asks: Request) -> bool:
         """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
-        parts = urlsplit(url)
-        other = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-        if parts.path == "/robots.txt" or other == origin:
+        other = _origin_of(url)
+        if urlsplit(url).path == "/robots.txt" or other == origin:
             return True
-        if other in self._under_way:  # it may be waiting for us
-            return False
-        known = await self._known(other, download, asks)
+        at: str | None = other
+        while at is not None:
+            if at == origin:  # it waits for us
+                return False
+            at = self._waits_for.get(at)
+        self._waits_for[origin] = other
+        try:
+            known = await self._known(other, download, asks)
+        finally:
+            del self._waits_for[origin]
         return known.usable and self._cache.rules(other).allowed(url)
+
+
+def _origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

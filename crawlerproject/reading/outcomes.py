@@ -136,7 +136,7 @@ class Outcomes:
         if facts is None and (robots := response.headers.getlist("X-Robots-Tag")):
             words += page_robots((), [value.decode("latin-1") for value in robots], self._token).ai_use
         if read.feed is not None:
-            words += license_of_feed(response.body)
+            words += license_of_feed(response.body, result.row.url)
         if words:
             result.notes += words
         if facts is not None and facts.ai_use:
@@ -155,8 +155,10 @@ class Outcomes:
             result.error = f"robots.txt cannot be used ({', '.join(response.flags)}): as if it could not be reached"
             return
         result.body = body
-        if document_of(result.row.hops) and not result.row.hops.endswith(HOP_REDIRECT):
-            rules = read_document(result.row.url, response.status, body)
+        row = result.row
+        elsewhere = row.via == row.note + "/robots.txt"  # a licence that another host has
+        if document_of(row.hops) and (elsewhere or not row.hops.endswith(HOP_REDIRECT)):
+            rules = read_document(row.url, response.status, body, row.note.partition("://")[2])
             result.notes += bounded((source_of(result.row.url), words) for _, words in rules)
         if self._sitemaps and response.status == 200 and not document_of(result.row.hops):
             listed = sitemaps_of_robots(result.row, parse_robots(body, self._token))

@@ -21,7 +21,10 @@ from tests.crawls.fleet.local_fleets import local_fleet
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import log_rows, read_visits
 from tests.web.profiles.consent import (
+    ELSEWHERE,
     LICENSE,
+    LICENSOR,
+    MINING,
     OBEYING,
     PAGES,
     PAID,
@@ -57,8 +60,8 @@ class Crawled(NamedTuple):
 
     @property
     def documents(self) -> bool:
-        """Whether the documents beside robots.txt are asked for."""
-        return self.obeyed or self.consent == "ask"
+        """Whether the documents beside robots.txt that concern the purpose are asked for."""
+        return self.consent != "record"
 
 
 def place(url: str) -> Place:
@@ -142,8 +145,15 @@ def complaints(crawled: Crawled) -> list[str]:
     asked, kept = wanted(crawled)
     purpose, found = crawled.purpose, list[str]()
     documents = {place: count for place, count in crawled.asked.items() if place[1] in (TDMREP, LICENSE)}
-    expected = {(host, TDMREP) for host in (*SITES, PAID)}
-    expected |= {(host, LICENSE) for host, words in SITES.items() if words[3] in ("rsl", "paid")}
+    expected = {(host, LICENSE) for host, words in SITES.items() if words[3] in ("rsl", "paid")}
+    if purpose in MINING or crawled.consent == "ask":
+        expected |= {(host, TDMREP) for host in (*SITES, PAID)}
+    licensor = Counter({place: count for place, count in crawled.asked.items() if place[0] == LICENSOR})
+    most = max(licensor.values(), default=0)  # each worker may ask for those of its hosts
+    if (
+        set(licensor) != ({(LICENSOR, ELSEWHERE), (LICENSOR, "/robots.txt")} if crawled.documents else set())
+    ) or most > 1:
+        found.append(f"the other host's: {licensor}")
     if documents != dict.fromkeys(expected if crawled.documents else (), 1):
         found.append(f"documents: {sorted(set(documents) ^ expected)}")
     pages = Counter({page: count for page, count in crawled.asked.items() if page in PAGES})

@@ -5,16 +5,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawlerproject.batch.bulk_export import document
+from crawlerproject.batch.fulltext import Search, load, search
+from crawlerproject.batch.page_captures import pages_of
+from crawlerproject.batch.process_warcs import process_warc
+from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.stores.crawl_dir import CrawlDir
-from tests.commands.crawled import ask
+from tests.commands.crawled import ask, scrapy
 from tests.crawls.consents import Crawled, Place, complaints, crawl_for, place
 from tests.web.judge import log_rows, read_visits
-from tests.web.profiles.consent import LATER, PAID, SITES, before_asking
+from tests.web.profiles.consent import LATER, PAGES, PAID, SITES, before_asking
 from tests.web.running import HASTE, crawl_command, measured, one_pace, synthetic_web
 
 
@@ -45,6 +52,50 @@ def test_no_byte_of_a_page_that_is_reserved_is_in_the_archive(crawled: Crawled) 
     for page in withheld:
         assert [kind for kind, _ in blocks[page]] == ["metadata"]
         assert b"consent: reserved" in blocks[page][0][1]
+
+
+def test_the_purpose_is_said_wherever_a_crawl_says_what_it_is(crawled: Crawled, tmp_path: Path) -> None:
+    """In its crawl.toml, in each WARC file, and in its report."""
+    page = tmp_path / "report.html"
+    assert scrapy("report", str(page), "-s", f"CRAWL_DIR={crawled.folder}").returncode == 0
+    infos = list[str]()
+    for warc in crawled.warcs:
+        with warc.open("rb") as file:
+            infos.append(next(iter(ArchiveIterator(file))).content_stream().read().decode())
+
+    assert f'PURPOSE = "{crawled.purpose}"' in (crawled.folder / "crawl.toml").read_text()
+    assert all(re.search(rf"^purpose: {crawled.purpose}\r$", info, re.MULTILINE) for info in infos)
+    assert re.search(rf"Purpose<[^>]*>\s*<[^>]*>{crawled.purpose}<", page.read_text())
+
+
+def test_every_export_has_the_verdict(crawled: Crawled, tmp_path: Path) -> None:
+    """Parquet's column is judged above: WET, WAT, WACZ's list of pages, documents for engines and our index agree."""
+    texts, facts, bulk = dict[Place, str](), dict[Place, str](), dict[Place, str]()
+    for warc in crawled.warcs:
+        process_warc(warc, tmp_path, ExtractOptions(wet=True, wat=True))
+    for file in (tmp_path / "wet").iterdir():
+        with file.open("rb") as opened:
+            headers = [each.rec_headers for each in ArchiveIterator(opened) if each.rec_type == "conversion"]
+            texts |= {place(each["WARC-Target-URI"]): each["Consent"] for each in headers}
+    for file in (tmp_path / "wat").iterdir():
+        with file.open("rb") as opened:
+            for each in ArchiveIterator(opened):
+                said = re.search(rb'{"Name":"consent","Value":"([a-z]+)"}', each.content_stream().read())
+                if said is not None:
+                    facts[place(each.rec_headers["WARC-Target-URI"])] = said[1].decode()
+    for table in (tmp_path / "pages").iterdir():
+        bulk |= {place(made["url"]): made["consent"] for made in map(document, pq.read_table(table).to_pylist())}
+    listed = [page for warc in crawled.warcs for page in pages_of(warc, text=False, progress=lambda _: None)]
+    load(tmp_path / "pages", tmp_path / "search", lambda _: None)
+    found = search(tmp_path / "search", Search("free part test", 500)).hits
+
+    assert crawled.exported.items() <= bulk.items()
+    assert texts.items() <= bulk.items()
+    assert {page: said for page, said in bulk.items() if page in PAGES and said != "unknown"}.items() <= facts.items()
+    assert {place(page.url): page.consent for page in listed}.items() <= bulk.items()
+    assert found
+    assert {place(hit.url): hit.consent for hit in found}.items() <= bulk.items()
+    assert min(len(texts), len(bulk), len(listed)) > 20
 
 
 def test_hosts_by_verdict_with_the_words_that_decided(crawled: Crawled) -> None:

@@ -8,6 +8,7 @@ from crawlerproject.frontier import robots_cache as robots_cache
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.consent.terms import TDMREP
+from crawlerproject.rules.consent.verdict import Source
 from crawlerproject.rules.robots.policy import STALE_SECONDS, RobotsRecord, parse_robots
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
@@ -218,7 +219,7 @@ def documents(cache: RobotsCache, now: float = 0.0) -> tuple[int, str]:
 def test_documents_beside_robots_txt_come_before_the_pages() -> None:
     """One after the other, each once; the essence is part of the record, which a later start reads."""
     store = MemoryStore()
-    cache = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks_terms=True)
+    cache = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks=tuple(Source))
     assert documents(cache) == (0, "/robots.txt")
     first = cache.answered("http://a.example", 200, b"License: /l.xml", Reason.FETCHED, 0.0)
     assert (first.usable, first.good_until) == (True, 0.0)
@@ -232,7 +233,7 @@ def test_documents_beside_robots_txt_come_before_the_pages() -> None:
     store.apply(Changes(robots=[("http://a.example", second.record)]))
     cache.stored("http://a.example", second.record)
 
-    later = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks_terms=True)
+    later = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks=tuple(Source))
     assert documents(later, 4.0) == (2, "/l.xml")
     assert later.refusal_of("http", "a.example", A) is Reason.RESERVED_LICENSE  # it is not known yet
     rsl = b'<rsl><content url="/"><license><payment type="crawl"/></license></content></rsl>'
@@ -244,7 +245,7 @@ def test_documents_beside_robots_txt_come_before_the_pages() -> None:
 
 def test_an_older_record_that_is_stored_takes_no_newer_one_away() -> None:
     """A document may be answered while the record before it is on its way to the store."""
-    cache = RobotsCache(MemoryStore(), "TestBed", DAY, asks_terms=True)
+    cache = RobotsCache(MemoryStore(), "TestBed", DAY, asks=tuple(Source))
     first = cache.answered("http://a.example", 404, b"", Reason.HTTP_ERROR, 0.0)
     cache.document_answered("http://a.example", 1, 404, b"", 1.0)
     assert first.record is not None
@@ -256,6 +257,6 @@ def test_an_older_record_that_is_stored_takes_no_newer_one_away() -> None:
 def test_by_default_nothing_is_asked_for_beside_robots_txt() -> None:
     """Nor where robots.txt lets us ask for nothing."""
     for asks, body in ((False, b"License: /l.xml"), (True, b"User-agent: *\nDisallow: /")):
-        cache = RobotsCache(MemoryStore(), "TestBed", DAY, asks_terms=asks)
+        cache = RobotsCache(MemoryStore(), "TestBed", DAY, asks=tuple(Source) if asks else ())
         outcome = cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
         assert (outcome.good_until, documents(cache)) == (DAY, (0, "/robots.txt"))

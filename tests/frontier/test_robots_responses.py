@@ -12,6 +12,7 @@ from crawlerproject.frontier.other_workers import RobotsWanted
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.consent.terms import TDMREP
+from crawlerproject.rules.consent.verdict import Source
 from crawlerproject.rules.robots.policy import MOST_ASKED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes
@@ -362,13 +363,14 @@ def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
 
 def obeying(store: MemoryStore, now: float = 1000.0) -> Bench:
     """A frontier that asks for tdmrep.json and licences, and obeys them for ai-train."""
-    cache = RobotsCache(store, "TestBed", 86_400.0, obeyed_for="ai-train", asks_terms=True)
+    cache = RobotsCache(store, "TestBed", 86_400.0, obeyed_for="ai-train", asks=tuple(Source))
     return Bench(store, now=now, robots=cache)
 
 
 def next_url(bench: Bench, status: int | None = 200, body: bytes = b"", **more: str) -> str:
     """What is asked for when its host is free; it is answered so, and committed."""
     while (lease := bench.next()) is None:
+        bench.commit()
         bench.now += 1.0
     bench.answer(lease, status, body=body, **more)
     bench.commit()
@@ -408,11 +410,80 @@ def test_a_document_is_followed_to_another_host() -> None:
     assert next_url(bench) == A + "robots.txt"
     assert next_url(bench, 301, location=B + "tdm", reason=Reason.REDIRECT) == A + TDMREP[1:]
     assert next_url(bench, 200, b"User-agent: *\nAllow: /") == B + "robots.txt"
-    assert next_url(bench, 404, reason=Reason.HTTP_ERROR) == B + TDMREP[1:]
     assert next_url(bench, 200, b'[{"location": "/", "tdm-reservation": 1}]') == B + "tdm"
     bench.now += 100.0
     assert bench.next() is None
     assert bench.frontier.state.refused.counts[Reason.RESERVED_TDMREP] == 1
+
+
+ELSEWHERE = b"License: http://b.example/l.xml\n"
+PAID = b'<rsl><content url="/"><license><payment type="crawl"/></license></content></rsl>'
+
+
+def test_a_licence_of_another_host_is_asked_for_there() -> None:
+    """As its robots.txt lets us, at its pace, once for all who name it; the words are about those."""
+    bench = obeying(MemoryStore())
+    bench.seed(A, "http://c.example/", B)
+    urls = dict[str, list[float]]()
+    while len(urls) < 8 and bench.now < 2000.0:
+        lease = bench.next()
+        if lease is None:
+            bench.now += 1.0
+            continue
+        urls.setdefault(lease.row.url, []).append(bench.now)
+        robots = lease.row.url.endswith("/robots.txt")
+        found = (ELSEWHERE if lease.host.name != "b.example" else b"") if robots else PAID
+        bench.answer(lease, 404 if lease.row.url.endswith(TDMREP) else 200, body=found)
+        bench.commit()
+    bench.now += 100.0
+
+    assert bench.next() is None
+    hosts = [A, B, "http://c.example/"]
+    assert sorted(urls) == sorted(
+        [B, B + "l.xml", *(host + path for host in hosts for path in ("robots.txt", TDMREP[1:]))]
+    )
+    assert {len(moments) for moments in urls.values()} == {1}
+    assert bench.frontier.state.refused.counts[Reason.PAYMENT_REQUIRED] == 2
+    of_b = sorted(urls[url][0] for url in urls if url.startswith(B))
+    assert all(later - before >= 5.0 for before, later in pairwise(of_b))
+
+
+def test_two_hosts_that_have_each_others_licence_both_go_on() -> None:
+    """Neither waits for the other's documents, only for its robots.txt; a licence is not about itself."""
+    bench = obeying(MemoryStore())
+    bench.seed(A, B)
+    asked = []
+    while bench.now < 1500.0:
+        lease = bench.next()
+        if lease is None:
+            bench.commit()
+            bench.now += 1.0
+            continue
+        asked.append(lease.row.url)
+        there = "b" if lease.host.name == "a.example" else "a"
+        words = f"License: http://{there}.example/l.xml\nUser-agent: *\nContent-Usage: train-ai=n\n".encode()
+        robots = lease.row.url.endswith("/robots.txt")
+        bench.answer(lease, 404 if lease.row.url.endswith(TDMREP) else 200, body=words if robots else PAID)
+        bench.commit()
+
+    assert sorted(asked) == sorted(host + path for host in (A, B) for path in ("robots.txt", TDMREP[1:], "l.xml"))
+
+
+def test_a_licence_that_cannot_be_had_elsewhere_is_doubt() -> None:
+    """Which reserves where words are obeyed; where they are recorded the pages come."""
+    for purpose in ("ai-train", ""):
+        store = MemoryStore()
+        asks = (Source.LICENSE,)
+        bench = Bench(store, now=1000.0, robots=RobotsCache(store, "TestBed", 86_400.0, obeyed_for=purpose, asks=asks))
+        bench.seed(A)
+        assert next_url(bench, 200, ELSEWHERE) == A + "robots.txt"
+        assert next_url(bench, 200, b"User-agent: *\nDisallow: /l") == B + "robots.txt"
+        if purpose:
+            bench.now += 100.0
+            assert bench.next() is None
+            assert bench.frontier.state.refused.counts[Reason.RESERVED_LICENSE] == 1
+        else:
+            assert next_url(bench) == A
 
 
 def test_a_document_that_may_not_be_asked_for_elsewhere_is_none() -> None:

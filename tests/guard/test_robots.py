@@ -13,6 +13,7 @@ from crawlerproject.guard import robots as robots_guard
 from crawlerproject.guard.guard import Refused
 from crawlerproject.guard.robots import RobotsGuard
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.consent.verdict import Source
 
 Answer = Response | Exception
 
@@ -242,7 +243,9 @@ def test_documents_beside_it_are_asked_for_where_words_are_obeyed() -> None:
         "http://a.test/.well-known/tdmrep.json": robots(200, b'[{"location": "/no", "tdm-reservation": 1}]'),
         "http://a.test/l.xml": robots(200, b'<rsl><content url="/paid"><license><payment/></license></content></rsl>'),
     }
-    obeying = RobotsGuard("foobot", None, ttl_seconds=100, retry_seconds=10, clock=Clock(), obeyed_for="ai-train")
+    obeying = RobotsGuard(
+        "foobot", None, ttl_seconds=100, retry_seconds=10, clock=Clock(), obeyed_for="ai-train", asks=tuple(Source)
+    )
     web = Web(answers)
     for _ in range(2):
         found = judge((obeying, web), "http://a.test/yes", "http://a.test/no", "http://a.test/paid")
@@ -251,3 +254,25 @@ def test_documents_beside_it_are_asked_for_where_words_are_obeyed() -> None:
     both = guard(answers)
     assert judge(both, "http://a.test/no") == [None]
     assert len(both[1].asked) == 1
+
+
+def test_a_licence_of_another_host_is_asked_for_as_its_rules_let_us() -> None:
+    """Once for all who name it; two hosts that have each other's do not wait for each other."""
+    said = b'<rsl><content url="/paid"><license><payment/></license></content></rsl>'
+    answers: dict[str, Answer] = {
+        **{f"http://{host}.test/robots.txt": robots(200, b"License: http://c.test/l.xml") for host in "ab"},
+        "http://c.test/robots.txt": robots(200, b"User-agent: *\nDisallow: /no\nLicense: http://a.test/l.xml"),
+        "http://d.test/robots.txt": robots(200, b"License: http://c.test/no.xml"),
+        "http://a.test/l.xml": robots(200, said),
+        "http://c.test/l.xml": robots(200, said),
+    }
+    asks = (Source.LICENSE,)
+    obeying = RobotsGuard(
+        "foobot", None, ttl_seconds=100, retry_seconds=10, clock=Clock(), obeyed_for="search", asks=asks
+    )
+    web = Web(answers)
+
+    found = judge((obeying, web), "http://a.test/", "http://a.test/paid", "http://b.test/paid", "http://d.test/")
+    assert found == [None, Reason.PAYMENT_REQUIRED, Reason.PAYMENT_REQUIRED, Reason.RESERVED_LICENSE]
+    assert web.asked.count("http://c.test/l.xml") == 1
+    assert "http://c.test/no.xml" not in web.asked

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import orjson
 
 from crawlerproject.rules.consent.verdict import DOUBT, Note, Source
-from crawlerproject.rules.robots.matcher import rule_matches
+from crawlerproject.rules.robots.matcher import rule_matches, spelled
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 
 TDMREP = "/.well-known/tdmrep.json"
@@ -32,6 +32,7 @@ _MAX_DEPTH = 32
 _MAX_ELEMENTS = 20_000
 _MAX_LICENSES = 3
 """Of one robots.txt, that are asked for: RSL has one."""
+_MOST_IN_FEED = 10  # different licences, which are all kept as lines (ours)
 _RSL_SPACE = "https://rslstandard.org/rsl"
 _LISTS = ("permits", "prohibits")
 _OF_PAYMENT = {"free": "", "attribution": "condition: attribution"}  # any other type is one
@@ -40,6 +41,7 @@ _NO_JSON = b"<"  # begins the page that a site shows in place of what it does no
 Rule = tuple[str, str]
 """Pattern of a path as in robots.txt, and words."""
 ALL = "/"
+_TOO_MANY = [(str(Source.LICENSE), f"{DOUBT}: too many licences")]
 _UNKNOWN = [(ALL, f"{DOUBT}: not asked for yet")]
 
 
@@ -74,11 +76,11 @@ class Terms(NamedTuple):
         """Characters of all rules."""
         return sum(len(pattern) + len(words) for one in self.documents for pattern, words in one.rules or ())
 
-    def answered(self, number: int, status: int, body: bytes) -> Terms:
-        """With the answer to document ``number``, from 1."""
+    def answered(self, number: int, status: int, body: bytes, host: str) -> Terms:
+        """With the answer to document ``number``, from 1; ``host`` is the key of the origin's."""
         documents = list(self.documents)
         url = documents[number - 1].url
-        documents[number - 1] = Document(url, read_document(url, status, body))
+        documents[number - 1] = Document(url, read_document(url, status, body, host))
         return Terms(documents)
 
     def notes(self, path: str) -> list[Note]:
@@ -99,22 +101,22 @@ class Terms(NamedTuple):
         return found
 
 
-def documents_of(origin: str, licenses: Iterable[str], allowed: Callable[[str], bool]) -> Sequence[Document]:
-    """What to ask an origin for beside robots.txt, whose ``licenses`` are these.
+def documents_of(
+    origin: str, licenses: Iterable[str], allowed: Callable[[str], bool], *, tdmrep: bool = True
+) -> Sequence[Document]:
+    """What an origin is asked for beside robots.txt, whose ``licenses`` are these; another host may have them.
 
-    What robots.txt forbids (``allowed`` is False) is not asked for: a licence of that kind counts as one that cannot be
-    read, and so does one of another host.
+    What its robots.txt forbids (``allowed`` is False) is not asked for: such a licence counts as one that cannot be
+    read.
     """
-    documents = [Document(origin + TDMREP)] if allowed(origin + TDMREP) else []
+    documents = [Document(origin + TDMREP)] if tdmrep and allowed(origin + TDMREP) else []
     for number, written in enumerate(dict.fromkeys(licenses)):
         url = _resolved(origin, written)
         if not url:
             why = "not an address"
         elif number >= _MAX_LICENSES:
             why = "more than three licences"
-        elif host_key(url) != origin.partition("://")[2]:
-            why = "the licence of another host"
-        elif not allowed(url):
+        elif host_key(url) == origin.partition("://")[2] and not allowed(url):
             why = "robots.txt does not let us ask"
         else:
             documents.append(Document(url))
@@ -128,18 +130,18 @@ def source_of(url: str) -> str:
     return str(Source.TDMREP if url.endswith(TDMREP) else Source.LICENSE)
 
 
-def read_document(url: str, status: int, body: bytes) -> Sequence[Rule]:
-    """The rules of an answer that is final: of status 2xx, or of one that says that there is no such document.
+def read_document(url: str, status: int, body: bytes, host: str = "") -> Sequence[Rule]:
+    """The rules of an answer, for a host (its key; "": that of the document). 0 is the status of none.
 
     Never raises for what the body holds; what is there and cannot be read is doubt.
     """
     is_license = source_of(url) == Source.LICENSE
     if not 200 <= status < 300:
-        return _doubt(f"status {status}") if is_license else []
+        return _doubt(f"status {status}") if is_license or status == 429 or not 300 <= status < 500 else []
     if len(body) > MAX_BYTES:
         return _doubt("too long")
     try:
-        rules = read_rsl(body, url) if is_license else read_tdmrep(body)
+        rules = read_rsl(body, host or host_key(url)) if is_license else read_tdmrep(body)
     except (ValueError, ExpatError, LookupError) as error:
         return _doubt(str(error).partition(":")[0][:80])
     if len(rules) > _MAX_RULES or sum(pattern.count("*") for pattern, _ in rules) > _MAX_WILDCARDS:
@@ -172,17 +174,37 @@ def read_tdmrep(body: bytes) -> list[Rule]:
     return rules
 
 
-def read_rsl(body: bytes, url: str) -> list[Rule]:
-    """The rules of an RSL document of ``url``, as ``verdict`` judges licences. ExpatError, ValueError, LookupError.
+def words_within(body: bytes, url: str, *, feed: bool = False) -> list[Note]:
+    """The words of a licence that a page of ``url`` has in itself, on that page; of a ``feed`` those of all entries.
 
-    One that declares a document type is refused before any entity of it is read.
+    Never raises; what cannot be read is doubt.
     """
-    reader = _RslReader(host_key(url))
+    if len(body) > MAX_BYTES:
+        return [(str(Source.LICENSE), f"{DOUBT}: too long")]
+    try:
+        rules = read_rsl(body, host_key(url), within_feed=feed)
+    except (ValueError, ExpatError, LookupError) as error:
+        return [(str(Source.LICENSE), f"{DOUBT}: {str(error).partition(':')[0][:80]}")]
+    if not feed:
+        return Terms([Document(url, rules)]).notes(
+            spelled("/" + url.partition("#")[0].partition("://")[2].partition("/")[2])
+        )
+    words = dict.fromkeys(words for _, words in rules)
+    return [(str(Source.LICENSE), each) for each in words] if len(words) < _MOST_IN_FEED else _TOO_MANY
+
+
+def read_rsl(body: bytes, host: str, *, within_feed: bool = False) -> list[Rule]:
+    """The rules of an RSL document for a host, as ``verdict`` judges licences. ExpatError, ValueError, LookupError.
+
+    One that declares a document type is refused before any entity of it is read. ``within_feed``: contents stand
+    anywhere, and count whichever host they are of.
+    """
+    reader = _RslReader(host, within_feed=within_feed)
     parser = ParserCreate(namespace_separator=" ")
     parser.StartElementHandler, parser.EndElementHandler = reader.begin, reader.end
     parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = reader.text, _refuse_doctype
     parser.Parse(body, True)
-    if not reader.rules and not reader.elsewhere:
+    if not reader.rules and not reader.elsewhere and not within_feed:
         raise ValueError("no <content>")
     return reader.rules
 
@@ -190,8 +212,10 @@ def read_rsl(body: bytes, url: str) -> list[Rule]:
 class _RslReader:
     """Takes the events of a parser."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, *, within_feed: bool = False) -> None:
         self._host = host
+        self._feed = within_feed
+        self._around = 0  # elements of a feed that are open around its contents
         self.rules: list[Rule] = []
         self.elsewhere = False  # contents of other hosts were there
         self._path: list[str] = []
@@ -209,6 +233,13 @@ class _RslReader:
         self._count += 1
         if len(self._path) >= _MAX_DEPTH or self._count > _MAX_ELEMENTS:
             raise ValueError("too deep or too long")
+        if self._feed and len(self._path) < 2:
+            if (local, space) != ("content", _RSL_SPACE):
+                self._around += 1
+                if self._around >= _MAX_DEPTH:
+                    raise ValueError("too deep or too long")
+                return
+            self._path = ["rsl"]
         if not self._path and (local != "rsl" or space not in ("", _RSL_SPACE)):
             raise ValueError("not RSL")
         self._path.append(local if space in ("", _RSL_SPACE) else "")
@@ -235,6 +266,9 @@ class _RslReader:
     def end(self, _: str) -> None:
         """An end tag."""
         depth = len(self._path)
+        if self._feed and depth < 2:
+            self._around -= 1
+            return
         if depth == 4 and self._list:
             words = "".join(self._text).replace(",", " ").lower().split()
             if not words and self._list == "permits":
@@ -264,7 +298,7 @@ class _RslReader:
         if not separator:
             return _rooted(written)
         host, slash, path = rest.partition("/")
-        place = _resolved("", f"{scheme}://{host}/")
+        place = "" if self._feed else _resolved("", f"{scheme}://{host}/")
         return _rooted(slash + path) if not place or host_key(place) == self._host else None
 
 

@@ -179,6 +179,17 @@ def _permitted(licence: str, labels: _Labels) -> bool:
     return not permits
 
 
+def asked_documents(purpose: str, consent: str) -> frozenset[Source]:
+    """Which documents beside robots.txt a host is asked for, by the setting CONSENT.
+
+    Those that concern the purpose: tdmrep.json, of which most hosts have none, is about mining alone. "ask" wants all.
+    """
+    if consent == "record":
+        return frozenset()
+    everything = consent == "ask" or _PURPOSES[purpose].is_mining
+    return frozenset({Source.TDMREP, Source.LICENSE} if everything else {Source.LICENSE})
+
+
 def obeys(purpose: str, consent: str) -> bool:
     """Whether words that reserve pages from ``purpose`` are obeyed, by the setting CONSENT."""
     return consent == "obey" or (consent == "auto" and purpose in _OBEYING)

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from crawlerproject.rules.consent.verdict import AI_WORDS, Note, Source
+from crawlerproject.rules.consent.terms import words_within
+from crawlerproject.rules.consent.verdict import AI_WORDS, DOUBT, Note, Source
 
 # Directives that take a value after a colon: without this list "max-snippet: 20" would read as an agent's name.
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -26,8 +27,8 @@ RSL_TYPE, RSL_SPACE = _LICENSE_TYPE.encode(), b"rslstandard.org/rsl"
 """In the bytes of a page or feed that has or names a licence of RSL (1.0, sections 4.3 to 4.6)."""
 # <link rel="license" type="application/rsl+xml" href="…">, and the licence itself in a script.
 _LICENSE_TAG = re.compile(rb"<(link|script)\b([^<>]{0,2000}+)>", re.IGNORECASE)
+_SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
 _HREF = re.compile(rb"""(?<![\w-])href\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE)
-_WITHIN = "within it"
 _MOST_LINK_CHARACTERS = 8000
 # Values are free text: as much as any honest one needs.
 _MOST_CHARACTERS = 500
@@ -80,20 +81,27 @@ def stated_by_site(site: Iterable[Note], headers: Iterable[Note]) -> list[Note]:
     return bounded(list(site)) + bounded(answered)
 
 
-def licenses_of_page(source: bytes) -> list[Note]:
-    """The licences of RSL that an HTML page with ``RSL_TYPE`` in it names, or has; as ``stated_by_site`` words them."""
-    found = []
-    for tag, attributes in _LICENSE_TAG.findall(source):
-        if RSL_TYPE in attributes:
-            href = _HREF.search(attributes) if tag.lower() == b"link" else None
-            address = b"".join(href.groups(b"")).decode("utf-8", "replace") if href else _WITHIN
-            found.append((str(Source.PAGE), f"license: {address}"))
+def licenses_of_page(source: bytes, url: str) -> list[Note]:
+    """The licences of RSL that an HTML page with ``RSL_TYPE`` in it names, as ``stated_by_site`` words them.
+
+    Of those that it has in itself the words.
+    """
+    found: list[Note] = []
+    for tag in islice((tag for tag in _LICENSE_TAG.finditer(source) if RSL_TYPE in tag[2]), _MOST_LINES):
+        href = _HREF.search(tag[2]) if tag[1].lower() == b"link" else None
+        if href is not None:
+            found.append((str(Source.PAGE), f"license: {b''.join(href.groups(b'')).decode('utf-8', 'replace')}"))
+        elif tag[1].lower() == b"script":
+            end = _SCRIPT_END.search(source, tag.end())
+            found += words_within(source[tag.end() : end.start() if end else len(source)].strip(), url)
+        else:
+            found.append((str(Source.LICENSE), f"{DOUBT}: a licence without an address"))
     return bounded(found)
 
 
-def license_of_feed(body: bytes) -> list[Note]:
-    """The same of a feed, whose entries may have licences."""
-    return [(str(Source.PAGE), f"license: {_WITHIN}")] if RSL_SPACE in body else []
+def license_of_feed(body: bytes, url: str) -> list[Note]:
+    """The words of the licences that the entries of a feed have: they are in its text."""
+    return words_within(body, url, feed=True) if RSL_SPACE in body else []
 
 
 def _words(content: str) -> list[str]:

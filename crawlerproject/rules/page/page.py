@@ -139,7 +139,7 @@ def read_light_html(
 def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token: str) -> PageFacts:
     found = read_document(source)
     robots = page_robots(found.metas, x_robots, token)
-    licenses = licenses_of_page(source) if RSL_TYPE in source else ()
+    licenses = licenses_of_page(source, url) if RSL_TYPE in source else ()
     base = document = Base(url, encoding)
     if found.base is not None and (address := document.join(found.base)) is not None:
         base = Base(address.url, encoding)

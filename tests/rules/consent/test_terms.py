@@ -64,6 +64,8 @@ def test_of_tdmrep_the_first_rule_that_matches_counts() -> None:
         (200, b"[]", False),
         (200, b"\n<!doctype html><title>Not found</title>", False),
         (404, b"[{", False),
+        (503, b"", True),
+        (0, b"", True),
         (403, b"", False),
     ],
 )
@@ -154,16 +156,20 @@ def test_what_an_origin_is_asked_for() -> None:
     licenses = ["/l.xml", "/l.xml", "https://b.example/l.xml", "/secret/l.xml", "ftp:", "/2.xml"]
     documents = documents_of(SITE, licenses, lambda url: "/secret" not in url)
 
-    assert [document.url for document in documents if document.rules is None] == [FILE, SITE + "/l.xml"]
+    asked = [document.url for document in documents if document.rules is None]
+    assert asked == [FILE, SITE + "/l.xml", "https://b.example/l.xml"]
     terms = Terms(documents)
     assert terms.next == 1
-    terms = terms.answered(1, 404, b"")
+    terms = terms.answered(1, 404, b"", "a.example")
     assert terms.next == 2
     assert Terms.unpack(terms.pack()).notes("/") == terms.notes("/")
-    done = Terms.unpack(terms.answered(2, 200, rsl(content("/", ""))).pack())
+    terms = terms.answered(2, 200, rsl(content("/", "")), "a.example")
+    others = rsl(content("https://b.example/", "<payment/>"), content("https://a.example/", ""))
+    done = Terms.unpack(terms.answered(3, 200, others, "a.example").pack())
     assert done.next is None
-    assert [words.partition(":")[0] for _, words in done.notes("/")] == ["permits", *["unreadable"] * 4]
+    assert [words.partition(":")[0] for _, words in done.notes("/")] == ["permits"] * 2 + ["unreadable"] * 3
     assert documents_of(SITE, [], lambda _: False) == []
+    assert [each.url for each in documents_of(SITE, ["/l.xml"], lambda _: True, tdmrep=False)] == [SITE + "/l.xml"]
 
 
 def test_what_was_not_asked_for_is_doubt() -> None:

@@ -8,6 +8,7 @@ from crawlerproject.rules.consent.verdict import (
     Judgement,
     Source,
     Verdict,
+    asked_documents,
     judge,
     obeys,
     reservation,
@@ -112,3 +113,14 @@ def test_ours_ai_obeys_unless_set_otherwise(purpose: str) -> None:
     assert obeys(purpose, "auto") == purpose.startswith("ai-")
     assert obeys(purpose, "obey")
     assert not obeys(purpose, "record")
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_ours_hosts_are_asked_for_what_concerns_the_purpose(purpose: str) -> None:
+    """A licence, of which robots.txt speaks; tdmrep.json where the pages are mined; all, or nothing, if told so."""
+    mined = purpose in ("research", "ai-train", "ai-input")
+
+    concerned = asked_documents(purpose, "auto")
+    assert concerned == asked_documents(purpose, "obey") == {Source.LICENSE, *([Source.TDMREP] if mined else [])}
+    assert asked_documents(purpose, "ask") == {Source.LICENSE, Source.TDMREP}
+    assert asked_documents(purpose, "record") == frozenset()

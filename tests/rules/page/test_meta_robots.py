@@ -80,27 +80,50 @@ def test_a_page_that_is_read() -> None:
     ]
 
 
+CONTENT = '<content url="%s"><license><payment type="crawl"/></license></content>'
+
+
+def batched(words: list[str]) -> list[tuple[str, str]]:
+    """By twos."""
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
 @pytest.mark.parametrize(
     ("head", "licenses"),
     [
-        ('<link rel="license" type="application/rsl+xml" href="/l.xml?a=1">', ["license: /l.xml?a=1"]),
-        ("<LINK href=l.xml type=application/rsl+xml rel=license>", ["license: l.xml"]),
-        ('<script type="application/rsl+xml"><rsl></rsl></script>', ["license: within it"]),
-        ('<link type="application/rsl+xml">' * 30, ["license: within it"] * 20),
+        ('<link rel="license" type="application/rsl+xml" href="/l.xml?a=1">', ["page", "license: /l.xml?a=1"]),
+        ("<LINK href=l.xml type=application/rsl+xml rel=license>", ["page", "license: l.xml"]),
+        (f'<script type="application/rsl+xml">\n<rsl>{CONTENT % "/a"}</rsl></script>', ["license", "payment: crawl"]),
+        (f'<script type="application/rsl+xml"><rsl>{CONTENT % "/b"}</rsl></script>', []),
+        ('<script type="application/rsl+xml"><rsl></rsl></script>', ["license", "unreadable: no <content>"]),
+        (
+            '<script type="application/rsl+xml"><!DOCTYPE rsl><rsl>',
+            ["license", "unreadable: a document type is declared"],
+        ),
+        ('<link type="application/rsl+xml">' * 30, ["license", "unreadable: a licence without an address"] * 20),
         ('<link rel="license" href="/l.html"><p>application/rsl+xml', []),
     ],
 )
 def test_a_licence_of_rsl_that_a_page_names_or_has(head: str, licenses: list[str]) -> None:
-    """RSL 1.0, 4.5 and 4.6; noted beside the page's other words."""
+    """RSL 1.0, 4.5 and 4.6; of one that it has the words on this page, beside its other words."""
     body = f"<title>t</title><meta name=robots content=noai>{head}<p>text".encode()
-    facts = read_html(body, url="http://a.example/", content_type="text/html", x_robots=[], token="OurBot")
+    facts = read_html(body, url="http://a.example/a#b", content_type="text/html", x_robots=[], token="OurBot")
+    found = [(f"ai-use-{place}", words) for place, words in batched(licenses)]
 
-    assert list(facts.ai_use) == [("ai-use-page", "noai"), *(("ai-use-page", words) for words in licenses)]
+    assert list(facts.ai_use) == [("ai-use-page", "noai"), *found]
 
 
 def test_a_licence_of_rsl_in_a_feed() -> None:
-    """RSL 1.0, 4.4: by its namespace."""
-    feed = b'<rss xmlns:rsl="https://rslstandard.org/rsl"><channel/></rss>'
+    """RSL 1.0, 4.4: of all entries, whichever host they are of; what cannot be read is doubt."""
+    feed = '<rss xmlns:rsl="https://rslstandard.org/rsl"><channel><content>x</content>%s</channel></rss>'
+    entry = "<item><x/>" + CONTENT.replace("<", "<rsl:").replace("rsl:/", "/rsl:") % "http://b.example/1" + "</item>"
 
-    assert license_of_feed(feed) == [("ai-use-page", "license: within it")]
-    assert license_of_feed(b"<rss/>") == []
+    def said(entries: str) -> list[str]:
+        return [words for _, words in license_of_feed((feed % entries).encode(), "http://a.example/feed")]
+
+    assert said(entry * 2 + entry.replace("crawl", "free")) == ["payment: crawl", "permits: "]
+    assert said("") == []
+    assert said("".join(entry.replace("crawl", f"k{n}") for n in range(20))) == ["unreadable: too many licences"]
+    assert said(entry[:-5])[0].startswith("unreadable: ")
+    assert said("<a>" * 40 + "</a>" * 40) == ["unreadable: too deep or too long"]
+    assert license_of_feed(b"<rss/>", "http://a.example/feed") == []

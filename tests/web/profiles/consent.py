@@ -20,6 +20,8 @@ ROBOTS = {
 HEADERS = {"none": "", "no": "Content-Usage: train-ai=n", "tdm1": "TDM-Reservation: 1", "tdm0": "TDM-Reservation: 0"}
 HEADS = {"none": "", "noai": '<meta name="robots" content="noai">'}
 TDMREP, LICENSE = "/.well-known/tdmrep.json", "/license.xml"
+LICENSOR, ELSEWHERE = "licensor.test", "/of-others.xml"
+"""Another host, which has the licence of several sites."""
 _RSL = '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>%s</license></content></rsl>'
 DOCUMENTS = {
     "none": ("", ""),
@@ -27,6 +29,7 @@ DOCUMENTS = {
     "tdmpart": (TDMREP, '[{"location": "/part", "tdm-reservation": 1}]'),
     "broken": (TDMREP, '[{"location": "/", "tdm-res'),
     "rsl": (LICENSE, _RSL % '<prohibits type="usage">ai-train</prohibits>'),
+    "there": (ELSEWHERE, _RSL % '<prohibits type="usage">ai-train</prohibits>'),
     "paid": (LICENSE, _RSL % '<permits type="usage">all</permits><payment type="crawl"/>'),
 }
 _COMBINED = list(product(range(len(ROBOTS)), range(len(HEADERS)), range(len(HEADS))))
@@ -52,7 +55,7 @@ def before_asking(host: str, path: str, purpose: str) -> str:
         return "reserved-tdmrep"
     if document == "paid":
         return "payment-required"
-    if purpose == "ai-train" and document == "rsl":
+    if purpose == "ai-train" and document in ("rsl", "there"):
         return "reserved-license"
     trains = purpose == "ai-train" and (robots in ("no", "signal") or (robots == "path" and in_part))
     return "reserved-robots" if trains else ""
@@ -80,7 +83,7 @@ def verdict(host: str, path: str, purpose: str, *, documents: bool) -> str:
     if before or by_answer(host, purpose):
         return "reserved"
     allowed = (header == "tdm0" and purpose in MINING) or (robots == "yes" and purpose == "ai-train")
-    allowed = allowed or (robots == "signal" and purpose == "search") or document == "rsl"
+    allowed = allowed or (robots == "signal" and purpose == "search") or document in ("rsl", "there")
     return "allowed" if allowed else "unknown"
 
 
@@ -91,6 +94,8 @@ def consent_world(port: int) -> World:
         site = world.site(name)
         place, content = DOCUMENTS[document]
         license_line = f"License: {LICENSE}\n" if place == LICENSE else ""
+        if place == ELSEWHERE:
+            license_line, place = f"License: {world.url(LICENSOR, ELSEWHERE)}\n", ""
         text = f"{license_line}User-agent: *\nDisallow:\n{ROBOTS[robots]}\n".encode()
         site.pages["/robots.txt"] = Page(answer(text, kind="text/plain"))
         if place:
@@ -99,6 +104,9 @@ def consent_world(port: int) -> World:
             body = page_html(f"{name} {path}", PATHS if path == "/" else (), head=HEADS[page])
             site.pages[path] = Page(answer(body, headers=[HEADERS[header]] if HEADERS[header] else []))
         world.seeds.append(world.url(name))
+    licensor = world.site(LICENSOR)
+    licensor.pages["/robots.txt"] = Page(answer(b"User-agent: *\nContent-Usage: train-ai=n\n", kind="text/plain"))
+    licensor.pages[ELSEWHERE] = Page(answer(DOCUMENTS["there"][1].encode(), kind="application/rsl+xml"))
     paid = world.site(PAID)
     paid.pages["/"] = Page(answer(page_html(PAID, PATHS), status=402, headers=["Crawler-Price: USD 0.01"]))
     world.seeds.append(world.url(PAID))
