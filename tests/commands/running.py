@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy.cmdline import execute
+from scrapy import cmdline
 
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.url.urls import parse
@@ -21,6 +23,8 @@ from crawlerproject.wire import Wire
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 from tests.web.running import PROJECT
 
+# Scrapy looks for commands of every installed package before each of ours, which takes longer than many of them.
+vars(cmdline)["entry_points"] = cache(entry_points)
 URLS = ("http://a.example.com/", "http://a.example.com/robots.txt", "https://b.example.com/x?y=1")
 
 
@@ -42,7 +46,7 @@ def scrapy(*arguments: str, encoding: str = "utf-8") -> Done:
     out, err = io.TextIOWrapper(raw, encoding), io.TextIOWrapper(errors, encoding)
     with contextlib.chdir(PROJECT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            execute(["scrapy", *arguments])
+            cmdline.execute(["scrapy", *arguments])
         except SystemExit as end:
             out.flush()
             err.flush()

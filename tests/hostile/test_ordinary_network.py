@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import os
 import signal
@@ -19,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.crawled import scrapy
-from tests.crawls.fleet.local_fleets import children_of, command_line
+from tests.crawls.fleet.local_fleets import processes_of
 from tests.fetch.servers import make_ca, server_tls
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena
 from tests.hostile.ledger import pays
@@ -187,10 +186,10 @@ def test_two_supervisors_and_a_worker_that_is_killed_for_its_memory(tmp_path: Pa
             killed = 0
             while killed < 3:
                 before = len(web.visits)
-                worker = _worker(fleet.pid, "worker-1")
+                worker = processes_of(log)["worker-1"]
                 os.kill(worker, signal.SIGKILL)  # as the kernel does when memory is short
                 killed += 1
-                wait_until(lambda: _worker(fleet.pid, "worker-1") not in (0, worker), "again", process=fleet, log=log)  # noqa: B023
+                wait_until(lambda: processes_of(log)["worker-1"] != worker, "again", process=fleet, log=log)  # noqa: B023
                 wait_until(lambda: len(web.visits) > before + 10, "went on", process=fleet, log=log)  # noqa: B023
             ended = fleet.wait(240)
 
@@ -211,12 +210,3 @@ def _alone(command: list[str]) -> list[str]:
     """A crawl of one process in the fleet's folder."""
     at = command.index("fleet")
     return [*command[:at], "crawl", "web", *command[at + 1 : command.index("--workers")]]
-
-
-def _worker(supervisor: int, name: str) -> int:
-    """The process of a worker; 0 while there is none."""
-    with contextlib.suppress(OSError):
-        for pid in children_of(supervisor):
-            if f"FLEET_WORKER={name}" in command_line(pid):
-                return pid
-    return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -71,7 +70,7 @@ def synthetic_web(folder: Path, *arguments: str) -> Iterator[RunningWeb]:
     """``python -m tests.web`` in a process, ended on leaving."""
     command = [sys.executable, "-m", "tests.web", "--folder", str(folder), *arguments]
     (folder / "ready").unlink(missing_ok=True)
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL) as process:
+    with Process(command) as process:
         try:
             wait_for(folder / "ready", process)
             ready = json.loads((folder / "ready").read_text())

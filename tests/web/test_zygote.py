@@ -128,7 +128,7 @@ def test_what_the_interpreter_would_read_is_a_real_start(tmp_path: Path) -> None
 
     assert zygote._forks([*SCRAPY, "version"], zygote.direct())
     assert not zygote._forks([*SCRAPY, "version"], zygote.direct(PYTHONHASHSEED="1"))
-    assert not zygote._forks([sys.executable, "-m", "tests.web"], zygote.direct())
+    assert not zygote._forks([sys.executable, "-m", "scrapyd"], zygote.direct())
     (tmp_path / "sitecustomize.py").touch()
     assert not zygote._forks([*SCRAPY, "version"], zygote.direct(PYTHONPATH=str(tmp_path)))
     assert forked.stdout == started.stdout

@@ -3,13 +3,15 @@
 Most of what the suite spent was the import of Scrapy, Twisted, numpy and the crawler itself: more than a second for
 each of several hundred processes. ``Process`` and ``run`` are for them what ``subprocess`` has. What is forked has its
 own arguments, environment, folder and files; what the crawler does as it is imported is done again, or it is imported
-anew. Outside pytest nothing is forked: benchmarks pay for their start.
+anew. Its end runs what waits for it, and leaves all else to the kernel. ``scrapy fleet`` forks its workers off a second
+such process. Outside pytest nothing is forked: benchmarks pay for their start.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -30,6 +32,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, NoReturn, Self
 
 from tests.web.waiting import busyness
@@ -48,7 +51,8 @@ LIBRARIES = (
     *("numpy", "aiodns", "uvloop", "rocksdict", "selectolax.lexbor", "ada_url", "can_ada", "orjson", "protego"),
     *("isal.igzip", "xxhash", "simhash", "brotli", "tomlkit", "cryptography.x509", "numpy.typing", "mmap"),
 )
-FORKED = ("scrapy", "tests.web.later")  # modules that are run so
+# Modules that are run so.
+FORKED = ("scrapy", "tests.web.later", "tests.web", "tests.crawls.faults", "tests.crawls.fleet.asked_on_loop")
 # What is made as these are imported is made for each process.
 _MADE_ANEW = ("crawlerproject.commands.fleet",)
 # Of the environment, what the crawler reads as it is imported, beside the operator's settings.
@@ -60,6 +64,8 @@ _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PY
 _MESSAGE_BYTES = 1 << 18
 _LOOK_SECONDS = 0.01
 _ENDED = 255 << 8  # the status of a process whose zygote is gone
+_MOST_FILES = 16  # that a message brings
+_ABOVE_FILES = 512  # descriptors that a process may want under their own numbers are below
 
 
 class Process:
@@ -74,6 +80,8 @@ class Process:
         env: Mapping[str, str] | None = None,
         stdin: IO[bytes] | None = None,
         stderr: IO[bytes] | None = None,
+        pass_fds: Sequence[int] = (),
+        start_new_session: bool = False,
     ) -> None:
         """Without ``stderr`` both outputs are one."""
         self.args = list(command)
@@ -86,19 +94,23 @@ class Process:
             out = stdout or nothing
             files = (stdin or nothing, out, stderr or out)
             if _forks(self.args, environment):
-                self.pid = self._fork(files, cwd, environment)
+                self.pid = self._fork(files, cwd, environment, pass_fds, start_new_session)
             else:
                 self._real = subprocess.Popen(
-                    command, cwd=cwd, env=environment, stdin=files[0], stdout=files[1], stderr=files[2]
-                )
+                    command, cwd=cwd, env=environment, stdin=files[0], stdout=files[1], stderr=files[2],
+                    pass_fds=pass_fds, start_new_session=start_new_session,
+                )  # fmt: skip
                 self.pid = self._real.pid
 
-    def _fork(self, files: Sequence[IO[bytes]], cwd: Path, environment: dict[str, str]) -> int:
+    def _fork(
+        self, files: Sequence[IO[bytes]], cwd: Path, environment: dict[str, str], more: Sequence[int], session: bool
+    ) -> int:
         self._zygote, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        asked = json.dumps({"arguments": self.args[2:], "cwd": str(cwd), "env": environment, "files": limits})
+        asked = {"arguments": self.args[2:], "cwd": str(cwd), "env": environment, "files": limits}
+        said = json.dumps({**asked, "more": list(more), "session": session}).encode()
         with theirs:
-            socket.send_fds(_zygote(), [asked.encode()], [*(file.fileno() for file in files), theirs.fileno()])
+            socket.send_fds(_zygote(), [said], [theirs.fileno(), *(file.fileno() for file in files), *more])
         return int(self._zygote.recv(_MESSAGE_BYTES))
 
     def poll(self) -> int | None:
@@ -220,9 +232,14 @@ def _python_path(environment: Mapping[str, str]) -> list[str]:
     return [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
 
 
+_given: list[socket.socket] = []
+
+
 @cache
 def _zygote() -> socket.socket:
     """Of this process; it ends with it."""
+    if _given:
+        return _given[0]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         number = theirs.fileno()
@@ -262,7 +279,7 @@ def _serve(asked: socket.socket) -> None:
                 with answers:
                     _send(answers, json.dumps([status, *_spent(usage)]))
                 continue
-            message, fds, _, _ = socket.recv_fds(asked, _MESSAGE_BYTES, 4)
+            message, fds, _, _ = socket.recv_fds(asked, _MESSAGE_BYTES, _MOST_FILES)
             if not message:
                 sys.exit()  # the tests have ended
             pid = os.fork()
@@ -272,10 +289,11 @@ def _serve(asked: socket.socket) -> None:
                 for number, (_, others) in children.items():
                     os.close(number)
                     others.close()
-                _become(json.loads(message), fds)
-            for number in fds[:3]:
+                os.close(fds[0])
+                _become(json.loads(message), fds[1:])
+            for number in fds[1:]:
                 os.close(number)
-            answers = socket.socket(fileno=fds[3])
+            answers = socket.socket(fileno=fds[0])
             _send(answers, str(pid))
             descriptor = os.pidfd_open(pid)
             children[descriptor] = pid, answers
@@ -290,10 +308,16 @@ def _send(answers: socket.socket, text: str) -> None:
 def _become(asked: dict[str, Any], fds: list[int]) -> NoReturn:
     """The program that was asked for, as if the interpreter had just begun."""
     environment, arguments = asked["env"], asked["arguments"]
-    for number, descriptor in enumerate(fds[:3]):
-        os.dup2(descriptor, number)
+    if asked["session"]:
+        os.setsid()
+    above = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, _ABOVE_FILES) for descriptor in fds]
     for descriptor in fds:
         os.close(descriptor)
+    for number, descriptor in zip([0, 1, 2, *asked["more"]], above, strict=True):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    if "fleet" in arguments:
+        _given[:] = [_zygote_below()]
     resource.setrlimit(resource.RLIMIT_NOFILE, tuple(asked["files"]))
     os.chdir(str(asked["cwd"]))
     os.environ.clear()
@@ -302,14 +326,67 @@ def _become(asked: dict[str, Any], fds: list[int]) -> NoReturn:
     _forget("tests")
     if not _hastens(arguments) and _is_ours():
         _renew()
+        if _given:
+            _fork_workers()
     else:
         _forget("crawlerproject")
     sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())  # type: ignore[union-attr]
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     random.seed()
     sys.argv = list(arguments)
-    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
-    sys.exit()
+    _end(_status_of(arguments[0]))
+
+
+def _status_of(module: str) -> int:
+    """Run it; what the interpreter would exit with."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return int(end.code or 0)
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _end(status: int) -> NoReturn:
+    """As the interpreter does, but that it takes no module apart: a fork would have to copy them all for that."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status & 0xFF)
+
+
+def _zygote_below() -> socket.socket:
+    """One for the workers that this process will start; it ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if not os.fork():
+        ours.close()
+        os.setsid()  # a terminal's Ctrl-C is not for it
+        with contextlib.suppress(SystemExit):
+            _serve(theirs)
+        os._exit(0)
+    theirs.close()
+    return ours
+
+
+def _fork_workers() -> None:
+    """Have ``scrapy fleet`` start its workers as the tests start it."""
+    from crawlerproject.fleet import supervisor
+
+    def start(command: list[str], stdout: IO[bytes], pass_fds: Sequence[int], **_: Any) -> Process:
+        return Process(command, stdout, cwd=Path.cwd(), pass_fds=pass_fds, start_new_session=True)
+
+    started = SimpleNamespace(Popen=start, STDOUT=subprocess.STDOUT, DEVNULL=subprocess.DEVNULL)
+    vars(supervisor)["subprocess"] = started
 
 
 def _forget(package: str) -> None:
@@ -359,6 +436,8 @@ def _import_libraries() -> None:
 
 def _import_crawler() -> None:
     """What ``scrapy crawl`` imports: the commands, the spider, and the components that the settings name."""
+    from scrapy import cmdline
+
     from crawlerproject import settings
 
     _import_all("crawlerproject.commands")
@@ -368,6 +447,9 @@ def _import_crawler() -> None:
         for path in named:
             if isinstance(path, str) and path.startswith("crawlerproject."):
                 importlib.import_module(path.rpartition(".")[0])
+    for package in ("scrapy.commands", "crawlerproject.commands"):  # what a first look finds out, later ones know
+        cmdline._get_commands_from_module(package, inproject=True)
+    cmdline._get_commands_from_entry_points(inproject=True)
     assert "twisted.internet.reactor" not in sys.modules  # each process installs its own
     assert threading.active_count() == 1  # a fork has no other
 

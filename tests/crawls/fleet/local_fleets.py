@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ _SECONDS = 60.0
 
 
 def children_of(pid: int) -> list[int]:
-    """Processes that a process has started."""
+    """Processes that a process has started; of a fleet that was forked (``zygote.py``) they are not the workers."""
     try:
         return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
@@ -31,6 +32,12 @@ def command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return []
+
+
+def processes_of(log: Path) -> dict[str, int]:
+    """The last process of each worker, as the supervisor's output tells them."""
+    said = log.read_text(errors="replace") if log.exists() else ""
+    return {name: int(pid) for name, pid in re.findall(r"([\w.-]+) runs \(process (\d+),", said)}
 
 
 def one_of_each(names: Iterable[str], partitions: int) -> tuple[str, ...]:
@@ -58,7 +65,6 @@ class LocalFleetRun:
         at = command.index("crawl")
         self.command = [*command[:at], "fleet", *command[at + 2 :], "--workers", str(workers)]
         self._output = self.log.open("ab")
-        self._known: set[int] = set()
         self.supervisor: Process
 
     def start(self, *more: str) -> None:
@@ -69,15 +75,10 @@ class LocalFleetRun:
         """The process of a worker that runs, which is waited for."""
 
         def find() -> int:
-            for pid in children_of(self.supervisor.pid):
-                if f"FLEET_WORKER={name}" in command_line(pid):
-                    return pid
-            return 0
+            pid = processes_of(self.log).get(name, 0)
+            return pid if any(command_line(pid)) else 0
 
-        wait_until(find, f"{name} runs", seconds=_SECONDS, process=self.supervisor, log=self.log)
-        pid = find()
-        self._known.add(pid)
-        return pid
+        return wait_until(find, f"{name} runs", seconds=_SECONDS, process=self.supervisor, log=self.log)
 
     def output(self, name: str) -> str:
         """What a worker has said in all its lives."""
@@ -115,10 +116,10 @@ class LocalFleetRun:
 
     def close(self) -> None:
         """Kill what is left."""
-        for pid in [*children_of(self.supervisor.pid), self.supervisor.pid, *self._known]:
-            if any("scrapy" in part for part in command_line(pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        self.supervisor.kill()
+        for pid in processes_of(self.log).values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._output.close()
 
 

@@ -12,15 +12,11 @@ from pathlib import Path
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
 from tests.crawls.fleet.fleets import SETTINGS, json_lines
+from tests.crawls.fleet.local_fleets import processes_of
 from tests.stores.redis_servers import redis_server, valkey_program
 from tests.web import zygote
 from tests.web.running import crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
-
-
-def children_of(pid: int) -> list[int]:
-    """Processes that a process has started."""
-    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def fleet_command(seeds: Path, crawl: Path, hosts: Path, settings: dict[str, str]) -> list[str]:
@@ -46,15 +42,14 @@ def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
         logs = [crawl / "w-1.log", crawl / "w-2.log"]
         try:
             wait_until(lambda: all(log.exists() and "Spider opened" in log.read_text() for log in logs))
-            os.kill(children_of(fleet.pid)[0], signal.SIGKILL)
+            os.kill(processes_of(tmp_path / "fleet.log")["w-1"], signal.SIGKILL)
             wait_until(
                 lambda: any("pages/s" in life for log in logs for life in log.read_text().split("Spider opened")[2:])
             )
             fleet.send_signal(signal.SIGINT)
             assert fleet.wait(60) == 0
         finally:
-            for pid in [*children_of(fleet.pid), fleet.pid] if fleet.poll() is None else []:
-                os.kill(pid, signal.SIGKILL)
+            fleet.kill()
 
     assert all("Spider closed (shutdown)" in log.read_text() for log in logs)
     said = (tmp_path / "fleet.log").read_text()

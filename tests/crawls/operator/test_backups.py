@@ -26,7 +26,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.uploads.upload_journal import Journal
 from tests.commands.crawled import scrapy
 from tests.commands.running import Done
-from tests.crawls.fleet.local_fleets import children_of
+from tests.crawls.fleet.local_fleets import processes_of
 from tests.crawls.operator.spoken_to import chain, crawling, log_of, moved_on
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web.waiting import wait_until
@@ -332,7 +332,7 @@ def test_workers_of_one_machine_are_backed_up_in_step(tmp_path: Path) -> None:
             assert said.returncode == 0, said.stdout + said.stderr
             gate.open_to = AT_KILL
             reached(web, AT_KILL, sites)
-            for worker in children_of(process.pid):
+            for worker in processes_of(web.folder / "log.txt").values():
                 os.kill(worker, signal.SIGKILL)
             process.kill()
             process.wait()
