@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, settings
 TESTS = Path(__file__).parent
 
 # Laws are tried on the same examples every time, so that a failure is the change that was made; `make hunt` looks
-# for new ones. How long an example takes is the machine's affair.
-settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# for new ones, and for forty times as many. How long an example takes is the machine's affair.
+settings.register_profile(
+    "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50
+)
 settings.register_profile("hunt", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2_000)
 settings.load_profile("suite")
 

@@ -28,28 +28,28 @@ class Found(NamedTuple):
     methods: frozenset[str]
 
 
-def all_patterns(package: Path) -> Iterator[Found]:
-    """Every ``re.compile`` and every direct ``re.`` call under ``package``; unreadable ones raise."""
-    for path in sorted(package.rglob("*.py")):
-        text = path.read_text("utf-8")
-        if "import re\n" not in text:  # every worker of the tests comes by here
+def files(package: Path) -> list[Path]:
+    """Those under ``package`` that have expressions."""
+    return [path for path in sorted(package.rglob("*.py")) if "import re\n" in path.read_text("utf-8")]
+
+
+@cache
+def patterns_of(path: Path, package: Path) -> list[Found]:
+    """Every ``re.compile`` and every direct ``re.`` call of a file; unreadable ones raise."""
+    tree = ast.parse(path.read_text("utf-8"))
+    bound = dict(_bound(tree))
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not (method := _method_of_re(node.func)):
             continue
-        tree = ast.parse(text)
-        bound = dict(_bound(tree))
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or not (method := _method_of_re(node.func)):
-                continue
-            name, methods = bound.get(id(node), ("", set()))
-            if method in _METHODS:
-                methods = {method}
-            elif name:
-                methods = methods | _asked(package).get(name, set())
-            yield Found(
-                f"{path.relative_to(package.parent)}:{node.lineno}",
-                name,
-                _built(path, node),
-                frozenset(methods or {"match", "fullmatch", "search"}),
-            )
+        name, methods = bound.get(id(node), ("", set()))
+        if method in _METHODS:
+            methods = {method}
+        elif name:
+            methods = methods | _asked(package).get(name, set())
+        place = f"{path.relative_to(package.parent)}:{node.lineno}"
+        found.append(Found(place, name, _built(path, node), frozenset(methods or {"match", "fullmatch", "search"})))
+    return found
 
 
 def _bound(tree: ast.Module) -> Iterator[tuple[int, tuple[str, set[str]]]]:

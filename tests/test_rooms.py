@@ -4,7 +4,8 @@ And no room or function grows beyond what one can overlook.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,10 +109,16 @@ FILES = sorted((ROOT / OURS).rglob("*.py"))
 MOST_LINES = 60
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Of a file's syntax tree, all."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Every module that a file imports, wherever in it the statement stands; ours without the package's name."""
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -142,55 +149,56 @@ def within(name: str, allowed: tuple[str, ...]) -> bool:
     return any(name == module or name.startswith(f"{module}.") for module in allowed)
 
 
-def parameters(paths: list[Path]) -> list[object]:
-    """One test a file, named after it."""
-    return [pytest.param(path, id=str(path.relative_to(ROOT / OURS))) for path in paths]
+def guilty(paths: Iterable[Path], found: Callable[[Path], set[str]]) -> dict[str, set[str]]:
+    """By file: what is found in it."""
+    return {str(path.relative_to(ROOT / OURS)): names for path in paths if (names := found(path))}
 
 
-@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) in MAY_IMPORT]))
-def test_a_room_imports_only_what_it_may(path: Path) -> None:
+def test_a_room_imports_only_what_it_may() -> None:
     """rules <- stores, reports <- commands; never the other way."""
-    allowed = MAY_IMPORT[room(path)]
 
-    assert {name for name in ours(path) if not within(name, allowed)} == set()
+    def forbidden(path: Path) -> set[str]:
+        return {name for name in ours(path) if not within(name, MAY_IMPORT[room(path)])}
+
+    assert guilty((path for path in FILES if room(path) in MAY_IMPORT), forbidden) == {}
 
 
-@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) != COMMANDS]))
-def test_nothing_imports_commands(path: Path) -> None:
+def test_nothing_imports_commands() -> None:
     """Commands speak to the operator: nothing else speaks through them."""
-    assert {name for name in ours(path) if within(name, (COMMANDS,))} == set()
+
+    def commands(path: Path) -> set[str]:
+        return {name for name in ours(path) if within(name, (COMMANDS,))}
+
+    assert guilty((path for path in FILES if room(path) != COMMANDS), commands) == {}
 
 
-@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) == "rules"]))
-def test_rules_decide_only(path: Path) -> None:
+def test_rules_decide_only() -> None:
     """No clock, no files, no network, no Scrapy in a rule."""
-    assert foreign(path) & RULES_NEVER == set()
+    assert guilty((path for path in FILES if room(path) == "rules"), lambda path: foreign(path) & RULES_NEVER) == {}
 
 
-@pytest.mark.parametrize(
-    "path",
-    parameters([path for path in FILES if room(path) in {"stores", "reports"}])
-    + parameters([ROOT / OURS / name for name in READING_PROCESS]),
-)
-def test_stores_and_reports_work_without_scrapy(path: Path) -> None:
-    """What is kept can be read with no crawl around it."""
-    assert foreign(path) & SCRAPY == set()
+def test_stores_and_reports_work_without_scrapy() -> None:
+    """What is kept can be read with no crawl around it; nor does a reading process import any."""
+    paths = [path for path in FILES if room(path) in {"stores", "reports"}]
+    paths += [ROOT / OURS / name for name in READING_PROCESS]
+
+    assert guilty(paths, lambda path: foreign(path) & SCRAPY) == {}
 
 
-@pytest.mark.parametrize(
-    "path", parameters([path for path in FILES if room(path) == "frontier" and path != ROOT / OURS / READS_SETTINGS])
-)
-def test_the_frontier_takes_time_and_settings_as_values(path: Path) -> None:
+def test_the_frontier_takes_time_and_settings_as_values() -> None:
     """No clock, no thread, no Scrapy; but for one module no settings."""
-    assert foreign(path) & RULES_NEVER == set()
-    assert {name for name in ours(path) if within(name, ("config",))} == set()
+    paths = [path for path in FILES if room(path) == "frontier" and path != ROOT / OURS / READS_SETTINGS]
+
+    assert guilty(paths, lambda path: foreign(path) & RULES_NEVER) == {}
+    assert guilty(paths, lambda path: {name for name in ours(path) if within(name, ("config",))}) == {}
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_a_pure_core_stays_pure(name: str) -> None:
+def test_pure_cores_stay_pure() -> None:
     """The reader of HTTP gets bytes and time as arguments, and asks no module that reads either."""
-    assert foreign(ROOT / OURS / name) & RULES_NEVER == set()
-    assert {module for module in ours(ROOT / OURS / name) if within(module, DOES_IO)} == set()
+    paths = [ROOT / OURS / name for name in PURE]
+
+    assert guilty(paths, lambda path: foreign(path) & RULES_NEVER) == {}
+    assert guilty(paths, lambda path: {module for module in ours(path) if within(module, DOES_IO)}) == {}
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -207,7 +215,7 @@ def test_functions_read_from_top_to_bottom() -> None:
     long = {
         f"{path.relative_to(ROOT / OURS)}: {node.name}"
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and lines_of(node) > MOST_LINES
     }
 

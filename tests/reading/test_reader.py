@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,12 @@ from tests.open_files import no_more_files
 URL = "http://big.test/page"
 WORDS = " ".join(f"word{number}" for number in range(400))
 PAGE = (f"<title>big</title><body><p>{WORDS}" + "".join(f'<p><a href="/p/{n}">x</a>' for n in range(12_345))).encode()
-# 49 MB of elements in 50 KB: seconds of the processor.
-SLOW = gzip.compress(b"<urlset>" + b"<a></a>" * 7_000_000)
+
+
+@cache
+def slow_map() -> bytes:
+    """49 MB of elements in 50 KB: seconds of the processor."""
+    return gzip.compress(b"<urlset>" + b"<a></a>" * 7_000_000)
 
 
 def row_of(url: str = URL, flags: int = 0) -> QueuedPage:
@@ -147,7 +152,7 @@ def test_what_takes_too_long_is_given_up_and_the_next_page_is_read() -> None:
     async def use(reader: Reader) -> None:
         await reader.read(job(), b"<p>first")
         with pytest.raises(NotRead, match=r"could not be read in 0\.2 s"):
-            await reader.read(job(Kind.SITEMAP), SLOW)
+            await reader.read(job(Kind.SITEMAP), slow_map())
         assert (await reader.read(job(), b"<a href=/x>")).links == 1
 
     reading_with(use, seconds=0.2)
@@ -169,7 +174,7 @@ def test_a_reader_that_dies_takes_only_its_page_with_it() -> None:
 
     async def use(reader: Reader) -> None:
         before = children()
-        reading = asyncio.ensure_future(reader.read(job(Kind.SITEMAP), SLOW))
+        reading = asyncio.ensure_future(reader.read(job(Kind.SITEMAP), slow_map()))
         while not (started := children() - before):
             await asyncio.sleep(0.01)
         for pid in started:
@@ -187,7 +192,7 @@ def test_no_process_outlives_its_reader() -> None:
     async def use(reader: Reader) -> None:
         before = children()
         await reader.read(job(), b"<p>x")
-        slow = asyncio.ensure_future(reader.read(job(Kind.SITEMAP), SLOW))
+        slow = asyncio.ensure_future(reader.read(job(Kind.SITEMAP), slow_map()))
         await asyncio.sleep(0)
         assert children() - before
         reader.close()
@@ -203,7 +208,7 @@ def test_pages_of_a_domain_that_could_not_be_read_wait_behind_others() -> None:
 
     async def use(reader: Reader) -> None:
         with pytest.raises(NotRead):
-            await reader.read(job(Kind.SITEMAP, "http://a.evil.test/"), SLOW)
+            await reader.read(job(Kind.SITEMAP, "http://a.evil.test/"), slow_map())
         order: list[str] = []
 
         async def read(url: str, body: bytes, kind: Kind = Kind.HTML) -> None:
@@ -212,7 +217,7 @@ def test_pages_of_a_domain_that_could_not_be_read_wait_behind_others() -> None:
             order.append(url)
 
         evil = [f"http://{name}.evil.test/" for name in "bcd"]
-        tasks = [asyncio.ensure_future(read(url, SLOW, Kind.SITEMAP)) for url in evil]
+        tasks = [asyncio.ensure_future(read(url, slow_map(), Kind.SITEMAP)) for url in evil]
         await asyncio.sleep(0)
         tasks.append(asyncio.ensure_future(read("http://good.test/", b"<p>x")))
         await asyncio.gather(*tasks)
