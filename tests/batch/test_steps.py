@@ -22,11 +22,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch import follow_crawl
 from crawlerproject.batch.fulltext import Hit, Search, search
-from crawlerproject.batch.process_warcs import is_done, process_warc
+from crawlerproject.batch.process_warcs import PART, is_done, process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
+from tests.web.waiting import busyness
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html/en-US")
 pytestmark = pytest.mark.skipif(not MANUAL.is_dir(), reason="the Debian package debian-handbook is not installed")
@@ -71,7 +72,7 @@ def killed(arguments: list[str], moment: Callable[[], bool]) -> None:
     """A command that is killed, with its children, when the moment has come."""
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(scrapy(*arguments), cwd=PROJECT, stdout=quiet, stderr=quiet, start_new_session=True)
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS * busyness()
     while not moment() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)
@@ -170,7 +171,11 @@ def test_a_killed_process_gives_the_same_files(batch: Batch, processed: Path, tm
     """Pages, links, WET and WAT, byte for byte as of a run that nobody disturbed."""
     whole, torn = processed, tmp_path / "torn"
     command = ["process", str(batch.folder), "--workers", "2", "--wet", "--wat", "--out"]
-    killed([*command, str(torn)], lambda: len(list(torn.glob("pages/*.parquet"))) >= 2)
+
+    def amid() -> bool:
+        return len(list(torn.glob("pages/*.parquet"))) >= 2 and any(torn.glob(f"pages/*{PART}*"))
+
+    killed([*command, str(torn)], amid)
     done = len(list(torn.glob("pages/*.parquet")))
 
     assert finished(*command, str(torn)).returncode == 0
