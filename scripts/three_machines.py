@@ -4,7 +4,8 @@ Three scrapyds stand for three machines, each with a folder of its own, around o
 with the project is crawled. Two machines begin, the third is added, the first is drained, the second is lost for good,
 and what it had archived is recovered. At the end ``scrapy audit`` judges the logs of all, and its exit status is ours.
 
-``--folder`` (default: crawls/three-machines, made anew) keeps everything, each machine's log as well.
+``--folder`` (default: crawls/three-machines, made anew) keeps everything, each machine's log as well. ``--egg`` is one
+that was built of this checkout before.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=ROOT / "crawls" / "three-machines")
     parser.add_argument("--redis", default="", help="a redis-server or valkey-server (default: the one on the path)")
+    parser.add_argument("--egg", type=Path)
     options = parser.parse_args(arguments)
     folder = options.folder.absolute()
     if folder.exists():
@@ -80,7 +82,8 @@ def main(arguments: Sequence[str]) -> int:
         redis = stack.enter_context(redis_on(folder / "redis", options.redis))
         web = stack.enter_context(synthetic_web(folder / "web"))
         machines = [stack.enter_context(machine_in(folder, name)) for name in NAMES]
-        return drill(Crawl(folder, redis, web), machines)
+        egg = options.egg.read_bytes() if options.egg else built_egg(folder)
+        return drill(Crawl(folder, redis, web), machines, egg)
 
 
 class Crawl:
@@ -184,10 +187,9 @@ class Machine:
         self.process.wait()
 
 
-def drill(crawl: Crawl, machines: Sequence[Machine]) -> int:
+def drill(crawl: Crawl, machines: Sequence[Machine], egg: bytes) -> int:
     """Add, drain and lose machines while they crawl; the audit's exit status."""
     first, second, third = machines
-    egg = built_egg(crawl.folder)
     for machine in machines:
         machine.deploy(egg)
     first.schedule(crawl)

@@ -27,9 +27,17 @@ from tests.web.running import IDENTITY, PROJECT
 BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "requirements.lock", "deploy/build.lock")
 
 
-def copy_of_the_project(folder: Path) -> Path:
-    """What a package is built from, so that nothing is left in the checkout; with the lexbor that ``make`` fetched."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+def copy_of_the_project(folder: Path, *rooms: str) -> Path:
+    """What a package is built from, so that nothing is left in the checkout; with the lexbor that ``make`` fetched.
+
+    ``rooms``: without the others, where what they hold is not asked for.
+    """
+    never = shutil.ignore_patterns("__pycache__", "*.so")
+
+    def ignored(place: str, names: list[str]) -> set[str]:
+        others = [name for name in names if rooms and name not in rooms and Path(place, name).is_dir()]
+        return never(place, names) | set(others if Path(place) == PROJECT / "crawlerproject" else ())
+
     shutil.copytree(PROJECT / "crawlerproject", folder / "crawlerproject", ignore=ignored)
     if LEXBOR.is_dir():
         shutil.copytree(LEXBOR, folder / "build" / "lexbor")
@@ -92,7 +100,7 @@ def test_with_a_compiler_it_holds_the_native_reader(wheel: Path) -> None:
 
 def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
     """The same package, whose pages are read in Python."""
-    source = copy_of_the_project(tmp_path / "source")
+    source = copy_of_the_project(tmp_path / "source", "native")
     (tmp_path / "nothing").mkdir()
 
     built = built_from(source, "wheel", tmp_path / "wheel", PATH=str(tmp_path / "nothing"), CC="")
@@ -104,7 +112,7 @@ def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
 
 def test_what_does_not_compile_is_left_out(tmp_path: Path) -> None:
     """It is optional: the wheel is that of a machine without a compiler."""
-    source = copy_of_the_project(tmp_path / "source")
+    source = copy_of_the_project(tmp_path / "source", "native")
     (source / "crawlerproject" / "native" / "module.c").write_text("broken\n")
 
     wheel = built_from(source, "wheel", tmp_path / "wheel")
@@ -116,7 +124,7 @@ def test_what_does_not_compile_is_left_out(tmp_path: Path) -> None:
 
 def test_without_lexbor_it_is_left_out(tmp_path: Path) -> None:
     """As where no package index can be reached."""
-    source = copy_of_the_project(tmp_path / "source")
+    source = copy_of_the_project(tmp_path / "source", "native")
     shutil.rmtree(source / "build", ignore_errors=True)
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
 
@@ -189,7 +197,10 @@ def installed(wheel: Path, environment: Path) -> Path:
     (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     subprocess.run(
-        [sys.executable, "-m", "pip", "-q", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)],
+        [
+            *(sys.executable, "-m", "pip", "-q", "--python", str(python)),
+            *("install", "--no-deps", "--no-index", "--no-compile", str(wheel)),  # most of it is never imported
+        ],
         check=True, capture_output=True, timeout=100,
     )  # fmt: skip
     return environment / "bin" / "polite-crawler"

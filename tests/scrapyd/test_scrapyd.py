@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from urllib.error import HTTPError
 from zipfile import ZipFile
 
@@ -110,12 +111,29 @@ def test_the_shipped_one_wants_a_password_on_loopback(tmp_path: Path) -> None:
     assert subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=False).returncode == 1
 
 
-def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
+class Deployed(NamedTuple):
+    """A scrapyd that was given the project, and what it keeps of that."""
+
+    scrapyd: Scrapyd
+    folder: Path
+    egg: Path
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """By ``make deploy``."""
+    folder = tmp_path_factory.mktemp("deployed")
+    with running_scrapyd(folder / "scrapyd") as scrapyd:
+        done = deploy(scrapyd, folder / "project")
+        assert '"status": "ok"' in done.stdout, done.stdout + done.stderr
+        (egg,) = (folder / "scrapyd" / "eggs").rglob("*.egg")
+        yield Deployed(scrapyd, folder / "scrapyd", egg)
+
+
+def test_a_crawl_through_scrapyd(deployed: Deployed, tmp_path: Path) -> None:
     """Cancelled gracefully, continued in the same CRAWL_DIR by another job: nothing missing, nothing twice."""
-    crawl_dir = tmp_path / "crawl"
-    with synthetic_web(tmp_path / "web") as web, running_scrapyd(tmp_path / "scrapyd") as scrapyd:
-        deployed = deploy(scrapyd, tmp_path / "project")
-        assert '"status": "ok"' in deployed.stdout, deployed.stdout + deployed.stderr
+    crawl_dir, scrapyd = tmp_path / "crawl", deployed.scrapyd
+    with synthetic_web(tmp_path / "web") as web:
         assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["plan", "web"]
 
         first = schedule(scrapyd, web, crawl_dir, {"LOG_LINES": "json"})
@@ -135,12 +153,10 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
         assert read_pages(served) > cancelled_at
         verdict = judge_folder(web.folder, crawl_dir, host_seconds=0.25, ip_seconds=0.5)
         logs = {
-            job: next((tmp_path / "scrapyd" / "logs").rglob(f"{job}.log")).read_text()
-            for job in (first, second, refused)
+            job: next((deployed.folder / "logs").rglob(f"{job}.log")).read_text() for job in (first, second, refused)
         }
 
-    (egg,) = (tmp_path / "scrapyd" / "eggs").rglob("*.egg")
-    with ZipFile(egg) as opened:  # which scrapyd does not unpack
+    with ZipFile(deployed.egg) as opened:  # which scrapyd does not unpack
         names = set(opened.namelist())
     assert [name for name in names if name.startswith("crawlerproject/native/_page")] == []
     assert {f"{name}c" for name in names if name.endswith(".py")} <= names  # bytecode where a zip file's is looked for
@@ -170,13 +186,15 @@ def test_jobs_of_the_unit_run_what_is_installed(tmp_path: Path) -> None:
     assert "'-m', 'crawlerproject', 'crawl', 'web'" in (tmp_path / "scrapyd" / "scrapyd.log").read_text()
 
 
-def test_three_machines_share_a_crawl(tmp_path: Path) -> None:
+@pytest.mark.long_attack
+def test_three_machines_share_a_crawl(deployed: Deployed, tmp_path: Path) -> None:
     """The drill of docs/runbook.md: a third is added, the first drained, the second lost and recovered.
 
     To the web's log, and in the archive, they are one crawler; the audit of all logs finds every pause kept.
     """
     folder = tmp_path / "trial"
     command = [sys.executable, str(PROJECT / "scripts" / "three_machines.py"), "--folder", str(folder)]
+    command += ["--egg", str(deployed.egg)]
     ended = subprocess.run(command, env=zygote.direct(), capture_output=True, text=True, check=False)
     said = ended.stdout + ended.stderr
     assert ended.returncode == 0, said
