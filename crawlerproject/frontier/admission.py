@@ -34,9 +34,8 @@ LessImportant = Callable[[str], float | None]
 class _Settled(NamedTuple):
     """What a host has room for, and allows."""
 
-    host: str  # key
-    scheme: str
-    room: int  # URLs that its name may have, beside those that are known
+    front: str  # its URLs begin with this
+    room: int  # of them its name may have, beside those that are known
     rules: RobotsRules | None  # None: they are not known yet
 
 
@@ -122,7 +121,7 @@ class Admission:
         hosts: dict[str, Host] = {}
         more: dict[str, tuple[int, int]] = {}  # by host: rows, and of them pages that count for it
         for row in rows:
-            name, known = row.host, new if row.kind.in_page_budget else 0
+            name, known = row.host, 0 if row.flags & OUTSIDE_BUDGET else new
             if name in more:
                 before = more[name]
                 more[name] = before[0] + 1, before[1] + known
@@ -156,10 +155,11 @@ class Admission:
                 clock.known += known
             if not host.state:
                 self._hosts.waits(host, count)
-                if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
+                begins = not host.on_disk and (not host.work or host.stage == Stage.IDLE)
+                if begins:
                     self._state.workbench.add(host)
-                own = host.at_door and not host.on_disk and [row for row in rows if row.host == name]
-                if own and not all(map(caused_externally, own)):
+                more_of_it = host.at_door and not host.on_disk and [row for row in rows if row.host == name][begins:]
+                if more_of_it and not all(map(caused_externally, more_of_it)):
                     self._state.go_on(host)
 
     def _host(self, name: str, named_by: str | None = None) -> Host:
@@ -222,14 +222,13 @@ class Admission:
         settled: dict[str, _Settled] = {}  # by host name: the host that the last URL was let in for
         for item in unknown:
             address = item.address
-            host, own = address.host, not item.flags & ~FLAG_LISTED and address.url[-1] != "/"
-            name = host_name(host)
+            host, url = address.host, address.url
+            own, name = not item.flags & ~FLAG_LISTED and url[-1] != "/", host_name(host)
             last = settled.get(name)
-            if last and own and last.host == host and last.scheme == address.scheme:  # as most links of a page
-                _, _, room, rules = last
-                refusal = Reason.BUDGET if coming[name] >= room else None
-                if refusal is None and rules is not None:
-                    refusal = self._state.robots.refusal(address.url, rules)
+            if last is not None and own and url.startswith(last.front):  # as most links of a page
+                refusal = Reason.BUDGET if coming[name] >= last.room else None
+                if refusal is None and last.rules is not None:
+                    refusal = self._state.robots.refusal(url[len(last.front) - 1 :], last.rules)
                 if refusal is not None:
                     self._state.refused.counts[refusal] += 1
                     continue
@@ -258,11 +257,11 @@ class Admission:
 
     def _settled(self, address: Address, now: float) -> _Settled:
         """What ``_within_rules``, which has let a URL in, would find for others of its host."""
-        host, scheme = self._host(address.host, ""), address.scheme
+        host, origin = self._host(address.host, ""), f"{address.scheme}://{address.host}"
         clock = self._clock(host)
         room = self._filters.max_urls_per_host - (host.known if clock is None else clock.known)
-        known = host.robots_until(scheme) > now
-        return _Settled(host.name, scheme, room, self._state.robots.rules(f"{scheme}://{host.name}") if known else None)
+        known = host.robots_until(address.scheme) > now
+        return _Settled(origin + "/", room, self._state.robots.rules(origin) if known else None)
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
         """Drop external URLs and requisites that are queued: until then the store knows them by their queue keys.

@@ -89,7 +89,7 @@ class RobotsCache:
         return _words_of(self.rules(origin(url)), url)
 
     def refusal(self, url: str, rules: RobotsRules) -> Reason | None:
-        """Why a URL of these rules' origin is not asked for; None when it may be."""
+        """Why a URL of these rules' origin, or a path there, is not asked for; None when it may be."""
         if rules.verdict(url) is not PathAccess.ALLOW:
             return Reason.ROBOTS
         if not self._obeyed_for or not (rules.content_signals or rules.licenses or rules.terms):

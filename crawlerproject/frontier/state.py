@@ -112,7 +112,9 @@ class FrontierState:
         A clock may have been set back since an earlier run, or be another machine's: the host's state, which is stored
         with its rows, remembers the last. Two rows with one place in a queue would be one.
         """
-        self._arrival = host.arrival = max(self._arrival + 1, host.arrival + 1, int(now * 1_000_000))
+        last = self._arrival if self._arrival > host.arrival else host.arrival  # once a link
+        moment = int(now * 1_000_000)
+        self._arrival = host.arrival = moment if moment > last else last + 1
         return self._arrival
 
     def other_scheme_waits(self, host: Host, scheme: str) -> bool:

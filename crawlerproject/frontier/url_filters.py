@@ -102,7 +102,7 @@ class UrlFilters:
         if refusal is not None or kind.is_seed:
             return refusal
         path = url_path(url)
-        if useless(path, self._skip_of_sitemaps if kind.is_list else self.skip_extensions):
+        if "." in path and useless(path, self._skip_of_sitemaps if kind.is_list else self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
             return None
