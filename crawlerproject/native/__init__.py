@@ -59,8 +59,11 @@ class Page(Protocol):
     def weight(self, source: bytes, /) -> int:
         """What a page would cost a parser."""
 
-    def record(self, data: bytes, /) -> tuple[tuple[tuple[str, str], ...], bytes] | None:
+    def record(self, data: bytes, /) -> tuple[Any, bytes] | None:
         """Fields and block of a plain WARC record; None: Python has to judge it."""
+
+    def base32(self, data: bytes, /) -> str:
+        """Bytes in groups of five, as a digest is written."""
 
     def near(self, values: array[int] | memoryview, value: int, bits: int, /) -> list[tuple[int, int]]:
         """Places of the values within ``bits`` of ``value``, and their distances."""

@@ -21,16 +21,14 @@
  *   features(steps, states, places, text) -> bytes, pairs of int64: features of a language model and how often each is
  *       met, in the order of the first times; ``places``, array("I"), has as many zeros as there are features
  *   record(data) -> (fields, block): a plain WARC record's, as rules/archive/warc_members.py; None of others
+ *   base32(data) -> str, of bytes in groups of five
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <string.h>
 
-#include "page.h"
+#include "binding.h"
 
 #ifndef CRAWLER_SOURCES
 #define CRAWLER_SOURCES ""
@@ -334,32 +332,6 @@ static PyObject *module_features(PyObject *module, PyObject *const *given, Py_ss
     return found;
 }
 
-/* Of ASCII alone. */
-static PyObject *plain_object(struct page_span span)
-{
-    PyObject *text = PyUnicode_New((Py_ssize_t)span.size, 127);
-    if (text && span.size)
-        memcpy(PyUnicode_1BYTE_DATA(text), span.data, span.size);
-    return text;
-}
-
-static PyObject *fields_object(const struct record *record)
-{
-    PyObject *fields = PyTuple_New((Py_ssize_t)record->count);
-    for (size_t place = 0; fields && place < record->count; place++) {
-        PyObject *name = plain_object(record->fields[place].name);
-        PyObject *value = name ? plain_object(record->fields[place].value) : NULL;
-        PyObject *pair = value ? PyTuple_Pack(2, name, value) : NULL;
-        Py_XDECREF(name);
-        Py_XDECREF(value);
-        if (!pair)
-            Py_CLEAR(fields);
-        else
-            PyTuple_SET_ITEM(fields, (Py_ssize_t)place, pair);
-    }
-    return fields;
-}
-
 static PyObject *module_record(PyObject *module, PyObject *object)
 {
     const unsigned char *data;
@@ -371,7 +343,31 @@ static PyObject *module_record(PyObject *module, PyObject *object)
         return NULL;
     if (!record_read(data, size, head, sizeof head, &record))
         return Py_NewRef(Py_None);
-    return Py_BuildValue("(Ny#)", fields_object(&record), record.block.data, (Py_ssize_t)record.block.size);
+    return Py_BuildValue("(Ny#)", record_fields(&record, head), record.block.data, (Py_ssize_t)record.block.size);
+}
+
+/* RFC 4648 6: five bytes are eight letters. */
+static PyObject *module_base32(PyObject *module, PyObject *object)
+{
+    const unsigned char *data;
+    size_t size;
+    (void)module;
+    if (!source_of(object, &data, &size))
+        return NULL;
+    if (size % 5) {
+        PyErr_SetString(PyExc_ValueError, "base32 takes groups of five bytes");
+        return NULL;
+    }
+    PyObject *text = PyUnicode_New((Py_ssize_t)(size / 5 * 8), 127);
+    unsigned char *out = text ? PyUnicode_1BYTE_DATA(text) : NULL;
+    for (size_t at = 0; text && at < size; at += 5) {
+        uint64_t bits = 0;
+        for (size_t byte = 0; byte < 5; byte++)
+            bits = bits << 8 | data[at + byte];
+        for (int shift = 35; shift >= 0; shift -= 5)
+            *out++ = (unsigned char)"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[bits >> shift & 31];
+    }
+    return text;
 }
 
 static PyMethodDef methods[] = {
@@ -382,12 +378,15 @@ static PyMethodDef methods[] = {
     {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
     {"features", (PyCFunction)(void (*)(void))module_features, METH_FASTCALL, "Features of a language model in a text."},
     {"record", module_record, METH_O, "Fields and block of a WARC record."},
+    {"base32", module_base32, METH_O, "Bytes in groups of five, as a digest is written."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };
 
 static int fill(PyObject *module)
 {
+    if (PyType_Ready(&head_type))
+        return -1;
     PyObject *limits = Py_BuildValue(
         "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "MIN_WORDS", PAGE_MIN_WORDS, "MAX_WORDS", PAGE_MAX_WORDS, "ENOUGH_WORDS",
         PAGE_ENOUGH_WORDS, "ENOUGH_LINKS", PAGE_ENOUGH_LINKS, "MOST_ELEMENTS", PAGE_MOST_ELEMENTS, "MOST_NOTICE",

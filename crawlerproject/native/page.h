@@ -14,7 +14,7 @@
  *   weight.c   pages that are built to choke a parser
  *   nearest.c  fingerprints that are near one, among many
  *   automaton.c  features of a language model in a text
- *   module.c   the binding; the only file that knows Python
+ *   module.c   the binding; with head.c, the fields of a record, all that knows Python
  *
  * In: the bytes of a page in UTF-8 and their number. They are not changed and must live until page_free().
  * Out: numbers, and spans of bytes that belong to the page. page_free() frees all of it, also after an error.
@@ -182,6 +182,7 @@ struct record_field {
 struct record {
     struct record_field fields[RECORD_FIELDS];
     size_t count;
+    size_t head_size;
     struct page_span block;
 };
 bool record_read(const unsigned char *data, size_t size, unsigned char *head, size_t room, struct record *record);

@@ -70,6 +70,7 @@ bool record_read(const unsigned char *data, size_t size, unsigned char *head, si
             return false;
         line = next;
     }
+    record->head_size = head_size;
     record->block = (struct page_span){end + BREAKS, length};
     return length <= size && head_size + BREAKS + length + BREAKS == size;
 }

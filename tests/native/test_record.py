@@ -1,11 +1,14 @@
 """The native reader of WARC records and the Python one: what it reads they read alike, what it leaves is Python's."""
 
+from base64 import b32encode
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlerproject import native
-from crawlerproject.rules.archive.warc_members import Flaw, Member, judged
+from crawlerproject.rules.archive.digests import _base32
+from crawlerproject.rules.archive.warc_members import Fields, Flaw, Member, judged
 
 GOOD = (
     b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI:  http://h.test/ \r\nContent-Type: text/plain; a=b:c\r\n"
@@ -27,6 +30,10 @@ PARTS = [
 ]
 
 
+def _said(fields: Fields) -> tuple[int, int, str]:
+    return len(fields), hash(fields), repr(fields)
+
+
 def same(record: bytes) -> bool:
     """Whether the native reader reads it, and as the Python one."""
     reader = native.reader()
@@ -34,7 +41,12 @@ def same(record: bytes) -> bool:
     found, due = reader.record(record), judged(record, 3, 5)
     if found is None:
         return False
-    assert Member(3, 5, *found) == due
+    assert isinstance(due, Member)
+    assert Member(3, 5, *found) == due == Member(3, 5, *found)
+    fields = found[0]
+    assert (list(fields), len(fields), hash(fields), repr(fields)) == (list(due.fields), *_said(due.fields))
+    for name in {name for name, _ in due.fields} | {"", "content", "é", "content-length"}:
+        assert (fields.first(name), fields.all(name)) == (due.fields.first(name), due.fields.all(name))
     return True
 
 
@@ -65,6 +77,16 @@ def test_lines_that_are_not_plain_are_left_to_python(line: bytes) -> None:
     record = GOOD.replace(b"X\r\n", line + b"\r\n")
     assert isinstance(judged(record, 0, 1), Member)
     assert not same(record)
+
+
+def test_digests_are_written_alike() -> None:
+    """A sha1 in base32, natively and in Python."""
+    reader = native.reader()
+    assert reader is not None
+    for digest in (bytes(20), b"\xff" * 20, bytes(range(20)), bytes(range(236, 256))):
+        assert reader.base32(digest) == _base32(digest) == b32encode(digest).decode()
+    with pytest.raises(ValueError, match="groups of five"):
+        reader.base32(b"1234")
 
 
 def test_heads_without_an_end() -> None:

@@ -48,7 +48,20 @@ _WHOLE_AFTER = frozenset({"warcinfo", "metadata", TOMBSTONE})  # types that end 
 _NO_RECORD = "no WARC or ARC record"
 _ARC_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)")
 _NO_ADDRESS = "0.0.0.0"
-Fields = tuple[tuple[str, str], ...]
+
+
+class Fields(tuple[tuple[str, str], ...]):
+    """Names, lower-cased, and values of a record, in order."""
+
+    __slots__ = ()
+
+    def first(self, name: str) -> str:
+        """The first value of a name in lower case, "" without one."""
+        return next((value for field, value in self if field == name), "")
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a name that may repeat."""
+        return [value for field, value in self if field == name]
 
 
 class Member(NamedTuple):
@@ -56,7 +69,7 @@ class Member(NamedTuple):
 
     offset: int
     length: int
-    fields: tuple[tuple[str, str], ...]  # names lower-cased, in order
+    fields: Fields  # or what the native reader has in their place
     block: bytes
     shared: bool = False  # other records lie in the same gzip member: a reader that goes there finds the first one
 
@@ -68,7 +81,7 @@ class Member(NamedTuple):
     @property
     def kind(self) -> str:
         """The WARC-Type."""
-        return self.field("warc-type")
+        return self.fields.first("warc-type")
 
     @property
     def url(self) -> str:
@@ -77,14 +90,11 @@ class Member(NamedTuple):
 
     def field(self, name: str) -> str:
         """The first value of a field, "" without one; ``name`` in lower case."""
-        for field, value in self.fields:  # a generator takes four times as long, and a record is asked for many
-            if field == name:
-                return value
-        return ""
+        return self.fields.first(name)
 
     def all(self, name: str) -> list[str]:
         """Every value of a field that may repeat."""
-        return [value for field, value in self.fields if field == name]
+        return self.fields.all(name)
 
     @property
     def is_http(self) -> bool:
@@ -266,8 +276,8 @@ def judged(record: bytes, offset: int, length: int) -> Member | Flaw:
     if not end or not head.startswith(_PLAIN):
         return Flaw(offset, "no WARC header")
     lines = [line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:]]
-    fields = tuple([(name.strip().lower(), value.strip()) for name, _, value in lines])
-    stated = next((value for name, value in fields if name == "content-length"), "")
+    fields = Fields([(name.strip().lower(), value.strip()) for name, _, value in lines])
+    stated = fields.first("content-length")
     if not (stated.isascii() and stated.isdigit()):
         return Flaw(offset, "no Content-Length")
     if rest[int(stated) + len(_END) :].startswith(_PLAIN):
@@ -321,7 +331,7 @@ def _foreign_member(source: ArchiveIterator, record: Any) -> Member | Flaw:
     if record.format == "arc":
         fields = _of_arc(record, offset)
     elif record.rec_type and record.rec_headers.get_header("Content-Length", "").strip().isdigit():
-        fields = tuple((name.lower(), value) for name, value in record.rec_headers.headers)
+        fields = Fields((name.lower(), value) for name, value in record.rec_headers.headers)
     else:
         fields = None
     if fields is None:
@@ -355,4 +365,4 @@ def _of_arc(record: Any, offset: int) -> Fields | None:
         ("content-type", media_type),
         ("content-length", str(record.length)),
     ]
-    return tuple(fields if ip == _NO_ADDRESS else [*fields, ("warc-ip-address", ip)])
+    return Fields(fields if ip == _NO_ADDRESS else [*fields, ("warc-ip-address", ip)])

@@ -22,6 +22,7 @@ _MIN_CHARACTERS = 60
 # More text changes the answer for one page in a thousand and costs time for all.
 _MAX_CHARACTERS = 2000
 _MIN_PROBABILITY = 0.8
+_MOST_KEPT = 2048  # features of a text whose rows of the model have a place of their own, of 800 KB: most have 600
 # One tag with a primary subtag of ISO 639-1 (RFC 5646 2.1, RFC 9110 8.5): several say for whom a page is, not in what.
 _ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 
@@ -29,7 +30,7 @@ _ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 class _Identifier(LanguageIdentifier):  # type: ignore[misc]  # py3langid has no types
     """py3langid's, with the steps over bytes in C."""
 
-    __slots__ = ("_places", "_states", "_steps")
+    __slots__ = ("_places", "_rows", "_states", "_steps")
 
     def __init__(self, nb_ptc: Any, *args: Any, **kwargs: Any) -> None:
         # In two bytes a number each sum has to widen all the rows that it takes.
@@ -37,6 +38,7 @@ class _Identifier(LanguageIdentifier):  # type: ignore[misc]  # py3langid has no
         self._steps = np.asarray(self.tk_nextmove, np.uint32)  # 39 MB, not copied
         self._states = np.ascontiguousarray(np.transpose((self.tk_row, self.tk_output)), np.int32)
         self._places = array("I", bytes(4 * len(nb_ptc)))
+        self._rows = np.empty((_MOST_KEPT, nb_ptc.shape[1]), np.float32)
 
     def _raw_score(self, text: bytes) -> Any:
         if (page := native.reader()) is None:
@@ -45,7 +47,10 @@ class _Identifier(LanguageIdentifier):  # type: ignore[misc]  # py3langid has no
         pairs = np.frombuffer(found, np.int64).reshape(-1, 2)
         if not len(pairs):
             return super()._raw_score(b"")
-        return np.log1p(pairs[:, 1].astype(np.float32)) @ self.nb_ptc.take(pairs[:, 0], 0) + self.nb_pc
+        # New memory for each text would cost as much as the sums. Numbers are right already: "raise" would copy twice.
+        kept = self._rows[: len(pairs)] if len(pairs) <= _MOST_KEPT else None
+        rows = self.nb_ptc.take(pairs[:, 0], 0, kept, "raise" if kept is None else "clip")
+        return np.log1p(pairs[:, 1].astype(np.float32)) @ rows + self.nb_pc
 
 
 @cache

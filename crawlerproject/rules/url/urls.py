@@ -112,6 +112,13 @@ _PLAIN = re.compile(r"https?://[0-9A-Za-z][\x21-\x2e\x30-\x7e]*/")
 _SIMPLE = re.compile(r"/?[0-9A-Za-z_~-][0-9A-Za-z_.~-]*+(?:/[0-9A-Za-z_~-][0-9A-Za-z_.~-]*+)*+/?").fullmatch
 _SIMPLE_HOST = re.compile(r"(?:[0-9a-z_-]{1,63}\.){0,9}[0-9a-z_-]{1,63}(?::\d{1,5})?").fullmatch
 _ABSOLUTE = ("http://", "https://")  # with the slashes: "http:page" is relative (WHATWG URL 4.4)
+_SEGMENT = r"[A-Za-z0-9!$&'()*+,;=@_~-][A-Za-z0-9!$&'()*+,;=:@_~.-]*+"
+# A link that no parser changes but for its fragment: a host in lower case, no dots, escapes or empty parts in its path.
+_AS_WRITTEN = re.compile(
+    r"((?:https?://(?:[a-z0-9-]++\.)++[a-z]{2,}+(?=/))?)(/?)"
+    rf"((?:{_SEGMENT}(?:/{_SEGMENT})*+/?+)?+(?:\?[A-Za-z0-9!$&()*+,;=:@_~./?-]*+)?+)(?:#[ -~]*+)?",
+    re.ASCII,
+)
 _REMEMBERED = 512
 """Characters: longer texts of others are not remembered, for the caches here count entries, not bytes (ours)."""
 
@@ -119,7 +126,7 @@ _REMEMBERED = 512
 class Base:
     """Resolves the links of one page; made once a page, since parsing the base is half the work."""
 
-    __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "_own", "_own_digest", "url")
+    __slots__ = ("_base", "_beginnings", "_encoding", "_folder", "_nothing", "_origin", "_own", "_own_digest", "url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         """``encoding`` is the page's, by any of its labels: a query's non-ASCII text is written in it."""
@@ -133,6 +140,7 @@ class Base:
             self._base = None
         # What results are remembered by; "": not at all, for an address that is none of ours as we write them.
         self._folder = url.partition("?")[0].rpartition("/")[0] if _PLAIN.match(url) else ""
+        self._beginnings: tuple[str, str] | None = None
         self._nothing: str | None = None
         self._origin = url[: url.find("/", 8)]
         self._own_digest = b""  # where simple paths are joined as they stand
@@ -169,6 +177,26 @@ class Base:
             _resolved.clear()
         _resolved[key] = address
         return address
+
+    def target(self, href: str) -> str | None:
+        """The URL of ``join``, at a third of its cost for most links, which are what they will be."""
+        found = _AS_WRITTEN.fullmatch(href)
+        if found is not None:
+            host, slash, rest = found.groups()
+            if host and self._base is not None and "xn--" not in host:
+                return host + slash + rest
+            if not host and (slash or (rest[:1] not in ("", "?") and ":" not in rest)):
+                origin, folder = self._beginnings or self._found_beginnings()
+                if origin:
+                    return (origin if slash else folder) + rest
+        address = self.join(href)
+        return None if address is None else address.url
+
+    def _found_beginnings(self) -> tuple[str, str]:
+        """What "/" and "." mean on this page; empty where the parser is to be asked."""
+        ends = (self._join("/"), self._join(".")) if self._base is not None else (None, None)
+        self._beginnings = "" if ends[0] is None else ends[0].url, "" if ends[1] is None else ends[1].url
+        return self._beginnings
 
     def own_key(self) -> bytes:
         """The key of the page itself; empty if its address is none of ours."""

@@ -1,8 +1,9 @@
 /*
  * What the fuzzer calls: a page is weighed and read as the crawler does it, each byte of the answer is touched, and
  * what page.h promises about sizes is checked. One input in four is read once more with an allocation of ours that
- * fails; one in four is read twice and must say the same, since a parser is kept from page to page. scripts/fuzz_native.py
- * builds this with AddressSanitizer and UBSan.
+ * fails; one in four is read twice and must say the same, since a parser is kept from page to page. Each is read as a
+ * WARC record as well, and some are walked through a language model. scripts/fuzz_native.py builds this with
+ * AddressSanitizer and UBSan.
  *
  * Our files are compiled with malloc, calloc and realloc named fuzz_…; what lexbor gets comes from them too (memory.c).
  */
@@ -18,6 +19,9 @@
 #define MOST_TIMES 4
 #define AND_BYTES 64
 #define LONGEST_REPEATED 64
+#define WALKED 16 /* one input in so many */
+#define MODEL_STATES 12
+#define MODEL_FEATURES 4
 /* A share of the mutations repeats a part so often, and a share of those fills the page with it. */
 #define REPEATING 64
 #define FILLING 16
@@ -113,6 +117,55 @@ static void check_extract(const struct page *page, size_t size)
     require(touched_span(page->language) <= most && touched_span(page->base) <= most, "language and base likewise");
 }
 
+static bool is_within(struct page_span span, const unsigned char *data, size_t size)
+{
+    return span.data >= data && span.size <= size && (size_t)(span.data - data) <= size - span.size;
+}
+
+static void read_record(const uint8_t *data, size_t size)
+{
+    unsigned char head[RECORD_HEAD];
+    struct record record;
+    if (!record_read(data, size, head, sizeof head, &record))
+        return;
+    require(record.count <= RECORD_FIELDS && record.head_size <= sizeof head, "a head is bounded");
+    for (size_t place = 0; place < record.count; place++) {
+        const struct record_field *field = record.fields + place;
+        require(is_within(field->name, head, record.head_size), "a name is in the head");
+        require(is_within(field->value, head, record.head_size), "a value likewise");
+        touched_span(field->name);
+        touched_span(field->value);
+    }
+    require(is_within(record.block, data, size), "the block is in the record");
+}
+
+/* A model of random steps forgets nothing, and some of it leads out of its tables; byte by byte it says what is due. */
+static void walk_automaton(const uint8_t *data, size_t size, uint32_t chance)
+{
+    static uint32_t steps[MODEL_STATES * 256], places[MODEL_FEATURES];
+    struct automaton_state states[MODEL_STATES];
+    struct automaton_feature found[MODEL_FEATURES];
+    struct automaton model = {steps, sizeof steps / sizeof *steps, states, MODEL_STATES, MODEL_FEATURES};
+    size_t count = 0, times[MODEL_FEATURES] = {0}, state = 0;
+    bool right = true;
+    for (size_t at = 0; at < model.step_count; at++)
+        steps[at] = hashed(chance, (const unsigned char *)&at, sizeof at) % (chance % 3 ? MODEL_STATES : MODEL_STATES + 1);
+    for (size_t at = 0; at < MODEL_STATES; at++)
+        states[at] = (struct automaton_state){(uint32_t)at, (int32_t)((chance >> at) % (MODEL_FEATURES + 1)) - 1};
+    for (size_t at = 0; at < size && right; at++) {
+        state = steps[state * 256 + data[at]];
+        if ((right = state < MODEL_STATES) && states[state].feature >= 0)
+            times[states[state].feature]++;
+    }
+    require(automaton_walk(&model, data, size, places, found, &count) == right, "a walk ends where the tables do");
+    for (size_t place = 0; place < count && right; place++) {
+        require(times[found[place].feature] == (size_t)found[place].times, "a feature is met as often as it stands there");
+        times[found[place].feature] = 0;
+    }
+    for (size_t feature = 0; feature < MODEL_FEATURES; feature++)
+        require(!places[feature] && (!right || !times[feature]), "each is found, and places are left as they were");
+}
+
 static enum page_status read_once(const uint8_t *data, size_t size)
 {
     struct page page;
@@ -136,6 +189,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint32_t chance = hashed(NOTHING, data, size); /* the same input always does the same */
     allocations = failing_at = 0;
+    read_record(data, size);
+    if (chance % WALKED == 0)
+        walk_automaton(data, size, chance / WALKED);
     require(read_once(data, size) != PAGE_NO_MEMORY, "memory lacks only where there is none");
     if (chance % 4 == 0 && allocations) {
         failing_at = 1 + chance / 4 % allocations;

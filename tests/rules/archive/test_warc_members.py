@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk, whole_length, wrong_digest
+from crawlerproject.rules.archive.warc_members import (
+    CHUNK_BYTES,
+    Fields,
+    Flaw,
+    Member,
+    walk,
+    whole_length,
+    wrong_digest,
+)
 from tests.warc_samples import exchange, info_member, make
 
 FILE = info_member() + make().members + make().members
@@ -112,5 +120,5 @@ def test_wrong_digest_is_named() -> None:
     """A record that was changed and packed again is told by its digest."""
     member = MEMBERS[2]
     assert wrong_digest(member._replace(block=member.block + b"x")) == "WARC-Block-Digest"
-    fields = tuple((name, value) for name, value in member.fields if name != "warc-block-digest")
+    fields = Fields((name, value) for name, value in member.fields if name != "warc-block-digest")
     assert wrong_digest(member._replace(fields=fields, block=member.block + b"x")) == "WARC-Payload-Digest"

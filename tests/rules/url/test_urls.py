@@ -22,8 +22,9 @@ def _cases(*kinds: str) -> list[tuple[str, str, str, str]]:
 
 def _fetch_form(base: str, text: str) -> str:
     if base:
-        address = Base(base).join(text)
-        return "" if address is None else address.url
+        address, target = Base(base).join(text), Base(base).target(text)
+        assert target == (None if address is None else address.url)
+        return target or ""
     try:
         return parse(text).url
     except UrlRefused:
@@ -233,6 +234,7 @@ _BASES = [
 _HREFS = st.one_of(
     st.text("ab/.?#: \n%é\\@", max_size=8),
     st.text("aB0/._~-", max_size=8),
+    st.text("aB1/.?#:&=_", max_size=12),
     st.builds(
         "".join,
         st.tuples(
@@ -250,6 +252,8 @@ def test_a_link_means_the_same_whoever_asked_before(href: str, pages: list[str])
     for page in pages:
         base = Base(page)
         assert base.join(href) == base._join(href), page
+        found = base._join(href)
+        assert base.target(href) == (None if found is None else found.url), page
 
 
 @pytest.mark.parametrize(
