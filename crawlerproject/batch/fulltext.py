@@ -2,8 +2,9 @@
 
 A file of pages is a unit: its pages are in the index with one commit, and a journal names it afterwards. A file
 that was committed but not yet named is loaded again and replaces its own pages, so that nothing is there twice.
-A later capture of a URL takes the place of an earlier one. Where ``process --main`` has found the article, that is
-what is searched. An answer's place is its text's score (BM25), weighed by the ranks that ``scrapy rank`` has made.
+A later capture of a URL takes the place of an earlier one, in whichever order they come. Where ``process --main`` has
+found the article, that is what is searched. An answer's place is its text's score (BM25), weighed by the ranks that
+``scrapy rank`` has made.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,37 +82,62 @@ class Answers(NamedTuple):
     words: str
 
 
-def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
-    """Load every file of ``pages`` that the journal does not name; how many pages. ``done`` takes bytes read."""
-    files = sorted(pages.glob("*.parquet"))
-    journal = index_folder / JOURNAL
-    named = set(journal.read_text().splitlines()) if journal.exists() else set()
-    index_folder.mkdir(parents=True, exist_ok=True)
-    try:
-        index = tantivy.Index(_schema(), path=str(index_folder), reuse=True)
-        left_out = set()
-    except ValueError:  # an older version's, without the verdicts, is continued as it is
-        index, left_out = tantivy.Index.open(str(index_folder)), {"consent"}
-    loaded = 0
-    writer = index.writer(_HEAP_BYTES, 1)
-    for file in files:
-        if file.name not in named:
-            batches = pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS)
-            for row in (row for batch in batches for row in batch.to_pylist()):
-                fetched = row.pop("fetch_time").isoformat()
-                article = row.pop("text_main", None)  # files of older versions have none
-                texts = {name: value or "" for name, value in row.items() if name not in left_out} | (
-                    {"text": article} if article else {}
-                )
-                writer.delete_documents_by_term("url", row["url"])
-                writer.add_document(tantivy.Document(fetched=fetched, **texts))
-                loaded += 1
-            writer.commit()
-            with journal.open("a") as lines:
-                lines.write(f"{file.name}\n")
-        done(file.stat().st_size)
-    writer.wait_merging_threads()
-    return loaded
+class Loading:
+    """The index of some pages, open to take more: one process may have it so, and others search meanwhile."""
+
+    def __init__(self, pages: Path, index_folder: Path) -> None:
+        """Raises ValueError, as all that tantivy does: mostly for want of room."""
+        self._pages, self._journal = pages, index_folder / JOURNAL
+        index_folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._index, self._left_out = tantivy.Index(_schema(), path=str(index_folder), reuse=True), set[str]()
+        except ValueError:  # an older version's, without the verdicts, is continued as it is
+            if not (index_folder / _META).exists():
+                raise
+            self._index, self._left_out = tantivy.Index.open(str(index_folder)), {"consent"}
+        self._writer = self._index.writer(_HEAP_BYTES, 1)
+
+    def waiting(self) -> list[Path]:
+        """The files of pages that the journal does not name."""
+        named = set(self._journal.read_text().splitlines()) if self._journal.exists() else set()
+        return [file for file in sorted(self._pages.glob("*.parquet")) if file.name not in named]
+
+    def take(self, file: Path) -> int:
+        """Load a file: how many pages, without those that the index has of a later moment. ValueError."""
+        self._index.reload()
+        searcher, loaded = self._index.searcher(), 0
+        batches = pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS)
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            fetched = row.pop("fetch_time").isoformat()
+            if self._fetched(searcher, row["url"]) > fetched:
+                continue
+            article = row.pop("text_main", None)  # files of older versions have none
+            texts = {name: value or "" for name, value in row.items() if name not in self._left_out}
+            texts |= {"text": article} if article else {}
+            self._writer.delete_documents_by_term("url", row["url"])
+            self._writer.add_document(tantivy.Document(fetched=fetched, **texts))
+            loaded += 1
+        self._writer.commit()
+        with self._journal.open("a") as lines:
+            lines.write(f"\n{file.name}\n")  # the line before may be torn
+        return loaded
+
+    def close(self) -> None:
+        """What is not committed is not there."""
+        self._writer.wait_merging_threads()
+
+    def _fetched(self, searcher: Any, url: str) -> str:
+        """When the capture was fetched that the index has of a URL; "" when it has none."""
+        if not searcher.doc_freq("url", url):
+            return ""
+        hits = searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), 1).hits
+        return _first(searcher.doc(hits[0][1]), "fetched") if hits else ""
+
+
+def load(pages: Path, index_folder: Path) -> int:
+    """Load every file of ``pages`` that the journal does not name; how many pages."""
+    with closing(Loading(pages, index_folder)) as index:
+        return sum(map(index.take, index.waiting()))
 
 
 def search(index_folder: Path, asked: Search, ranks: Path | None = None, withdrawn: Withdrawn = _NOTHING) -> Answers:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Metric, ProcessCollector, gener
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
+from crawlerproject.errors import STORE_FORGOT
 from crawlerproject.reasons import ANSWERED
 
 Status = Mapping[str, Any]
@@ -190,7 +191,8 @@ def crawl_metrics(status: Status, facts: Mapping[str, Any], now: float) -> str:
 
 
 def _at_rest(facts: Mapping[str, Any], now: float) -> Iterator[Metric]:
-    """Of a crawl that is not at work here: its workers elsewhere, and what became of its archive."""
+    """Of a crawl that is not at work here: how it ended, its workers elsewhere, and what became of its archive."""
+    yield _forgot([facts])
     yield from _workers(facts.get("workers", []))
     yield from _uploads(facts.get("uploads") or {}, now)
     yield from _uploaded({"": facts})
@@ -202,6 +204,8 @@ def _crawl(status: Status, now: float) -> Iterator[Metric]:
     age = max(0.0, now - status["time"])
     yield GaugeMetricFamily("crawler_status_age_seconds", "Since the crawl's last word, said each second", value=age)
     lives: Lives = status.get("each") or {"": status}
+    yield _forgot([status, *lives.values()])
+    yield from _partitions(status.get("fleet") or {})
     yield from _uploads(status.get("uploads") or {}, now)
     yield from _uploaded(lives)
     yield from _counted(lives)
@@ -209,6 +213,21 @@ def _crawl(status: Status, now: float) -> Iterator[Metric]:
     yield from _levels(status)
     if workers := status.get("workers"):
         yield from _workers(workers)
+
+
+def _forgot(statuses: Iterable[Status]) -> Metric:
+    ended = any(status.get("finish_reason") == STORE_FORGOT for status in statuses)
+    return GaugeMetricFamily("crawler_store_forgot", "1 when it ended since Redis has lost something", value=ended)
+
+
+def _partitions(place: Mapping[str, Any]) -> Iterator[Metric]:
+    """Of a crawl whose workers share out its hosts in Redis."""
+    if place.get("partitions"):
+        for name, text, value in (
+            ("crawler_partitions", "Parts into which the crawl's hosts are divided", place["partitions"]),
+            ("crawler_partitions_held", "Of these, held by the workers on this machine", place["held"]),
+        ):
+            yield _levelled(name, text, "crawl", {place["crawl"]: value})
 
 
 def _filled(family: Family, samples: Iterable[tuple[Sequence[str], float]]) -> Family:

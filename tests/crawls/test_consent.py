@@ -86,7 +86,7 @@ def test_every_export_has_the_verdict(crawled: Crawled, tmp_path: Path) -> None:
     for table in (tmp_path / "pages").iterdir():
         bulk |= {place(made["url"]): made["consent"] for made in map(document, pq.read_table(table).to_pylist())}
     listed = [page for warc in crawled.warcs for page in pages_of(warc, text=False, progress=lambda _: None)]
-    load(tmp_path / "pages", tmp_path / "search", lambda _: None)
+    load(tmp_path / "pages", tmp_path / "search")
     found = search(tmp_path / "search", Search("free part test", 500)).hits
 
     assert crawled.exported.items() <= bulk.items()
