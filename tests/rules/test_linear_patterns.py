@@ -14,7 +14,7 @@ from tests.spending import TooSlow, bounded
 
 #: What a page, a robots.txt or a header may bring, and a size at which squares are seen without being waited for.
 LARGE, MEDIUM, SMALL = 50_000, 16_000, 4_000
-#: CPU seconds. The slowest of ours takes 0.01 for the large size; what is quadratic takes a quarter of a second or more.
+#: CPU seconds. The slowest of ours takes 0.01 for the large size; what is quadratic takes a quarter of a second.
 MOST_SECONDS = 0.15
 #: A square that takes longer than the bound at the large size takes longer than this at the small one,
 SUSPICIOUS_SECONDS = MOST_SECONDS * (SMALL / LARGE) ** 2 / 4
