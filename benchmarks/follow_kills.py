@@ -116,8 +116,9 @@ class Trial:
                         f"not at its end after {given.longest} s, with {len(self.seconds):,} pages found"
                     )
                 self._begin()
-                if "load" in self.kept and self.kept["load"].ended() and not self.kept["process"].ended():
-                    self.kept["load"].begin()  # ended between two lives of what it follows
+                for name, before in (("process", "crawl"), ("load", "process")):
+                    if name in self.kept and self.kept[name].ended() and not self.kept[before].ended():
+                        self.kept[name].begin()  # ended between two lives of what it follows
                 self._look()
                 while kills and self._requests() >= kills[0][0]:
                     self._kill(kills.pop(0)[1])

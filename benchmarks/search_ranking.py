@@ -41,21 +41,7 @@ INDEXES = {
     "http://python.test/genindex-all.html": "td li > a",
 }
 KINDS = ("titles", "postgresql.test", "python.test", "misspelt")
-WEIGHTS = [
-    Weights(*each)
-    for each in (
-        (0.0, 0.0),
-        (0.1, 0.0),
-        (0.2, 0.0),
-        (0.3, 0.0),
-        (0.5, 0.0),
-        (0.0, 0.1),
-        (0.1, 0.1),
-        (0.2, 0.1),
-        (0.2, 0.2),
-        (0.5, 0.2),
-    )
-]
+WEIGHTS = [Weights(0.0, 0.0), Weights(), Weights(0.5, 0.2)]
 _EACH, _LIMIT, _SEED = 170, 10, 7
 _NUMBER = re.compile(r"^(Chapter |Part |Appendix )?[\w.]{1,8}\.\s+|\s+[—–]\s.*|\s+- (Apache|SQLAlchemy).*")
 _MARKS = re.compile(r"[^\w\s]+")

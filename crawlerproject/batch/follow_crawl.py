@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from crawlerproject.batch.process_warcs import Outcome, Workers, is_done, pieces
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
-from crawlerproject.stores.crawl_dir import CrawlDir, is_locked
+from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, read_facts
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.stores.rocks.tables import open_facts
 
@@ -27,10 +28,13 @@ BETWEEN_SECONDS = 20.0
 """Between two looks at WARCs: a page is in the tables within a minute, a day leaves some 4,000 files at most (ours)."""
 TABLES_SECONDS = 5.0
 """Between two looks at tables, which cost a listing of their folder (ours)."""
-_LOCK = ".follow"
+PATIENCE_SECONDS = 60.0
+"""After which a crawl that was killed is taken for ended; a busy machine takes ten seconds to begin it again (ours)."""
+_LOCK, _ENDED = ".follow", b"ended"  # the lock's content: that it was not killed
 _END_SECONDS = 1.0  # within which the end of a crawl is noticed
 
 Sleep = Callable[[float], None]
+Clock = Callable[[], float]
 Shown = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 """Shows how much of so many bytes is done, as it is called with those that are."""
 
@@ -48,9 +52,10 @@ def follow(
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OperatorError(f"Another scrapy process --follow works on {out}; stop that one first.") from None
+        lock.truncate(0)
         _remove_parts(out)
         settled = set[Path]()  # closed and done, or not to be read again
-        for last in looks(lambda: goes_on(crawl), BETWEEN_SECONDS, sleep):
+        for last in looks(Going(crawl), BETWEEN_SECONDS, sleep):
             try:
                 waiting = dict(_waiting(crawl, out, wanted, settled))
             except (OperatorError, StorageError):  # a plan is just being written, a frontier is busy, a place is away
@@ -66,6 +71,7 @@ def follow(
                         settled.add(warc)
                     if outcome != Outcome():
                         yield outcome
+        lock.write(_ENDED)
 
 
 def looks(going_on: Callable[[], bool], between_seconds: float, sleep: Sleep = time.sleep) -> Iterator[bool]:
@@ -79,17 +85,29 @@ def looks(going_on: Callable[[], bool], between_seconds: float, sleep: Sleep = t
     yield True
 
 
-def goes_on(crawl: CrawlDir) -> bool:
-    """Whether a process of the crawl is left."""
-    try:
-        return any(folder.locked() for folder in archives_of(crawl).to_lock())
-    except OperatorError:  # a fleet's plan cannot be read
-        return crawl.locked()
+class Going:
+    """Whether a crawl goes on: a process of it is left, or was killed a moment ago and may be begun again."""
 
+    def __init__(self, crawl: CrawlDir, *, tables: bool = False, clock: Clock = time.monotonic) -> None:
+        """``tables``: with what follows it."""
+        self._crawl, self._tables, self._clock = crawl, tables, clock
+        self._seen = -inf  # at work
 
-def tables_go_on(crawl: CrawlDir) -> bool:
-    """Whether there will be more tables: the crawl goes on, or what follows it has not ended."""
-    return goes_on(crawl) or is_locked(crawl.processed / _LOCK)
+    def __call__(self) -> bool:
+        lock = self._crawl.processed / _LOCK
+        if any(folder.locked() for folder in self._folders()) or (self._tables and is_locked(lock)):
+            self._seen = self._clock()
+            return True
+        return self._clock() - self._seen < PATIENCE_SECONDS and (
+            any((status := read_facts(folder.status)) and not status.get("ended") for folder in self._folders())
+            or (self._tables and lock.exists() and lock.read_bytes() != _ENDED)
+        )
+
+    def _folders(self) -> list[CrawlDir]:
+        try:
+            return archives_of(self._crawl).to_lock()
+        except OperatorError:  # a fleet's plan is just being written
+            return [self._crawl]
 
 
 class _Span(NamedTuple):

@@ -40,14 +40,14 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Load, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.follow_crawl import TABLES_SECONDS, looks, tables_go_on
+        from crawlerproject.batch.follow_crawl import TABLES_SECONDS, Going, looks
         from crawlerproject.batch.fulltext import Loading
         from crawlerproject.batch.process_warcs import PAGES
 
         folder, loaded = named_crawl(args, self.settings), 0
         if opts.follow:
             check_there(folder)
-            moments, pages = looks(lambda: tables_go_on(folder), TABLES_SECONDS), folder.processed / PAGES
+            moments, pages = looks(Going(folder, tables=True), TABLES_SECONDS), folder.processed / PAGES
         else:
             moments, (pages, _) = iter((True,)), processed_files(folder, PAGES, "There is nothing to load")
         with alone(folder.search, "load"), leaving_cores():

@@ -16,7 +16,7 @@ MOST_OF_A_HOST = 2
 class Weights(NamedTuple):
     """How much of what the text scores a page's rank may add, and its host's; why these: docs/batch.md."""
 
-    page: float = 0.2
+    page: float = 0.1
     host: float = 0.1
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.follow_crawl import follow, looks
+from crawlerproject.batch.follow_crawl import PATIENCE_SECONDS, Going, follow, looks
 from crawlerproject.batch.process_warcs import is_done, pieces_end, process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock, write_facts
 from tests.commands.running import archive, archive_of, write
 
 WANTED = ExtractOptions()
@@ -76,3 +77,27 @@ def test_looks_end_with_one_behind_the_end() -> None:
     assert list(looks(lambda: next(left), 60.0, slept.append)) == [False, True]
     assert slept == [1.0, 1.0, 1.0]
     assert list(looks(lambda: False, 60.0, slept.append)) == [True]
+
+
+def test_a_killed_crawl_is_waited_for_and_one_that_has_ended_is_not(tmp_path: Path) -> None:
+    """For a minute; so is a killed follower, by what comes behind it."""
+    crawl, now = CrawlDir(tmp_path), [0.0]
+    going, tables = (Going(crawl, tables=each, clock=lambda: now[0]) for each in (False, True))
+    write_facts(crawl.status, {"pid": 1})
+    assert not going()  # killed long ago
+    held = take_lock(crawl)
+    assert going()
+    os.close(held)
+    now[0] = PATIENCE_SECONDS - 1
+    assert going()
+    now[0] += 2
+    assert not going()
+    write_facts(crawl.status, {"pid": 1, "ended": 5.0})
+    crawl.processed.mkdir()
+    with (crawl.processed / ".follow").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert tables()
+        assert not going()
+    assert tables()
+    assert not list(follow(crawl, crawl.processed, WANTED, 1, lambda waiting: nullcontext(print)))
+    assert not tables()
