@@ -188,6 +188,10 @@ class Frontier:
             host.address_until = 0.0
         as_before = next_address or outcome.signature_asked  # nothing is known of the page, nor of a robots.txt
         consequence = _AGAIN if as_before else self._politeness.after(host, outcome, now, self._rng)
+        if outcome.license_named and lease.stored:
+            consequence = replace(
+                consequence, again=self._robots_responses.wants_license(host, row.url, outcome.license_named)
+            )
         if kind.sent_once and outcome.reason not in UNSENT_FAILURES:
             consequence = replace(consequence, again=False)
         if kind.is_robots and not as_before:

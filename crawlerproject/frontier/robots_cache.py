@@ -20,7 +20,7 @@ from crawlerproject.rules.robots.policy import (
     parse_robots,
     robots_verdict,
 )
-from crawlerproject.rules.url.urls import origin
+from crawlerproject.rules.url.urls import host_key, origin
 
 # Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most. The second bound is
 # for files made large, in characters of their rules: one of 500 KiB takes some 20 MB.
@@ -88,6 +88,10 @@ class RobotsCache:
         """What the site says of the use of a URL, before it is asked for; ask while its lease is out."""
         return _words_of(self.rules(origin(url)), url)
 
+    def license_words(self, url: str, license: str) -> list[Note] | None:
+        """What a licence that a page names says of it; None: that is not known."""
+        return self.rules(origin(url)).license_terms_for(url, license)
+
     def refusal(self, url: str, rules: RobotsRules) -> Reason | None:
         """Why a URL of these rules' origin, or a path there, is not asked for; None when it may be."""
         if rules.verdict(url) is not PathAccess.ALLOW:
@@ -151,6 +155,16 @@ class RobotsCache:
         if terms.next == number:  # else it came twice
             record = record._replace(terms=terms.answered(number, status or 0, body, origin.partition("://")[2]).pack())
         return self._taken_in(origin, record, more=False)
+
+    def want_license(self, origin: str, url: str) -> RobotsOutcome | None:
+        """Have a licence asked for that a page of the origin names; None: it is not to be."""
+        record = self._record(origin)
+        if record is None or Source.LICENSE not in self._asks:
+            return None
+        if host_key(url) == origin.partition("://")[2] and not self.rules(origin).allowed(url):
+            return None
+        terms = (Terms.unpack(record.terms) if record.terms else Terms([])).with_license(url)
+        return self._taken_in(origin, record._replace(terms=terms.pack()), more=False) if terms is not None else None
 
     def _taken_in(self, origin: str, record: RobotsRecord, more: bool) -> RobotsOutcome:
         """A record that is to be stored; until all its documents are known it is good for nothing."""

@@ -21,6 +21,7 @@ from crawlerproject.rules.row_kinds import FLAG_ROBOTS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.priority import HOP_PREREQUISITE, ROBOTS, of_external
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
+from crawlerproject.rules.url.urls import origin as origin_of
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import HostFact, QueuedPage
 
@@ -93,6 +94,19 @@ class RobotsResponses:
             self._licenses[via] = now + self._state.robots.ttl_seconds, answer
         for other, its_hops in self._awaiting(via, origin):
             self._give(answer._replace(origin=other, number=document_of(its_hops)), now)
+
+    def wants_license(self, host: Host, page: str, url: str) -> bool:
+        """Whether a licence that a page names is asked for now, before another page of its host."""
+        origin = origin_of(page)
+        outcome = self._state.robots.want_license(origin, url)
+        if outcome is None or outcome.record is None:
+            return False
+        scheme = origin.partition(":")[0]
+        host.set_robots_until(scheme, outcome.good_until)
+        self._state.changes.robots.append((origin, outcome.record))
+        host.robots_unstored |= {scheme}
+        self._hosts.dirty[host.name] = host
+        return True
 
     def elsewhere(self, host: Host, origin: str, number: int, url: str, now: float) -> float:
         """Have a licence of ``origin`` asked for at the other host that has it, at its pace and by its robots.txt.

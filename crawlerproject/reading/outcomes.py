@@ -39,6 +39,7 @@ class Consent(NamedTuple):
     purpose: str  # of the crawl
     obeyed: bool  # else they are recorded
     site_words: Callable[[str], list[Note]]  # of a URL's site, before it is asked for
+    license_words: Callable[[str, str], list[Note] | None] = lambda *_: None  # of a URL, in the licence at an address
 
 
 RECORDED = Consent("archive", False, lambda _: [])
@@ -179,12 +180,20 @@ class Outcomes:
 
 
 def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> None:
+    url = result.row.url
+    unread: list[tuple[Note, str]] = []
+    for note in [note for note in words if _names_license(note)]:
+        address = Base(url).join(note[1].partition(":")[2].strip())
+        said = consent.license_words(url, address.url) if address is not None else None
+        if said is None:
+            unread.append((note, "" if address is None else address.url))
+        else:
+            new = [each for each in said if each not in words]
+            words, result.notes = [*words, *new], [*result.notes, *new]
     judged = judge(words, consent.purpose)
-    if consent.obeyed and judged.verdict is not Verdict.RESERVED:
-        # Of a licence that robots.txt does not name nothing is known.
-        known = {value for name, value in words if name == Source.ROBOTS_TXT}
-        unread = next((note for note in words if _names_license(note) and note[1] not in known), None)
-        judged = Judgement(Verdict.RESERVED, *unread) if unread else judged
+    if consent.obeyed and unread and judged.verdict is not Verdict.RESERVED:
+        (note, result.license_named), *_ = unread
+        judged = Judgement(Verdict.RESERVED, *note)
     result.notes.append((NOTE, judged.verdict))
     if consent.obeyed and judged.verdict is Verdict.RESERVED:
         reason = reservation(judged)

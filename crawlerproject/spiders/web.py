@@ -117,6 +117,7 @@ class WebSpider(Spider):
             purpose=crawler.settings["PURPOSE"] or PURPOSES[0],
             obeyed=bool(obeyed_for(crawler.settings)),
             site_words=lambda url: services[Frontier].state.robots.words(url),  # noqa: PLW0108 - of the session of then
+            license_words=lambda *asked: services[Frontier].state.robots.license_words(*asked),  # noqa: PLW0108
         )
         spider._outcomes = Outcomes(
             crawler.settings["CRAWLER_NAME"],

@@ -25,6 +25,7 @@ from tests.web.profiles.consent import (
     LICENSE,
     LICENSOR,
     MINING,
+    NAMED,
     OBEYING,
     PAGES,
     PAID,
@@ -147,7 +148,7 @@ def complaints(crawled: Crawled) -> list[str]:
     documents = {place: count for place, count in crawled.asked.items() if place[1] in (TDMREP, LICENSE)}
     expected = {(host, LICENSE) for host, words in SITES.items() if words[3] in ("rsl", "paid")}
     if purpose in MINING or crawled.consent == "ask":
-        expected |= {(host, TDMREP) for host in (*SITES, PAID)}
+        expected |= {(host, TDMREP) for host in (*SITES, PAID, NAMED)}
     licensor = Counter({place: count for place, count in crawled.asked.items() if place[0] == LICENSOR})
     most = max(licensor.values(), default=0)  # each worker may ask for those of its hosts
     if (
@@ -170,4 +171,7 @@ def complaints(crawled: Crawled) -> list[str]:
         found.append(f"reasons: {sorted(set(logged.items()) ^ set(reasons.items()))}")
     if crawled.asked[PAID, "/"] != 1 or crawled.reasons.get((PAID, "/")) != "payment-required":
         found.append("402 is asked for once, and is a refusal of its own")
+    said = "reserved-license" if crawled.obeyed and purpose == "ai-train" else "fetched"
+    if crawled.asked[NAMED, "/"] != 1 + crawled.obeyed or crawled.reasons.get((NAMED, "/")) != said:
+        found.append(f"a licence that a page names: {crawled.asked[NAMED, '/']}, {crawled.reasons.get((NAMED, '/'))}")
     return found

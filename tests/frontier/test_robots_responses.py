@@ -448,6 +448,23 @@ def test_a_licence_of_another_host_is_asked_for_there() -> None:
     assert all(later - before >= 5.0 for before, later in pairwise(of_b))
 
 
+def test_a_page_is_asked_for_again_behind_the_licence_that_it_names() -> None:
+    """Once: then its words are known, of this page and others that name it; too many licences are not asked for."""
+    bench = obeying(MemoryStore())
+    robots = bench.frontier.state.robots
+    bench.seed(A, A + "2")
+    assert [next_url(bench), next_url(bench, 404, reason=Reason.HTTP_ERROR)][0] == A + "robots.txt"
+    assert next_url(bench, license_named=A + "l.xml") == A
+    assert robots.license_words(A, A + "l.xml") is None
+    assert next_url(bench, 200, PAID) == A + "l.xml"
+    assert robots.license_words(A, A + "l.xml") == [("ai-use-license", "payment: crawl")]
+    assert robots.words(A) == []
+    assert {next_url(bench), next_url(bench, license_named=A + "l.xml")} == {A, A + "2"}
+    bench.seed(*(f"{A}page/{number}" for number in range(4)))
+    asked = [next_url(bench, 404, license_named="" if number % 2 else f"{B}{number}.xml") for number in range(7)]
+    assert [url for url in asked if url.endswith(".xml")] == [f"{B}0.xml", f"{B}4.xml"], asked
+
+
 def test_two_hosts_that_have_each_others_licence_both_go_on() -> None:
     """Neither waits for the other's documents, only for its robots.txt; a licence is not about itself."""
     bench = obeying(MemoryStore())

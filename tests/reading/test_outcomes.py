@@ -352,6 +352,25 @@ def test_what_an_answer_reserves_is_not_kept(headers: dict[str, str], reason: Re
     assert kept or (not page.found and not page.is_text and ("consent", "reserved") in page.notes)
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [(None, Reason.RESERVED_HEADER), ("permits: all", Reason.FETCHED), ("payment: crawl", Reason.RESERVED_LICENSE)],
+)
+def test_a_licence_that_a_page_names_is_judged_or_asked_for(words: str | None, reason: Reason) -> None:
+    """By its address, however that is written; without its words the page is withheld until they are known."""
+    said = {"http://a.test/l.xml": [("ai-use-license", words)]} if words else {}
+    headers = {"Link": '</l.xml>; rel="license"; type="application/rsl+xml"'}
+    page = fetched(
+        read_of(),
+        headers=headers,
+        consent=Consent("ai-train", True, lambda _: [], lambda _, address: said.get(address)),
+    )
+
+    assert page.reason is reason
+    assert page.license_named == ("" if words else "http://a.test/l.xml")
+    assert words is None or ("ai-use-license", words) in page.notes
+
+
 def test_words_of_a_page_reserve_it() -> None:
     """Also in what a browser made of it."""
     body = b'<meta name="robots" content="noai"><p>Words'

@@ -31,7 +31,7 @@ _MAX_WORDS = 400  # characters of one rule: a line of the metadata record holds 
 _MAX_DEPTH = 32
 _MAX_ELEMENTS = 20_000
 _MAX_LICENSES = 3
-"""Of one robots.txt, that are asked for: RSL has one."""
+"""Of one robots.txt, that are asked for, and of all pages of its host: RSL has one."""
 _MOST_IN_FEED = 10  # different licences, which are all kept as lines (ours)
 _RSL_SPACE = "https://rslstandard.org/rsl"
 _LISTS = ("permits", "prohibits")
@@ -50,6 +50,7 @@ class Document(NamedTuple):
 
     url: str
     rules: Sequence[Rule] | None = None
+    of_page: bool = False  # a licence that pages name, and robots.txt does not: it is about those that do
 
 
 class Terms(NamedTuple):
@@ -60,11 +61,11 @@ class Terms(NamedTuple):
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
         """What ``pack`` wrote."""
-        return cls([Document(url, rules) for url, rules in orjson.loads(packed)])
+        return cls([Document(*fields) for fields in orjson.loads(packed)])
 
     def pack(self) -> bytes:
         """As bytes, to be stored."""
-        return orjson.dumps([tuple(document) for document in self.documents])
+        return orjson.dumps([tuple(one if one.of_page else one[:2]) for one in self.documents])
 
     @property
     def next(self) -> int | None:
@@ -79,18 +80,31 @@ class Terms(NamedTuple):
     def answered(self, number: int, status: int, body: bytes, host: str) -> Terms:
         """With the answer to document ``number``, from 1; ``host`` is the key of the origin's."""
         documents = list(self.documents)
-        url = documents[number - 1].url
-        documents[number - 1] = Document(url, read_document(url, status, body, host))
+        one = documents[number - 1]
+        documents[number - 1] = one._replace(rules=read_document(one.url, status, body, host))
         return Terms(documents)
 
+    def with_license(self, url: str) -> Terms | None:
+        """With one more that a page names, to be asked for; None: it is known, or one too many."""
+        if any(one.url == url for one in self.documents) or sum(one.of_page for one in self.documents) >= _MAX_LICENSES:
+            return None
+        return Terms([*self.documents, Document(url, None, True)])
+
+    def license_notes(self, url: str, path: str) -> list[Note] | None:
+        """What a licence says of a path, whoever names it; None: that is not known."""
+        known = next((one for one in self.documents if one.url == url and one.rules is not None), None)
+        return None if known is None else Terms([known._replace(of_page=False)]).notes(path)
+
     def notes(self, path: str) -> list[Note]:
-        """What they say of a path (as ``matcher.spelled`` returns it).
+        """What those that are not of single pages say of a path (as ``matcher.spelled`` returns it).
 
         Of tdmrep.json the first rule that matches counts (section 6.1); of a licence the longest (RSL 3.2, RFC 9309),
         and of several of one length each.
         """
         found: list[Note] = []
         for document in self.documents:
+            if document.of_page:
+                continue
             source = source_of(document.url)
             rules = _UNKNOWN if document.rules is None else document.rules
             matching = [rule for rule in rules if rule_matches(rule[0], path)]

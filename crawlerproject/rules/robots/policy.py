@@ -95,6 +95,10 @@ class RobotsRules:
         """What the documents beside it say of ``url``."""
         return self.terms.notes(spelled(_path_of(url))) if self.terms is not None else []
 
+    def license_terms_for(self, url: str, license: str) -> list[Note] | None:
+        """What the licence at an address says of ``url``; None: that is not known."""
+        return self.terms.license_notes(license, spelled(_path_of(url))) if self.terms is not None else None
+
     def words_for(self, url: str) -> tuple[str, ...]:
         """What Content-Signal and Content-Usage say of ``url``: those for the longest path that matches, as written.
 

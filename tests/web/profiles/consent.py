@@ -43,7 +43,8 @@ SITES = {
 """By host: the words of robots.txt, answer, page and document beside robots.txt."""
 PATHS = ("/", "/free", "/part/one")
 PAGES = {(host, path) for host, path in product(SITES, PATHS)}
-PAID = "paid.test"
+PAID, NAMED = "paid.test", "named.test"
+"""One wants money; a page of the other names the other host's licence, which its robots.txt does not."""
 OBEYING, MINING = frozenset({"ai-train", "ai-input"}), frozenset({"research", "ai-train", "ai-input"})
 
 
@@ -107,6 +108,9 @@ def consent_world(port: int) -> World:
     licensor = world.site(LICENSOR)
     licensor.pages["/robots.txt"] = Page(answer(b"User-agent: *\nContent-Usage: train-ai=n\n", kind="text/plain"))
     licensor.pages[ELSEWHERE] = Page(answer(DOCUMENTS["there"][1].encode(), kind="application/rsl+xml"))
+    link = f'Link: <{world.url(LICENSOR, ELSEWHERE)}>; rel="license"; type="application/rsl+xml"'
+    world.site(NAMED).pages["/"] = Page(answer(page_html(NAMED), headers=[link]))
+    world.seeds.append(world.url(NAMED))
     paid = world.site(PAID)
     paid.pages["/"] = Page(answer(page_html(PAID, PATHS), status=402, headers=["Crawler-Price: USD 0.01"]))
     world.seeds.append(world.url(PAID))
