@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import ANSWERED, REMEDIES, Reason
-from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS, LastAnswers, Pause
-from crawlerproject.rules.url.urls import host_name
+from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
 from crawlerproject.stores.logs.log_query import open_log, rows
 
 if TYPE_CHECKING:
@@ -29,9 +27,6 @@ _MOST_LISTED = 200
 _ENOUGH_PAGES = 5
 _MOST_NEW_SHARE = 0.5
 
-# Rows fetched at once, of a log that may have millions.
-_ROWS_AT_A_TIME = 10_000
-
 # Upper bounds of the bars, seconds.
 _TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
@@ -39,6 +34,7 @@ _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
 _ROBOTS = "rtrim(coalesce(hop, ''), 'R') LIKE '%P'"
 # What a page needs to be seen, and what it asked for in the browser: no pages, as the limits of a crawl count them.
 _REQUISITE = "rtrim(coalesce(hop, ''), 'R') LIKE '%E'"
+_HOST_NAME = "regexp_replace(host, ':[0-9]*$', '')"  # the ports of one name are one host
 _ANSWERED = ", ".join(f"'{reason}'" for reason in sorted(ANSWERED))
 _FAILED = f"(status >= 400 OR status IS NULL AND reason NOT IN ({_ANSWERED}))"
 # Of each page its last attempt; not ``arg_max``, which passes over nulls.
@@ -48,16 +44,18 @@ _LAST = (
     " arg_max_null(status, time) AS status, arg_max_null(reason, time) AS reason,"
     " arg_max_null(location, time) AS location"
 )
+# What no figure is made of is not read: a third of a log.
+_ASKED = (
+    'time, "end", url, status, reason, host, ip, hop, mime, bytes, location, ttfb_seconds, delay_seconds, digest,'
+    " rendered, duplicate"
+)
 _MARKED = f"{_ROBOTS} AS robots, {_REQUISITE} AS requisite"
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
 _OF_PAGES = "status IS NOT NULL AND NOT robots AND NOT requisite"
 _PAGES = f"count(*) FILTER ({_OF_PAGES}) AS pages"
 # The extension of the last path segment, lower-case; '' when it has none.
-_EXTENSION = (
-    "lower(regexp_extract(regexp_extract(split_part(split_part(url, '#', 1), '?', 1), '://[^/]*/(?:.*/)?([^/]*)$', 1),"
-    " '\\.([A-Za-z0-9]{1,8})$', 1))"
-)
+_EXTENSION = "lower(regexp_extract(url, '^[a-z]+://[^/?#]*/[^?#]*[.]([A-Za-z0-9]{1,8})(?:[?#]|$)', 1))"
 
 
 class Count(NamedTuple):
@@ -122,7 +120,7 @@ class CrawlReport:
 def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
     """Read the log once per figure; OperatorError when there is none."""
     with open_log(logs, since, until) as log:
-        log.execute(f"CREATE TEMP TABLE a AS SELECT *, {_MARKED}, {_EXTENSION} AS extension FROM log")
+        log.execute(f"CREATE TEMP TABLE a AS SELECT {_ASKED}, {_MARKED}, {_EXTENSION} AS extension FROM log")
         report = _totals(log)
         if not report.attempts:
             return report
@@ -202,19 +200,15 @@ def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count 
 
 
 def _margins(log: DuckDBPyConnection) -> list[Count]:
-    """How much longer than promised pauses were."""
-    answers, counts = LastAnswers(), [0] * (len(_MARGIN_BOUNDS) + 1)
-    asked = log.execute(
-        'SELECT host, epoch(CAST(time AS TIMESTAMPTZ)), epoch(CAST("end" AS TIMESTAMPTZ)), delay_seconds'
-        " FROM a WHERE ip IS NOT NULL ORDER BY time"
+    """How much longer than promised pauses were, each from the end of all that a host was asked before."""
+    before = "PARTITION BY name ORDER BY time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    values = (
+        "SELECT round(round(epoch(CAST(time AS TIMESTAMPTZ)) - epoch(CAST(before AS TIMESTAMPTZ)), 6)"
+        f' - delay_seconds, 6) AS x FROM (SELECT time, delay_seconds, max("end") OVER ({before}) AS before FROM ('
+        f'SELECT {_HOST_NAME} AS name, time, "end", delay_seconds FROM a WHERE ip IS NOT NULL))'
     )
-    while some := asked.fetchmany(_ROWS_AT_A_TIME):
-        for host, start, end, promised in some:
-            before = answers.ask(name := host_name(host), end)
-            if before is not None and promised is not None:
-                counts[bisect_left(_MARGIN_BOUNDS, Pause(name, before, start, promised).margin_seconds)] += 1
-    _, *names = _bars(_MARGIN_BOUNDS)
-    return list(map(Count, ["shorter than promised", *names], counts))
+    shorter, *others = _histogram(log, values, _MARGIN_BOUNDS)
+    return [shorter._replace(name="shorter than promised"), *others]
 
 
 def _bars(bounds: Sequence[float]) -> list[str]:
