@@ -21,7 +21,8 @@ _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a 
 _OK = 200
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 # Heritrix's letters of what belongs to a page or a host without being a page: robots.txt, and what a page embeds.
-_NO_PAGES = ("P", "E")
+_PREREQUISITE = "P"
+_NO_PAGES = (_PREREQUISITE, "E")
 _REDIRECT = "R"
 _UNKNOWN = "-"
 
@@ -54,6 +55,11 @@ class PageCapture:
         if not self.is_html:
             return None
         return read_page(self.body, url=self.url, content_type=self.content_type or None, structured=structured)
+
+
+def is_prerequisite(capture: ArchivedCapture) -> bool:
+    """Whether a host was asked for it and no page: its robots.txt and what else is read before pages."""
+    return capture.notes.get("hopsFromSeed", _UNKNOWN).rstrip(_REDIRECT).endswith(_PREREQUISITE)
 
 
 def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crawlerproject.batch.page_captures import PageCapture
+from crawlerproject.batch.page_captures import PageCapture, is_prerequisite
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.documents.kinds import kind_of
@@ -122,7 +122,7 @@ class Writers:
         self._capture(self._captures.take(member))
 
     def _capture(self, capture: ArchivedCapture | None) -> None:
-        if capture is not None and capture.member.kind != "revisit":
+        if capture is not None and capture.member.kind != "revisit" and not is_prerequisite(capture):
             self._page(capture, PageCapture(capture))
 
     def _page(self, archived: ArchivedCapture, capture: PageCapture) -> None:

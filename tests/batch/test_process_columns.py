@@ -27,7 +27,7 @@ PAGE += f"<footer>Impressum {'und mehr davon ' * 30}</footer>"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A crawl with pages that say their language, or not, and a PDF."""
+    """A crawl with pages that say their language, or not, a PDF, and hosts' files that are none of its pages."""
     folder = tmp_path_factory.mktemp("columns")
     made = archive_of(folder)
     kinds = {
@@ -39,6 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (body, kind, language) in kinds.items():
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Language: {language}\r\n\r\n".encode()
         made.write(exchange(body, head), Context(f"http://a.test/{name}"))
+    for name, hops in (("robots.txt", "P"), ("tdmrep.json", "PR")):
+        missing = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n"
+        made.write(exchange(b"<p>There is no such file.", missing), Context(f"http://a.test/{name}", hops=hops))
     made.close()
     return folder
 
