@@ -90,12 +90,19 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, default=Path("/"))
     parser.add_argument("--peers", type=Path, default=PEERS)
     given = parser.parse_args()
-    pages = labelled(given.pages, given.packages)
+    print_scores(labelled(given.pages, given.packages), given.peers)
+    manual = sorted(given.packages.glob("usr/share/doc/postgresql-doc-15/html/*.html"))
+    kept = sum(_NAVIGATION.search(_main(file.read_bytes())) is not None for file in manual)
+    print(f"DocBook's navigation in the main text: {kept} of {len(manual)} pages of PostgreSQL's manual")
+
+
+def print_scores(pages: list[Page], python: Path) -> None:
+    """What each reader finds of these pages, by kind and in all; ``python``: with the peers."""
     bodies = [page.file.read_bytes() for page in pages]
     found = {
         "text": _read(lambda body: read_page(body, url="http://a.test/", content_type=KIND).text, bodies),
         "text_main": _read(_main, bodies),
-        **_peers(given.peers, pages),
+        **_peers(python, pages),
     }
     scores = {
         name: [score(text, page) for text, page in zip(texts, pages, strict=True)] for name, (texts, _) in found.items()
@@ -110,9 +117,6 @@ def main() -> None:
     for what in ("f1", "precision", "recall"):
         print(f"{what:20}", *(f"{mean(getattr(one, what) for one in scores[name]):12.3f}" for name in found))
     print(f"{'ms of CPU a page':20}", *(f"{1000 * seconds / len(pages):12.2f}" for _, seconds in found.values()))
-    manual = sorted(given.packages.glob("usr/share/doc/postgresql-doc-15/html/*.html"))
-    kept = sum(_NAVIGATION.search(_main(file.read_bytes())) is not None for file in manual)
-    print(f"DocBook's navigation in the main text: {kept} of {len(manual)} pages of PostgreSQL's manual")
 
 
 def labelled(web: Path, packages: Path) -> list[Page]:
