@@ -16,7 +16,19 @@ PROGRAM = "polite-crawler"
 _MODULE = "crawlerproject"
 _PACKAGE = "crawlerproject.commands"  # imported when it is listed, as Scrapy does
 GROUPS = {
-    "Crawl": ("crawl", "fleet", "stop", "pause", "resume", "add", "forecast", "plan", "commoncrawl", "samples"),
+    "Crawl": (
+        "crawl",
+        "runspider",
+        "fleet",
+        "stop",
+        "pause",
+        "resume",
+        "add",
+        "forecast",
+        "plan",
+        "commoncrawl",
+        "samples",
+    ),
     "Look on": ("status", "hosts", "why", "report", "traps", "robots", "desk"),
     "The archive": (
         "replay",
@@ -65,9 +77,7 @@ def overview() -> str:
         for name in names:
             command = import_module(f"{_PACKAGE}.{name}").Command()
             lines += [f"  {name:<15} {command.short_desc()}", f"{'':18}{example_of(name, command)}"]
-    lines.append(
-        "\nScrapy's own commands (bench, check, edit, genspider, list, runspider, settings, startproject) work as well."
-    )
+    lines.append("\nScrapy's own commands (bench, check, edit, genspider, list, settings, startproject) work as well.")
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SCRAPY = "scrapy"
 # These are built on Scrapy's own commands, or run a spider.
-_SCRAPYS = frozenset({"crawl", "fetch", "fleet", "parse", "reparse", "shell", "view"})
+_SCRAPYS = frozenset({"crawl", "fetch", "fleet", "parse", "reparse", "runspider", "shell", "view"})
 # What ScrapyCommand adds to each command beside -s; with one of them, or help, a command starts in Scrapy's way.
 _GLOBAL = ("--help", "--logfile", "--loglevel", "--nolog", "--profile", "--pidfile", "--pdb")
 _GLOBAL_LETTERS = ("-h", "-L")

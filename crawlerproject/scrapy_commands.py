@@ -2,7 +2,7 @@
 
 So a project keeps its COMMANDS_MODULE, whose commands come first. Scrapy loads every entry point at each start, in
 every project of the environment: only the command that is run is imported, and a project without the add-on keeps
-Scrapy's own ``crawl``, ``fetch``, ``parse``, ``shell`` and ``view``.
+Scrapy's own ``crawl``, ``fetch``, ``parse``, ``runspider``, ``shell`` and ``view``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import get_project_settings
 
 _ADDON = "crawlerproject.addon"
-_SCRAPYS = frozenset({"crawl", "fetch", "parse", "shell", "view"})
+_SCRAPYS = frozenset({"crawl", "fetch", "parse", "runspider", "shell", "view"})
 
 
 class _NotHere(ScrapyCommand):

@@ -11,7 +11,7 @@ from crawlerproject.command_list import GROUPED
 from crawlerproject.light_start import can_be_light
 from tests.web.zygote import PROJECT
 
-LOOKING = sorted(GROUPED - {"crawl", "fleet", "fetch", "parse", "shell", "view", "reparse"})
+LOOKING = sorted(GROUPED - {"crawl", "fleet", "fetch", "parse", "shell", "view", "reparse", "runspider"})
 # Of a crawl that runs; its checks before a start are files of their own, which forecast and plan use.
 HEAVY = (
     *("twisted", "lxml.html", "scrapy.core", "scrapy.crawler", "scrapy.http", "scrapy.commands"),

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
-from contextlib import suppress
-from typing import Any, cast
 
-from scrapy import Spider
 from scrapy.commands.crawl import Command as ScrapyCrawl
-from scrapy.core.engine import ExecutionEngine
-from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
+from crawlerproject.commands.spider_command import SpiderCommandMixin
 from crawlerproject.config.arguments import arguments_of, refuse_other_than_one, refuse_strangers
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
-from crawlerproject.config.promised_settings import keep_addon
 from crawlerproject.crawl.start.preflight import (
     check,
     check_known,
@@ -29,152 +20,23 @@ from crawlerproject.crawl.start.preflight import (
     mode_and_budget,
     seeds_with_options,
 )
-from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
-from crawlerproject.errors import (
-    EXIT_FORGOTTEN,
-    NOTHING_FETCHED,
-    OPERATOR_ERROR,
-    STORE_FORGOT,
-    OperatorError,
-    StorageError,
-    StoreForgot,
-    sentence_of,
-)
-from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
+from crawlerproject.crawl.start.setting_limits import check_scrapys
+from crawlerproject.errors import OperatorError, sentence_of
 from crawlerproject.hooks.delivery import tell_refused
-from crawlerproject.json_log import formatter_of, json_handler, take_process
-from crawlerproject.settings import given
-from crawlerproject.standard_error import own_stream
-from crawlerproject.terminal import EXIT_REFUSED, guard_streams, quiet_scrapy, refusal, refuse_briefly
-
-logger = logging.getLogger(__name__)
-
-_REFUSED = "The crawl does not start: %s"
-# A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
-_EXIT_STOPPED_BY_ERRORS = 70
-_LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
-# A worker ended in good order since its supervisor died: the same command continues (sysexits.h: EX_TEMPFAIL).
-_EXIT_UNSUPERVISED = 75
-# A crawl that ended by itself had not one good answer (sysexits.h: EX_UNAVAILABLE).
-_EXIT_NOTHING = 69
-_EXITS = {
-    **dict.fromkeys(
-        ("errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"), _EXIT_STOPPED_BY_ERRORS
-    ),
-    SUPERVISOR_GONE: _EXIT_UNSUPERVISED,
-    OPERATOR_ERROR: EXIT_REFUSED,
-    STORE_FORGOT: EXIT_FORGOTTEN,
-    NOTHING_FETCHED: _EXIT_NOTHING,
-}
-"""By Scrapy's ``finish_reason``; 0 for any other."""
+from crawlerproject.json_log import take_process
+from crawlerproject.terminal import quiet_scrapy
 
 
-def log_refusal(settings: BaseSettings, refused: UsageError) -> UsageError:
-    """Write a refusal into the log, whatever LOG_LEVEL is; returns what is left for standard error.
-
-    Into a log for programs; else into LOG_FILE: of a job that a daemon starts, its log is all that is seen.
-    """
-    path = settings.get("LOG_FILE")
-    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (str(refused),), None)
-    if str(refused) and own_stream() is not None and (handler := json_handler()) is not None:
-        handler.handle(record)
-        return UsageError(print_help=False)
-    if str(refused) and path:
-        # It cannot be opened: that is what the sentence says.
-        with (
-            suppress(OSError, LookupError, ValueError),
-            open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file,
-        ):
-            handler = logging.StreamHandler(file)
-            handler.setFormatter(formatter_of(settings))
-            handler.handle(record)
-    return refused
-
-
-class _Engine(ExecutionEngine):
-    """Scrapy's ``close_async`` writes a traceback for each part that was never opened: this one remembers that."""
-
-    refused = False
-
-    async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
-        try:
-            await super().open_spider_async(close_if_idle=close_if_idle)
-        except (OperatorError, StorageError, OSError):
-            self.refused = True
-            raise
-
-    async def close_async(self, *, reason: str = "shutdown") -> None:
-        if self.refused:
-            self.downloader.close()
-        else:
-            await super().close_async(reason=reason)
-
-
-class _Crawler(Crawler):
-    """Says in one sentence why a crawl could not be opened although the preflight check found nothing."""
-
-    refused = 0  # the exit status
-
-    def __init__(self, spidercls: type[Spider], settings: Settings) -> None:
-        super().__init__(spidercls, settings)
-        keep_addon(self.settings, settings.getdict("ADDONS"))
-
-    async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
-        """What changed after the check (Redis went away, a name was taken) ends without a traceback."""
-        try:
-            await super().crawl_async(*args, **kwargs)
-        except (OperatorError, StorageError) as error:
-            self.refused = EXIT_FORGOTTEN if isinstance(error, StoreForgot) else EXIT_REFUSED
-            logger.error(_REFUSED, error)
-        except OSError as error:  # a file or folder of the crawl's, read or made as it opened
-            if not (isinstance(self._engine, _Engine) and self._engine.refused):
-                raise
-            self.refused = EXIT_REFUSED
-            logger.error(_REFUSED, sentence_of(error))
-
-    async def stop_async(self) -> None:
-        """Stop a crawl that is just opening (a signal came) once it has opened.
-
-        Scrapy ends the process at once then: nothing is closed, and a fleet waits for the worker's leases.
-        """
-        while self.crawling and (engine := self._engine) and engine.spider is not None and not engine.running:
-            await asyncio.sleep(_LOOK_SECONDS)
-        await super().stop_async()
-
-    def _create_engine(self) -> ExecutionEngine:
-        return _Engine(self, lambda _: self.stop_async())
-
-
-class Command(ScrapyCrawl):
-    """Scrapy's own command with a preflight check and an exit status that tells."""
-
-    # An add-on brings them to another project only when a crawler is made; they are checked before.
-    default_settings = given()
-    settings: Settings  # Scrapy sets them before it calls a command
-    _ours: _Crawler | None = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        guard_streams()
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        refuse_briefly(parser)
+class Command(SpiderCommandMixin, ScrapyCrawl):
+    """Scrapy's own command with a preflight check."""
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Read the options, and check what they ask for before anything is started."""
-        try:
-            super().process_options(args, opts)
-            take_process(self.settings)
-            self._check_start(args, opts)
-        except UsageError as refused:
-            raise log_refusal(self.settings, refused) from None
-        except (OperatorError, OSError) as error:
-            raise log_refusal(self.settings, refusal(error)) from None
+        """Our panel and our summary say what Scrapy's first and last lines say."""
+        super().process_options(args, opts)
         if args[:1] and self._is_ours(args[0]):
             quiet_scrapy(self.settings)
 
-    def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
+    def check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """Raise UsageError or OperatorError for what can be mended."""
         settings = self.settings
         refuse_other_than_one(settings, args)
@@ -187,16 +49,8 @@ class Command(ScrapyCrawl):
             apply_of_folder(settings, "plan")
             take_process(settings)
             check(settings, crawl_folder(settings, "plan"))
-        else:  # another spider, and what it sets itself is not known yet
-            check_scrapys(settings)
-            check_values(settings)
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Crawl, and set the exit status."""
-        super().run(args, opts)
-        if (crawler := self._ours) is not None:
-            reason = crawler.stats.get_value("finish_reason") if crawler.stats is not None else None
-            self.exitcode = crawler.refused or _EXITS.get(str(reason), self.exitcode)
+        else:
+            super().check_start(args, opts)
 
     def _is_ours(self, name: str) -> bool:
         """Whether a spider's crawl has our panel and our summary."""
@@ -206,13 +60,6 @@ class Command(ScrapyCrawl):
             return hasattr(get_spider_loader(self.settings).load(name), "answered")
         except Exception:  # a spider that is unknown or cannot be imported: Scrapy reports that in a moment
             return False
-
-    def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
-        assert self.crawler_process is not None
-        if isinstance(spidercls, str):
-            spidercls = self.crawler_process.spider_loader.load(spidercls)
-        self._ours = _Crawler(spidercls, self.settings)
-        return super()._create_crawler(cast("Any", self._ours))  # it may be a crawler, which is taken as it is
 
     def _check(self, opts: argparse.Namespace) -> None:
         try:

@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
-from crawlerproject.commands.crawl import log_refusal
+from crawlerproject.commands.spider_command import log_refusal
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import LOCAL, shared, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
@@ -62,7 +62,7 @@ class Command(CrawlCommand):
             help=f"names are NAME-1, NAME-2 …; default: {LOCAL_NAME}, with Redis the machine's name",
         )
 
-    def _check_start(self, args: list[str], opts: argparse.Namespace) -> None:
+    def check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """What the workers would refuse, once and before they start."""
         said = self.settings.copy()
         apply_of_folder(said)

@@ -12,7 +12,8 @@ from tests.commands.running import Done
 from tests.web import zygote
 
 COMMAND_SECONDS = 60.0
-_WITH_AN_ENGINE = {"crawl", "fetch", "parse", "shell", "view"}  # one reactor a process: these get one of their own
+# One reactor a process: these get one of their own.
+_WITH_AN_ENGINE = {"crawl", "fetch", "parse", "runspider", "shell", "view"}
 
 
 def scrapy(*arguments: str, folder: Path | None = None) -> Done:

@@ -30,6 +30,7 @@ OTHERS = {
     "rank": "makes processed/rank/",
     "recover": "mends",
     "resume": "resumes",
+    "runspider": "crawls",
     "state": "migrates, restores, backs up; migrate --check reads",
     "stop": "ends the crawl",
     "upload": "keeps how far it is in upload/",

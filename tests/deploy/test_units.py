@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.commands.crawl import _EXIT_NOTHING
+from crawlerproject.commands.spider_command import EXIT_NOTHING
 from crawlerproject.errors import EXIT_FORGOTTEN
 from crawlerproject.extensions.uploads import END_WAIT_SECONDS
 from crawlerproject.hooks.delivery import TIMEOUT_SECONDS
@@ -80,7 +80,7 @@ def test_settings_exist(unit: Path) -> None:
     if unit.name != "scrapyd.service":
         assert "POLITE_CRAWL_DIR=/var/lib/polite-crawler/%i" in values(unit, "Environment")
         assert values(unit, "StateDirectory") == ["polite-crawler polite-crawler/%i"]
-        kept = EXIT_REFUSED, EXIT_FORGOTTEN, _EXIT_NOTHING
+        kept = EXIT_REFUSED, EXIT_FORGOTTEN, EXIT_NOTHING
         assert values(unit, "RestartPreventExitStatus") == [" ".join(map(str, kept))]
 
 

@@ -138,6 +138,7 @@ def of_their_own(web: Arena, folder: Path) -> dict[str, list[str]]:
         "fetch": ["--headers", web.url("evil.test", "/garbage")],
         "parse": ["--nocolour", url],
         "reparse": ["web", str(folder)],
+        "runspider": [f"{folder}/{EVIL}.py"],
         "view": [web.url("evil.test", f"/no{EVIL}")],
         "shell": ["-c", "print(page, page.title, response.text, response.headers)", url],
     }  # fmt: skip

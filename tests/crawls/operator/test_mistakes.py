@@ -91,9 +91,22 @@ def test_a_refusal_stands_in_the_log_file(options: list[str], sentence: str, tmp
     earlier, line = log.read_text().splitlines()
     assert earlier == "an earlier line"
     assert re.match(
-        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[crawlerproject\.commands\.crawl\] ERROR: The crawl does not", line
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[crawlerproject\.commands\.spider_command\] ERROR: The crawl does not", line
     )
     assert sentence in line
+
+
+def test_what_a_spider_in_a_file_sets_wrongly_is_one_sentence(tmp_path: Path) -> None:
+    """Known only when it is made: ``runspider`` ends with status 2 and without a traceback all the same."""
+    file = tmp_path / "fast.py"
+    file.write_text(
+        "import scrapy\n\n\nclass S(scrapy.Spider):\n    name, custom_settings = 's', {'PACE_PRESET': 'fast'}\n"
+    )
+
+    ended = zygote.run([sys.executable, "-m", "scrapy", "runspider", str(file)], cwd=PROJECT)
+
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False), ended.stderr
+    assert "ERROR: The crawl does not start: PACE_PRESET must be one of" in ended.stderr.splitlines()[-1]
 
 
 def test_a_list_that_is_not_where_the_crawl_runs_is_missed(tmp_path: Path) -> None:
