@@ -17,6 +17,7 @@ from crawlerproject.crawl.start.preflight import (
     check_known,
     check_supervised,
     has_begun,
+    has_no_page,
     mode_and_budget,
     seeds_with_options,
 )
@@ -83,6 +84,8 @@ class Command(SpiderCommandMixin, ScrapyCrawl):
             check(self.settings, folder)
             if file is not None and begun:
                 found = differences(file, opts.spargs.get("scope"), self.settings, arguments)
+                if found and has_no_page(self.settings):  # a mistake of the first start's binds nothing yet
+                    opts.spargs["accept"] = ",".join([opts.spargs.get("accept", ""), *(one.name for one in found)])
                 refuse_differences(whole_crawl(self.settings), found, opts.spargs.get("accept", ""))
         except (OperatorError, OSError) as error:
             tell_refused(self.settings, crawl_folder(self.settings, "web"), sentence_of(error))

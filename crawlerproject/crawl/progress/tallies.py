@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
-from crawlerproject.stores.protocols import Changes, FrontierStore
+from crawlerproject.stores.protocols import Changes, FactReader, FrontierStore
 
 # Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
 _FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -116,6 +116,12 @@ class Totals(NamedTuple):
     bytes: int
     errors: int
     since: float
+
+
+def has_counted_none(store: FactReader) -> bool:
+    """Whether the crawl has committed its totals, and they have no page; of earlier versions that is not known."""
+    stored = store.fact(_FACT)
+    return stored is not None and Totals(*orjson.loads(stored)).pages == 0
 
 
 class TotalsBook:

@@ -25,6 +25,7 @@ from crawlerproject.config.crawl_kind import (
 )
 from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import identity, list_of, preset_of, rest_limits_of
+from crawlerproject.crawl.progress.tallies import has_counted_none
 from crawlerproject.crawl.start.identity_check import check_signing
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
@@ -38,6 +39,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import is_alone, read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.options import OPEN_FILES
+from crawlerproject.stores.rocks.store import FrontierView
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +111,15 @@ def check_known(settings: BaseSettings) -> None:
 def has_begun(folder: CrawlDir) -> bool:
     """Whether the crawl was ever started, alone or as several workers; else its crawl.toml was written by hand."""
     return folder.is_begun() or bool(folder.started_below())
+
+
+def has_no_page(settings: BaseSettings) -> bool:
+    """Whether no start of this crawl, of one process, had an answer to anything but robots.txt. OperatorError."""
+    folder = whole_crawl(settings)
+    if one_of_several(settings) or not (is_alone(folder) and folder.has_frontier()):
+        return False
+    with FrontierView(folder.frontier) as store:
+        return has_counted_none(store)
 
 
 def _seeds_file(seeds: str) -> Path | None:

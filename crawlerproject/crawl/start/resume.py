@@ -114,6 +114,8 @@ def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bo
             url, old, now = changed[0]
             found.insert(0, Difference(SEEDS, f"{url} {old}".strip(), f"{url} {now}".strip()))
         refuse_differences(folder, found, spider.accept)
+        for one in found:
+            logger.info("From now on %s is %r (%r before)", one.name, one.given, one.kept)
     elif file is not None:  # prepared by hand before the first start
         file.seeds, file.scope = spider.seeds_given or file.seeds, scope
         file.settings |= kept_settings(settings)

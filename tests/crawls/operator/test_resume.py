@@ -126,6 +126,30 @@ def test_a_start_that_differs_is_refused_until_it_is_accepted(tmp_path: Path) ->
     assert one in kept
 
 
+def test_a_start_that_fetched_nothing_binds_no_setting(tmp_path: Path) -> None:
+    """Depth and scope were mistyped, and no page came: the next start's hold, and it is said; once one came, not."""
+    with arena(tmp_path) as web:
+        sites(web)
+        one, listed = web.url("one.test"), tmp_path / "never.txt"
+        listed.write_text("one.test\n")
+        first = run(
+            web, "web", "-a", f"seeds={one}", "-a", "scope=path", SCOPE_MAX_DEPTH="0", NEVERCRAWL_FILE=str(listed)
+        )
+        listed.write_text("")
+        mended = run(
+            web, "web", "-a", f"seeds={one}", "-a", "scope=host", SCOPE_MAX_DEPTH="3", NEVERCRAWL_FILE=str(listed)
+        )
+        other = run(web, "web", SCOPE_MAX_DEPTH="4")
+
+    assert first.returncode == 69, first.stderr[-2000:]
+    assert mended.returncode == 0, mended.stderr[-2000:]
+    assert "From now on scope is 'host' ('path' before)" in mended.stderr
+    assert "From now on SCOPE_MAX_DEPTH is 3 (0 before)" in mended.stderr
+    assert sorted(web.paths("one.test")) == ["/", "/a"]
+    assert (other.returncode, web.paths("two.test")) == (2, [])
+    assert "SCOPE_MAX_DEPTH is 3 in this crawl, 4 was given" in other.stderr
+
+
 def test_seeds_that_were_refused_at_the_gate_are_no_new_ones(tmp_path: Path) -> None:
     """The same seeds again, one of which was never queued, are the same seeds."""
     with arena(tmp_path) as web:
