@@ -63,19 +63,12 @@ class Picture(NamedTuple):
 
 LIVE = (
     Picture("live-1280", 1280, 1120, "light"),
-    Picture("live-1280-dark", 1280, 1120, "dark"),
     Picture("live-390", 390, 1500, "light"),
     Picture("host-1280", 1280, 900, "light", "#/host/etiquette.test:{port}", "#host table tbody tr"),
     Picture("why-390", 390, 520, "dark", "#/why/http:%2F%2Frules.test:{port}%2Fprivate%2F1", "#why .pill"),
 )
-DESK = (
-    Picture("desk-1280", 1280, 1000, "light", "crawl/web/", ".charts svg"),
-    Picture("desk-390", 390, 1100, "dark", "crawl/web/", ".charts svg"),
-)
-REPORT = (
-    Picture("report-1280", 1280, 1120, "light", ready="h2"),
-    Picture("report-390", 390, 1500, "light", ready="h2"),
-)
+DESK = (Picture("desk-1280", 1280, 1000, "light", "crawl/web/", ".charts svg"),)
+REPORT = (Picture("report-1280", 1280, 1120, "light", ready="h2"),)
 
 
 def main() -> int:
