@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ from crawlerproject.batch.warc_extract import PAGE_SCHEMA, ExtractOptions
 from tests.commands.crawled import ask
 from tests.commands.running import archive
 from tests.commands.status_schema import SCHEMA
+from tests.stores.redis_servers import redis_server
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, one_pace, small_settings, synthetic_web
 from tests.web.waiting import wait_until
 
@@ -136,6 +138,31 @@ def test_a_crawl_outlives_the_script_that_began_it(web: RunningWeb, tmp_path: Pa
     assert not crawl.running
     assert crawl.status().finish_reason == "stopped"
     assert "a,b" in (folder / "seeds.txt").read_text()
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["local", "redis"])
+def test_a_fleet_is_stopped_and_goes_on(web: RunningWeb, tmp_path: Path, shared: bool) -> None:
+    """By a script that has not begun it; workers and supervisor end in good order, and the next start has the rest."""
+    with ExitStack() as stack:
+        settings: dict[str, Any] = {f"PACE_{name}_SECONDS": 0.5 for name in ("MIN", "START", "MAX")}
+        if shared:
+            settings["STATE_URL"] = stack.enter_context(redis_server(tmp_path / "redis")).url
+        folder, seeds = tmp_path / "crawl", [f"http://plain{number}.test:{web.port}/" for number in (1, 2, 3)]
+        begun = stack.enter_context(start(seeds, folder, settings=settings, arguments={"scope": "host"}, workers=2))
+        crawl = Crawl(folder, settings)
+        wait_until(lambda: crawl.status().pages > 1, "pages come")
+        crawl.stop()
+        ended = begun.wait(timeout_seconds=60)
+        assert not crawl.running
+        assert ended.finish_reason in ("stopped", "shutdown")  # of a worker: the order, or its supervisor, came first
+        assert not ended.running
+        before = {record.url for record in crawl.records()}
+        with start(folder=folder, settings=settings, workers=2) as again:
+            wait_until(
+                lambda: (again.status().totals or {}).get("pages", 0) > (ended.totals or {})["pages"], "it goes on"
+            )
+        assert not again.running
+    assert {record.url for record in crawl.records()} > before
 
 
 def test_pages_of_an_earlier_version_have_the_same_columns(tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ class Command(OperatorCommand):
     summary = "Show an archive in a browser, with pywb on this machine"
     details = (
         "Serve what a crawl has archived (default: CRAWL_DIR) on loopback with pywb, also while the crawl runs. "
-        "Prints the address of a page with seeds, hosts, titles and dates; Ctrl-C ends it. pywb is looked for in "
-        "REPLAY_COMMAND, .venv-tools and the PATH. FOLDER may be the address to which the archive was uploaded. "
+        "Prints the address of a page with seeds, hosts, titles and dates; Ctrl-C ends it. FOLDER may be "
+        "the address to which the archive was uploaded. "
         "Example: scrapy replay crawls/web --port 8080"
     )
 

@@ -16,10 +16,7 @@ class Command(SpiderCommandMixin, ScrapyRunSpider):
     """Scrapy's own, with what can be mended in one sentence."""
 
     def long_desc(self) -> str:
-        return (
-            "Run the spider in a Python file under every polite rule; one that derives from WebSpider crawls into "
-            "CRAWL_DIR. Example: scrapy runspider titles.py -O titles.jsonl -s CRAWLER_CONTACT=you@example.org"
-        )
+        return "Run the spider in a file under every polite rule. Example: scrapy runspider titles.py -O titles.jsonl"
 
     def check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """The file is there, and the settings are good."""

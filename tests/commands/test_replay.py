@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from jinja2 import Environment, FileSystemLoader
+from packaging.requirements import Requirement
 
 from crawlerproject.batch.archive_contents import contents
 from crawlerproject.inspection.pywb import write_first_page
@@ -17,6 +20,7 @@ from crawlerproject.stores.archive.capture_index import Captures
 from tests.commands.running import archive_of, scrapy, write
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
 from tests.warc_samples import STARTED_AT, exchange
+from tests.web.running import PROJECT
 from tests.web.waiting import wait_until
 
 WORKERS = ("worker-1", "worker-2")
@@ -141,4 +145,20 @@ def test_without_pywb_the_command_that_brings_it_is_said(tmp_path: Path, monkeyp
     done = scrapy("replay", str(tmp_path / "crawl"))
 
     assert done.returncode == 2
-    assert "this brings it: python3 -m venv .venv-tools && .venv-tools/bin/pip install pywb" in done.stderr
+    said = done.stderr.partition("this brings it: ")[2].strip()
+    assert said.startswith("python3 -m venv .venv-tools && .venv-tools/bin/pip install pywb==")
+    (pin,) = re.findall(r"\bpywb==\S+", said)  # these tests run with it
+    assert f"\n{pin}\n" in (PROJECT / "requirements-tools.txt").read_text()
+    assert said in (PROJECT / "docs" / "tutorial.md").read_text()
+
+
+@pytest.mark.skipif(not TOOLS.exists(), reason="make test makes .venv-tools")
+def test_pywb_cannot_be_an_extra_of_ours() -> None:
+    """It pins a Redis client that ours excludes: no environment can have both. When that ends, make the extra."""
+    (found,) = TOOLS.parent.glob("lib/python3*/site-packages/pywb-*.dist-info")
+    (theirs,) = re.findall(r"^Requires-Dist: redis(\S+)$", (found / "METADATA").read_text(), re.MULTILINE)
+    given = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
+    (ours,) = (Requirement(each).specifier for each in given if Requirement(each).name == "redis")
+
+    assert theirs == "==2.10.6"
+    assert not ours.contains("2.10.6")
