@@ -7,12 +7,14 @@ import signal
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.fleet_shares import partition_of
-from tests.commands.crawled import ask
+from crawlerproject.stores.redis.reader import RedisView
+from tests.commands.crawled import ask, scrapy
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster
 from tests.web.judge import judge_folder, read_captures, read_visits
@@ -31,6 +33,7 @@ class Crawled(NamedTuple):
     status: dict[str, Any]
     after_drain: dict[str, Any]
     never: dict[str, Any]
+    redis_url: str
 
     def ask(self, *arguments: str) -> Any:
         """What a command answers now, given no more than the crawl's folder."""
@@ -54,7 +57,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         assert fleet.ended("w2") == 0
         after_drain = until_all_is_held(fleet)
         fleet.wait()
-        yield Crawled(web, fleet, status, after_drain, never)
+        yield Crawled(web, fleet, status, after_drain, never, servers[0].url)
 
 
 def until_all_is_held(fleet: Workers) -> dict[str, Any]:
@@ -171,3 +174,24 @@ def test_why_finds_a_page_whoever_archived_it(crawled: Crawled) -> None:
         found = crawled.ask("why", f"http://{name}:{crawled.web.port}/")
         assert (found["state"], found["reason"]) == ("done", "fetched")
         assert any((folder / "warc" / found["warc"]).exists() for folder in crawled.fleet.folders)
+
+
+def test_what_is_asked_back_is_erased_from_every_worker(crawled: Crawled) -> None:
+    """And its robots.txt from Redis; all else stays as it was. The last test here: it changes what they share."""
+    fleet, gone = crawled.fleet, "plain1.test"
+    warcs = [folder / "warc" for folder in fleet.folders]
+    before = read_captures(*warcs)
+
+    done = scrapy("withdraw", gone, "--why", "a test", "--erase", folder=fleet.folder)
+
+    after = read_captures(*warcs)
+    erased = sum(captures.total() for url, captures in before.items() if urlsplit(url).hostname == gone)
+    assert done.returncode == 0, done.stderr
+    assert f"{erased} captures in " in done.stdout
+    assert erased > 3
+    assert after == {url: captures for url, captures in before.items() if urlsplit(url).hostname != gone}
+    assert scrapy("verify", str(fleet.folder)).returncode == 0
+    assert scrapy("lookup", f"http://{gone}:{crawled.web.port}/", folder=fleet.folder).returncode == 1
+    with RedisView(crawled.redis_url, "web") as view:
+        assert view.robots(f"http://{gone}:{crawled.web.port}") is None
+        assert view.robots(f"http://plain2.test:{crawled.web.port}") is not None
