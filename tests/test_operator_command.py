@@ -43,6 +43,15 @@ def raised(error: Exception) -> Callable[[], None]:
     return fail
 
 
+def test_an_interrupt_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """And the status that a shell gives it."""
+    with pytest.raises(SystemExit) as ended, one_sentence():
+        raise KeyboardInterrupt
+
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "Stopped; what is done stays, and the same command does the rest.\n"
+
+
 @pytest.mark.parametrize(("name", "command"), ours())
 def test_every_command_describes_itself(name: str, command: OperatorCommand) -> None:
     """One line for the list, and an example that can be typed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.operator_command import OperatorCommand, named_crawl, option
+from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, option
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
@@ -46,11 +46,12 @@ class Command(OperatorCommand):
         logs = list(_logs(args))
         audit, unreadable = Audit(self._ip_seconds(args, opts)), 0
         # Several workers ask the same hosts in turn: their lines are judged in the order of time.
-        for asked in merge(*(_read(files) for files in logs), key=_ended):
-            if asked is None:
-                unreadable += 1
-            else:
-                audit.add(asked)
+        with Bytes("Reading", [file for files in logs for file in files if file.exists()]) as progress:
+            for asked in merge(*(_read(files, progress.advance) for files in logs), key=_ended):
+                if asked is None:
+                    unreadable += 1
+                else:
+                    audit.add(asked)
         audit.close()
         if not audit.requests:
             raise OperatorError(f"There is no request in {', '.join(args)} that reached a server.")
@@ -98,11 +99,11 @@ def _logs(args: list[str]) -> Iterator[list[Path]]:
         yield from found
 
 
-def _read(files: Iterable[Path]) -> Iterator[Asked | None]:
+def _read(files: Iterable[Path], done: Callable[[int], None]) -> Iterator[Asked | None]:
     """The requests of one log; None for a line that cannot be read."""
     for path in files:
         try:
-            for row in read_rows(path):
+            for row in read_rows(path, done):
                 try:
                     if row is None:
                         yield None

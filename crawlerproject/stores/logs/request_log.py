@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -33,6 +33,7 @@ COMPRESSION_LEVEL = 2
 GZIP_WINDOW_BITS = 31
 """zlib's way to say "a gzip member"."""
 DAY_SECONDS = 86400
+_LINES_BETWEEN = 4096  # two reports of how far a file is read
 TWIN_NICENESS = 19
 """The crawl comes first."""
 TWIN_LOOK_SECONDS = 0.2
@@ -138,15 +139,22 @@ def log_rows(folder: Path) -> Iterator[dict[str, Any] | None]:
             logger.warning("%s and was read only in part", error)
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any] | None]:
+def read_rows(path: Path, done: Callable[[int], None] = lambda count: None) -> Iterator[dict[str, Any] | None]:
     """Each line of one file as its fields; None for a line that is not an object, such as one that a crash tore.
 
-    Raises OSError when the file cannot be read, ValueError when its compression is damaged.
+    ``done`` takes bytes of the file as they are read. Raises OSError when the file cannot be read, ValueError when its
+    compression is damaged.
     """
+    before = 0
     try:
         with path.open("rb") as raw, gzip.open(raw, "rb") if path.suffix == ".gz" else raw as file:
-            for text in file:
+            for number, text in enumerate(file, 1):
                 yield (facts_in(text) or None) if text.endswith(b"\n") else None
+                if number % _LINES_BETWEEN == 0:
+                    now = raw.tell()
+                    done(now - before)
+                    before = now
+            done(raw.tell() - before)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path.name} is damaged ({error})") from error
 
