@@ -73,7 +73,7 @@ test: packages browser native $(DEV_READY) $(TOOLS_READY)
 # Those that take too long for every test run as well.
 hostile: packages browser native $(DEV_READY) $(TOOLS_READY)
 	@$(PY) -m pytest -q -n 2 --dist loadfile -p tests.hostile.ledger tests/hostile \
-		tests/crawls/fleet/test_redis_forgot.py tests/scrapyd $(ARGS)
+		tests/crawls/fleet/test_redis_forgot.py tests/scrapyd tests/crawls/test_searched.py $(ARGS)
 
 hunt: $(DEV_READY) native
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)

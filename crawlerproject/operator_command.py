@@ -325,4 +325,5 @@ class Bytes:
             rate = self._done / (self._said - self._began)
             left = human_seconds(max(0, self._total - self._done) / rate) if rate else "unknown"
             speed = f"{human_bytes(int(rate))}/s, left: {left}"
-            say(f"{self._what}: {self._done:,} of {self._total:,} bytes, {speed}", error=True)
+            total = max(self._done, self._total)  # files may have come meanwhile
+            say(f"{self._what}: {self._done:,} of {total:,} bytes, {speed}", error=True)
