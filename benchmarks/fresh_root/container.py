@@ -49,11 +49,16 @@ class Engine:
 
     work: Path
 
-    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """``podman …`` to its end."""
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command, without its own arguments."""
         places = ("--root", str(self.work / "storage"), "--runroot", str(self.work / "run"))
         ways = ("--runtime", "runc", "--cgroup-manager", "cgroupfs", "--events-backend", "file", "--storage-driver")
-        return run("env", "DISABLE_HC_SYSTEMD=true", "podman", *places, *ways, "overlay", *arguments, check=check)
+        return ("env", "DISABLE_HC_SYSTEMD=true", "podman", *places, *ways, "overlay")
+
+    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """``podman …`` to its end."""
+        return run(*self.words, *arguments, check=check)
 
     def of(self, name: str, what: str) -> str:
         """What ``podman inspect`` says of a container, by a path of its own."""

@@ -154,7 +154,7 @@ class _Started(RedisServer):
 
     def _here(self, text: str) -> str:
         folder = str(self.folder)
-        text = text.replace("/run/redis/users.acl", f"{folder}/made.acl").replace("/etc/redis", folder)
+        text = text.replace("/data/users.acl", f"{folder}/made.acl").replace("/etc/redis", folder)
         return re.sub(r"^dir /data$", f"dir {folder}", text, flags=re.MULTILINE)
 
     def command(self) -> list[str]:
