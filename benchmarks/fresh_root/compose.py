@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -189,6 +190,7 @@ def main() -> int:
     parser.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)  # folder and image, in the namespace
     options = parser.parse_args()
     if options.inside:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with all containers
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         fleet = Fleet(Engine(Path(options.inside[0])), options.inside[1])
         try:
