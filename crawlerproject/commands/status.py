@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import STORE_FORGOT, OperatorError
 from crawlerproject.inspection.crawl_progress import upload_text
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook
@@ -44,15 +44,23 @@ class Command(InspectCommand):
             say(f"{crawl.folder} {ill or 'is at work'}")
             self.exitcode = int(bool(ill))
             return
+        if opts.metrics and not crawl.running and crawl.status.get("finish_reason") == STORE_FORGOT:
+            # Whatever Redis knows by now, and though it does not know the crawl: that is to be told.
+            say(*_metrics({}, {"running": False, "finish_reason": STORE_FORGOT}, crawl.now))
+            return
         facts, ahead = facts_of(crawl)
         if opts.json:
             say_json(facts)
         elif opts.metrics:
-            from crawlerproject.reports.metrics import crawl_metrics  # Scrapy imports every command at each start
-
-            say(*crawl_metrics(_said(crawl), facts, crawl.now).splitlines())
+            say(*_metrics(_said(crawl), facts, crawl.now))
         else:
             say(*status_lines(crawl, ahead, facts))
+
+
+def _metrics(said: dict[str, Any], facts: dict[str, Any], now: float) -> list[str]:
+    from crawlerproject.reports.metrics import crawl_metrics  # Scrapy imports every command at each start
+
+    return crawl_metrics(said, facts, now).splitlines()
 
 
 def _said(crawl: CrawlView) -> dict[str, Any]:

@@ -142,6 +142,11 @@ UPLOADED = {
     "sent_again": ("crawler_uploaded_again", "Files that were not there as they were sent, and were sent again"),
 }
 
+OF_ALL = {
+    "queued": ("crawler_all_queued_urls", "URLs not yet decided, all workers'"),
+    "poison": ("crawler_poison_pages", "Pages over which the process died, set aside"),
+}
+
 OF_WORKERS = {
     "partitions": ("crawler_worker_partitions", "Partitions of hosts that the worker holds"),
     "pages_per_second": ("crawler_worker_pages_per_second", "Lately"),
@@ -180,10 +185,7 @@ def crawl_metrics(status: Status, facts: Mapping[str, Any], now: float) -> str:
         workers = facts.get("workers", [])
         yield GaugeMetricFamily("crawler_running", "1 while a process is at work on it", value=bool(facts["running"]))
         yield from _crawl(dict(status) | {"workers": workers}, now) if status else _at_rest(facts, now)
-        yield GaugeMetricFamily("crawler_all_queued_urls", "URLs not yet decided, all workers'", value=facts["queued"])
-        yield GaugeMetricFamily(
-            "crawler_poison_pages", "Pages over which the process died, set aside", value=facts["poison"]
-        )
+        yield from _gauges(OF_ALL, facts)
 
     registry = CollectorRegistry()
     registry.register(_Families(families))

@@ -39,11 +39,14 @@ def status(changed: dict[str, Any] | None = None, **changes: Any) -> dict[str, A
 
 def test_what_was_done_is_summed_up() -> None:
     """Counts, rates and histograms; of loads and ends the worst; a pause of one is said."""
+    place = {"absent": "", "crawl": "web", "held": 2, "partitions": 6}
     other = status(
         {"pages": 5, "eta_seconds": None, "ceiling_per_second": None, "paused": "the disk is full"},
-        cpu_share=0.9, statuses={"200": 1, "404": 2}, totals={"pages": 1, "bytes": 1, "errors": 1, "since": 50.0},
+        cpu_share=0.9, fleet=place, statuses={"200": 1, "404": 2},
+        totals={"pages": 1, "bytes": 1, "errors": 1, "since": 50.0},
     )  # fmt: skip
-    whole = of_all(status(), [other])
+    whole = of_all(status(fleet=place), [other])
+    assert whole["fleet"] == place | {"held": 4}
     assert (whole["progress"]["pages"], whole["progress"]["hosts_on_disk"]) == (7, 8)
     assert (whole["progress"]["eta_seconds"], whole["progress"]["ceiling_per_second"]) == (60.0, 1.5)
     assert whole["progress"]["paused"] == "the disk is full"

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.errors import EXIT_FORGOTTEN
+from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import PARTITIONS, Workers, workers
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web.ports import free_port
@@ -100,3 +101,5 @@ def test_that_redis_has_forgotten_is_read_before_the_port_closes(probed: Probed)
     assert probed.until(503, "ended")["error"] == f"{_NAME}: has ended (store_forgot)"
     assert probed.metric("crawler_store_forgot") == 1
     assert probed.fleet.ended(_NAME) == EXIT_FORGOTTEN
+    told = scrapy("status", "--metrics", "-s", f"STATE_URL={probed.server.url}", folder=probed.fleet.folder)
+    assert "crawler_store_forgot 1.0" in told.stdout.splitlines(), "for a collector, though there is no crawl there"
