@@ -50,6 +50,8 @@ LIBRARIES = (
     *("scrapy.logformatter", "scrapy.responsetypes", "scrapy.statscollectors", "scrapy.spidermiddlewares.base"),
     *("numpy", "aiodns", "uvloop", "rocksdict", "selectolax.lexbor", "ada_url", "can_ada", "orjson", "protego"),
     *("isal.igzip", "xxhash", "simhash", "brotli", "tomlkit", "cryptography.x509", "numpy.typing", "mmap"),
+    # By the end of a crawl. Its allocator is made for a fork, its own threads begin with its first work.
+    *("pyarrow.parquet", "redis", "twisted.web.server"),
 )
 # Modules that are run so.
 FORKED = ("scrapy", "tests.web.later", "tests.web", "tests.crawls.faults", "tests.crawls.fleet.asked_on_loop")
@@ -439,9 +441,12 @@ def _import_crawler() -> None:
     from scrapy import cmdline
 
     from crawlerproject import settings
+    from crawlerproject.rules.url.domains import registered_domain
 
     _import_all("crawlerproject.commands")
-    importlib.import_module("crawlerproject.spiders.web")
+    for name in ("spiders.web", "spiders.plan", "stores.index.parquet_tables"):
+        importlib.import_module(f"crawlerproject.{name}")
+    registered_domain("a.test")  # reads the list
     for value in vars(settings).values():
         named = [*value, *value.values()] if isinstance(value, dict) else [value]
         for path in named:
