@@ -68,6 +68,10 @@ SPAN = (
 """Options that ``span_of`` reads."""
 
 
+WORKERS = option("--workers", type=int, default=1, help="processes (default: 1)")
+"""Option that ``workers_of`` reads."""
+
+
 class OperatorCommand(ScrapyCommand):
     """Needs no crawler. What the operator can mend is one sentence and exit status 2."""
 
@@ -238,6 +242,14 @@ def engine_options(*engines: str) -> tuple[Option, Option]:
         option("--engine", choices=engines, default=engines[0], help="who does it (docs/engines.md)"),
         option("--master", default="local[*]", help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://..."),
     )
+
+
+def workers_of(opts: argparse.Namespace) -> int:
+    """Of WORKERS. Raises OperatorError."""
+    workers = int(opts.workers)
+    if workers < 1:
+        raise OperatorError(f"--workers is {workers}; give 1 or more.")
+    return workers
 
 
 def span_of(opts: argparse.Namespace) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha1
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -30,6 +31,7 @@ import orjson
 import pyarrow.parquet as pq
 from isal import igzip_lib
 
+from crawlerproject.batch.file_workers import Done, each_answer
 from crawlerproject.batch.process_warcs import PART
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.url.urls import host_key
@@ -141,25 +143,29 @@ FORMATS = {
 }
 
 
-def export(pages: Path, out: Path, form: Format, done: Callable[[int], None]) -> int:
-    """Every file of ``pages`` whose folder in ``out`` is not there yet; how many documents. ``done`` takes bytes read.
+def export(pages: Path, out: Path, name: str, done: Done, workers: int = 1) -> int:
+    """Every file of ``pages`` whose folder in ``out`` is not there yet, in the format of that name; how many documents.
 
-    What a killed run left half done is removed first.
+    What a killed run left half done is removed first. ``done`` takes bytes read. Raises StorageError.
     """
+    form = FORMATS[name]
     out.mkdir(parents=True, exist_ok=True)
     for part in out.glob(f"*{PART}*"):
         shutil.rmtree(part)
     write_whole(out / form.index_file, orjson.dumps(form.mappings(), option=orjson.OPT_INDENT_2) + b"\n")
-    exported = 0
-    for file in sorted(pages.glob("*.parquet")):
-        folder = out / file.stem
-        if not folder.exists():
-            part = folder.with_name(f"{folder.name}{PART}{uuid4().hex}")
-            part.mkdir()
-            exported += _bodies(file, part, form)
-            part.rename(folder)
-        done(file.stat().st_size)
-    return exported
+    files = sorted(pages.glob("*.parquet"))
+    return sum(each_answer([(file, partial(_exported, file, out, name)) for file in files], workers, done))
+
+
+def _exported(file: Path, out: Path, name: str, done: Done) -> int:
+    folder, count = out / file.stem, 0
+    if not folder.exists():
+        part = folder.with_name(f"{folder.name}{PART}{uuid4().hex}")
+        part.mkdir()
+        count = _bodies(file, part, FORMATS[name])
+        part.rename(folder)
+    done(file.stat().st_size)
+    return count
 
 
 def bodies(out: Path) -> list[Path]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import multiprocessing
 import re
-import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
+from functools import partial
 from itertools import chain
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
+from crawlerproject.batch.file_workers import FileWorkers, Lost
 from crawlerproject.batch.warc_extract import ExtractOptions, Writers
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw, Member
@@ -180,82 +179,13 @@ def process_all(
     return outcomes
 
 
-class Workers:
-    """At most so many processes, each of which reads one WARC after the other; one that dies costs the file it read.
-
-    Their start takes two seconds of CPU (libraries and the languages' model), so they wait for further files.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        # Not forked: libraries below (Arrow) have threads of their own.
-        self._context = multiprocessing.get_context("spawn")
-        self._idle: list[_Worker] = []
+class Workers(FileWorkers):
+    """Those that read WARC files."""
 
     def process(
         self, waiting: Mapping[Path, int | None], out: Path, wanted: ExtractOptions, done: Callable[[int], None]
     ) -> Iterator[tuple[Path, Outcome]]:
         """What is missing of these, of one that is still written up to so many bytes; ``done`` as above."""
-        todo, running = list(waiting.items()), dict[Connection, tuple[_Worker, Path]]()
-        self._idle = [worker for worker in self._idle if worker.process.is_alive()]
-        try:
-            while todo or running:
-                while todo and len(running) < self._most:
-                    worker = self._idle.pop() if self._idle else self._started()
-                    warc, committed = todo.pop(0)
-                    running[worker.pipe] = worker, warc
-                    with suppress(BrokenPipeError):  # it died while it waited, which is seen below
-                        worker.pipe.send((warc, out, wanted, committed))
-                for pipe in wait(list(running)):
-                    assert isinstance(pipe, Connection)
-                    worker, warc = running[pipe]
-                    try:
-                        word: int | Outcome = pipe.recv()
-                    except (EOFError, ConnectionResetError):  # it died without a word
-                        worker.process.join()
-                        del running[pipe]
-                        status = worker.process.exitcode
-                        yield warc, Outcome(f"{warc.name} ended its process (exit status {status}); it is left out")
-                        continue
-                    if isinstance(word, int):
-                        done(word)
-                        continue
-                    self._idle.append(running.pop(pipe)[0])
-                    yield warc, word
-        finally:
-            for worker, _ in running.values():
-                worker.process.terminate()
-
-    def close(self) -> None:
-        """End those that wait."""
-        for worker in self._idle:
-            worker.pipe.close()
-            worker.process.join()
-
-    def _started(self) -> _Worker:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs,), daemon=True)
-        process.start()
-        theirs.close()
-        return _Worker(process, ours)
-
-
-class _Worker(NamedTuple):
-    process: SpawnProcess
-    pipe: Connection
-
-
-def _work(pipe: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's reaches both: the one that began this one ends it
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # that one has ended
-        while True:
-            warc, out, wanted, committed = pipe.recv()
-            try:
-                outcome = process_warc(warc, out, wanted, pipe.send, committed)
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                outcome = Outcome(f"{warc.name}: {error.strerror or error}")
-            except Exception as error:  # one file's fault must not end the others
-                outcome = Outcome(f"{warc.name} could not be processed ({type(error).__name__}: {error})")
-            pipe.send(outcome)
+        tasks = [(warc, partial(process_warc, warc, out, wanted, committed=end)) for warc, end in waiting.items()]
+        for warc, answer in self.run(tasks, done):
+            yield warc, Outcome(answer.sentence) if isinstance(answer, Lost) else answer

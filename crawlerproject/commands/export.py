@@ -9,14 +9,23 @@ from hashlib import sha1
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.operator_command import Bytes, OperatorCommand, alone, named_crawl, option, processed_files
+from crawlerproject.operator_command import (
+    WORKERS,
+    Bytes,
+    OperatorCommand,
+    alone,
+    named_crawl,
+    option,
+    processed_files,
+    workers_of,
+)
 from crawlerproject.terminal import say
 
 
 class Command(OperatorCommand):
     """Documents in bulk, as files or sent."""
 
-    arguments = "[FOLDER] [--format opensearch|quickwit] [--out DIR] [--to URL]"
+    arguments = "[FOLDER] [--format opensearch|quickwit] [--out DIR] [--to URL] [--workers N]"
     summary = "Export processed pages for OpenSearch or Quickwit"
     details = (
         "Turn processed/pages of a crawl folder (default: CRAWL_DIR) into bodies of bulk requests and the index's "
@@ -29,6 +38,7 @@ class Command(OperatorCommand):
         option("--format", choices=("opensearch", "quickwit"), default="opensearch"),
         option("--out", type=Path, help="where the format's folder goes (default: processed/export)"),
         option("--to", default="", help="an index of OpenSearch, with user:password@ if it wants them"),
+        WORKERS,
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -43,7 +53,7 @@ class Command(OperatorCommand):
         pages, files = processed_files(folder, PAGES, "There is nothing to export")
         out, form = (opts.out or folder.exports) / opts.format, FORMATS[opts.format]
         with alone(out, "export"), Bytes("Exporting", files) as progress:
-            exported = export(pages, out, form, progress.advance)
+            exported = export(pages, out, opts.format, progress.advance, workers_of(opts))
         say(f"{exported:,} pages exported into {out}")
         if opts.to:
             self.exitcode = _send(out, (out / form.index_file).read_bytes(), opts.to, time.sleep)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from crawlerproject.operator_command import Bytes, OperatorCommand, locked, named_archives
+from crawlerproject.operator_command import WORKERS, Bytes, OperatorCommand, locked, named_archives, workers_of
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.terminal import say
 
@@ -14,7 +18,7 @@ from crawlerproject.terminal import say
 class Command(OperatorCommand):
     """Reads every closed WARC file once."""
 
-    arguments = "[FOLDER]"
+    arguments = "[FOLDER] [--workers N]"
     summary = "Make the CDXJ and Parquet index again from the WARC files"
     details = (
         "Write index/*.cdxj and index/parquet/ again from the closed WARC files of a crawl folder (default: "
@@ -22,16 +26,20 @@ class Command(OperatorCommand):
         "index crawls/web"
     )
 
+    options = (WORKERS,)
+
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Rebuild, and say what was odd."""
-        archives = named_archives(args, self.settings)
+        from crawlerproject.batch.file_workers import each_answer  # Scrapy imports every command at each start
+
+        archives, workers = named_archives(args, self.settings), workers_of(opts)
         messages: list[str] = []
         with locked(archives.to_lock()), Bytes("Indexing", archives.closed_warcs()) as progress:
+            tasks = [(w, partial(_rebuilt, folder, w)) for folder in archives.folders for w in folder.closed_warcs()]
+            for found in each_answer(tasks, workers, progress.advance):
+                messages += found
             for folder in archives.folders:
-                index = CdxjFiles(folder.index, parquet_of(folder))
-                for warc in folder.closed_warcs():
-                    messages += index.rebuild(warc, progress.advance)
-                lost = index.orphans(folder.warc)
+                lost = CdxjFiles(folder.index, parquet_of(folder)).orphans(folder.warc)
                 left = "that part of the index is left as it is"
                 messages += [f"The index names {name}, which is missing; {left}" for name in lost]
         say(*messages, error=True)
@@ -39,3 +47,7 @@ class Command(OperatorCommand):
         where = f"{len(archives.folders)} folders of {archives.crawl}" if several else archives.folders[0].index
         say(f"{counted(len(archives.closed_warcs()), 'WARC file')} indexed in {where}")
         self.exitcode = 1 if messages else 0
+
+
+def _rebuilt(folder: CrawlDir, warc: Path, done: Callable[[int], None]) -> list[str]:
+    return CdxjFiles(folder.index, parquet_of(folder)).rebuild(warc, done)

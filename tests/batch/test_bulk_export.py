@@ -18,7 +18,6 @@ import pytest
 from crawlerproject.batch import bulk_export as bulk
 from crawlerproject.batch.bulk_export import (
     FIELDS,
-    FORMATS,
     OPENSEARCH,
     QUICKWIT,
     TEXT_CHARACTERS,
@@ -67,7 +66,7 @@ def crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CrawlDir:
 
 def exported(crawl: CrawlDir, name: str = OPENSEARCH) -> int:
     """All of it, into the crawl's folder."""
-    return export(crawl.processed / "pages", crawl.exports / name, FORMATS[name], lambda read: None)
+    return export(crawl.processed / "pages", crawl.exports / name, name, lambda read: None)
 
 
 class Waits(list[float]):
