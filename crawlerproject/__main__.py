@@ -35,7 +35,10 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     if not asked or asked in (["-h"], ["--help"], ["help"]):
-        print(overview())
+        try:
+            print(overview(), flush=True)
+        except BrokenPipeError:  # the reader has seen enough, as ``head`` does
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # or Python complains when it flushes at its end
         return
     cmdline.ScrapyArgumentParser = Parser  # type: ignore[misc]
     cmdline.execute(["scrapy", *sys.argv[1:]])

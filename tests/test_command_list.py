@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from importlib import metadata
 
@@ -13,6 +15,7 @@ from crawlerproject.__main__ import main
 from crawlerproject.command_list import GROUPS, commands, overview, renamed
 from crawlerproject.errors import OperatorError
 from crawlerproject.terminal import GuardedRecord, refusal, say
+from tests.web.running import PROJECT
 
 
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -76,3 +79,17 @@ def test_errors_name_the_program_that_was_started(
     assert str(refusal(OperatorError(advice))) == typed
     assert GuardedRecord("crawlerproject.x", 20, "", 1, advice, (), None).getMessage() == typed
     assert GuardedRecord("scrapy.x", 20, "", 1, advice, (), None).getMessage() == advice
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    """``polite-crawler | head`` ends quietly."""
+    mine, theirs = os.pipe()
+    os.close(mine)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "crawlerproject"], cwd=PROJECT, stdout=theirs, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(theirs)
+
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -38,7 +38,9 @@ class Command(InspectCommand):
         settings = self.settings
         check_word("PURPOSE", settings["PURPOSE"], SETTINGS["PURPOSE"])
         if not settings["CRAWLER_CONTACT"]:
-            raise OperatorError("CRAWLER_CONTACT is empty: the page must say whom to ask.")
+            raise OperatorError(
+                "The page must say whom to ask: set CRAWLER_CONTACT (-s CRAWLER_CONTACT=you@example.org)."
+            )
         who, pace, ranges = identity(settings), preset_of(settings), ranges_of(settings, opts.address)
         bot = Bot(
             who.token, who.user_agent, settings["CRAWLER_CONTACT"], settings["WARC_OPERATOR"], opts.purpose,
