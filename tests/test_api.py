@@ -144,7 +144,9 @@ def test_a_crawl_outlives_the_script_that_began_it(web: RunningWeb, tmp_path: Pa
 def test_a_fleet_is_stopped_and_goes_on(web: RunningWeb, tmp_path: Path, shared: bool) -> None:
     """By a script that has not begun it; workers and supervisor end in good order, and the next start has the rest."""
     with ExitStack() as stack:
-        settings: dict[str, Any] = {f"PACE_{name}_SECONDS": 0.5 for name in ("MIN", "START", "MAX")}
+        settings: dict[str, Any] = {
+            f"PACE_{name}_SECONDS": 3 for name in ("MIN", "START", "MAX")
+        }  # it is not done too soon
         if shared:
             settings["STATE_URL"] = stack.enter_context(redis_server(tmp_path / "redis")).url
         folder, seeds = tmp_path / "crawl", [f"http://plain{number}.test:{web.port}/" for number in (1, 2, 3)]
