@@ -16,6 +16,7 @@ from crawlerproject.inspection.why import Via
 from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
+from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json
 
@@ -65,6 +66,9 @@ def found_of(crawl: CrawlView, text: str, page: str | None = None) -> Found:
             at = datetime.fromisoformat(last["time"]).timestamp()
             found = why.embedded(PageRecord(found.url, last["reason"], last["status"] or 0, at), last["via"])
     _add_log(crawl, found)
+    if (asked_back := withdrawn_of(crawl.folder).of(found.url)) is not None:
+        state, day, reason = asked_back.state, asked_back.day, asked_back.why
+        found.facts["withdrawn"] = Said(f"{state} {day}, {reason}", withdrawn=state, withdrawn_on=day)
     return found
 
 

@@ -63,6 +63,7 @@ def test_nothing_shows_it_any_more(made: CrawlDir, tmp_path: Path) -> None:
     for command in ("lookup", "show"):
         assert scrapy(command, f"http://{GONE}/1", "-s", f"CRAWL_DIR={made}").returncode == 1
         assert scrapy(command, f"http://{KEPT}/2", "-s", f"CRAWL_DIR={made}").returncode == 0
+    assert f", {WHY}" in scrapy("why", f"http://{GONE}/1", "-s", f"CRAWL_DIR={made}").stdout
     assert scrapy("process", str(made), "--wet", "--wat", "--workers", "1").returncode == 0
     assert scrapy("export", str(made)).returncode == 0
     shown = shown_hosts(made, tmp_path)
