@@ -176,6 +176,7 @@ def test_a_crawl_through_scrapyd(deployed: Deployed, tmp_path: Path) -> None:
 def test_jobs_of_the_unit_run_what_is_installed(tmp_path: Path) -> None:
     """By the configuration beside scrapyd.service: no egg, and a job is what ``polite-crawler`` is in any folder."""
     configured = (PROJECT / "deploy" / "systemd" / "scrapyd.conf").read_text().partition("[scrapyd]\n")[2]
+    configured = configured.replace("bind_address = 127.0.0.1\n", "")  # the test's own has it
     with running_scrapyd(tmp_path / "scrapyd", configured, PYTHONPATH=str(PROJECT)) as scrapyd:
         assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["plan", "web"]
         refused = str(scrapyd.ask("schedule", **JOB, setting=f"CRAWL_DIR={tmp_path / 'nothing'}")["jobid"])
