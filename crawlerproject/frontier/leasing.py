@@ -434,7 +434,8 @@ class LeaseIssuer:
 
     def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease | None:
         origin = f"{scheme}://{host.name}"
-        number, url = self._state.robots.next_document(origin, now)
+        # Of a host that has never answered nothing is known: the store, which may be far away, is not asked.
+        number, url = self._state.robots.next_document(origin, now) if host.fetched else (0, origin + "/robots.txt")
         if number and host_key(url) != host.name:
             until = self._robots_responses.elsewhere(host, origin, number, url, now)
             again = until if until > now else max(host.pace_free, now + _BETWEEN_SECONDS)
