@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from crawl import DEMO_DIR, REFUSED, SPIDER, crawl_dir  # noqa: E402
 

@@ -171,5 +171,5 @@ def test_progress_is_a_line_now_and_then(
     _, said = capsys.readouterr()
     assert said.splitlines() == [
         "Reading: 2,000 of 3,000 bytes, 181 B/s, left: 5.5 s",
-        "Reading: 4,000 of 3,000 bytes, 181 B/s, left: 0.0 s",
+        "Reading: 4,000 of 4,000 bytes, 181 B/s, left: 0.0 s",
     ]

@@ -173,7 +173,7 @@ def test_the_bot_page_says_what_the_settings_say(tmp_path: Path) -> None:
         (["never", "a b!", "--why", "x"], "neither a domain nor an IP address"),
         (["never", "co.uk", "--why", "x"], "co.uk is a suffix under which others have their domains"),
         (["reply"], "Give a host"),
-        (["botpage"], "CRAWLER_CONTACT is empty"),
+        (["botpage"], "set CRAWLER_CONTACT"),
     ],
 )
 def test_a_mistake_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pkgutil
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,7 @@ from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject import commands
-from crawlerproject.batch import process_warcs as process
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.file_workers import FileWorkers, Task
 from crawlerproject.commands.add import _places
 from crawlerproject.commands.looking_process import answer
 from crawlerproject.inspection.crawl_view import CrawlView
@@ -229,7 +228,7 @@ def test_a_wacz_has_all_of_it(crawls: Crawls, tmp_path: Path) -> None:
 
 def test_process_rank_load_search_and_export_make_one_of_all(crawls: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their results lie in the crawl's own folder."""
-    monkeypatch.setattr(process, "_in_processes", _in_this_process)
+    monkeypatch.setattr(FileWorkers, "run", _in_this_process)
     for folder in crawls[:2]:
         ran(folder, "process", "--workers", "1")
         ran(folder, "rank")
@@ -251,10 +250,10 @@ def test_process_rank_load_search_and_export_make_one_of_all(crawls: Crawls, mon
 
 
 def _in_this_process(
-    waiting: list[Path], out: Path, wanted: ExtractOptions, workers: int, done: Callable[[int], None]
-) -> Iterator[tuple[Path, process.Outcome]]:
+    _: FileWorkers, tasks: Iterable[tuple[Path, Task]], done: Callable[[int], None]
+) -> Iterator[tuple[Path, object]]:
     """A process for each file would take longer than all else here."""
-    return ((warc, process.process_warc(warc, out, wanted, done)) for warc in waiting)
+    return ((file, task(done)) for file, task in tasks)
 
 
 def _rows(folder: CrawlDir, kind: str) -> list[str]:
@@ -473,6 +472,7 @@ COMPARED = {
 ELSEWHERE = {
     "botpage": "the settings alone",
     "doctor": "the settings alone",
+    "runspider": "a spider's file, whose crawl is one process",
     "samples": "the package alone",
     "consent": "tests/crawls/test_consent.py",
     "crawl": "tests/fleet/repartition, tests/crawls/fleet",

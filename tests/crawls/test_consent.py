@@ -95,7 +95,8 @@ def test_every_export_has_the_verdict(crawled: Crawled, tmp_path: Path) -> None:
     assert {place(page.url): page.consent for page in listed}.items() <= bulk.items()
     assert found
     assert {place(hit.url): hit.consent for hit in found}.items() <= bulk.items()
-    assert min(len(texts), len(bulk), len(listed)) > 20
+    # Where words are obeyed little is kept.
+    assert min(len(texts), len(bulk), len(listed)) > (4 if crawled.purpose == "ai-train" else 20)
 
 
 def test_hosts_by_verdict_with_the_words_that_decided(crawled: Crawled) -> None:
