@@ -23,6 +23,7 @@ _SETTINGS = {
     "RENDER": "auto",
     "RENDER_SCREENSHOT": "False",
     "RENDER_TIMEOUT_SECONDS": "20",
+    "RENDER_WAIT_SECONDS": "10",  # for a first page whose browser starts on a busy machine; it ends when all is there
     "FLEET_LEASE_SECONDS": "30",  # no render may outlive its lease
 }
 _HOSTS = 6  # with pages that scripts build; two of them are crawled
