@@ -39,17 +39,17 @@ _LET_IN = "an address of a network of your own is let in by -s FETCH_ALLOW_NETWO
 _ONE_URL = "Give one URL, with http:// or https:// before it."
 
 
-class PoliteCommandMixin(_Command):
-    """Mixed into Scrapy's own commands, before them."""
+class BriefCommandMixin(_Command):
+    """Mixed into Scrapy's own commands, before them: our settings, and refusals of one line."""
 
     settings: Settings  # Scrapy sets them before it calls a command
-    exitcode: int
     default_settings: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
-        """Add our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
+        """Add our settings' defaults: an add-on brings them when a crawler is made, and they are checked before."""
         super().__init_subclass__()
-        cls.default_settings = {**cls.default_settings, **given()}
+        if hasattr(cls, "default_settings"):  # else another mixin
+            cls.default_settings = {**cls.default_settings, **given()}
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,6 +58,12 @@ class PoliteCommandMixin(_Command):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         refuse_briefly(parser)
+
+
+class PoliteCommandMixin(BriefCommandMixin):
+    """Of the commands that ask for a page outside a crawl."""
+
+    exitcode: int
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check our settings; log warnings only, unless LOG_LEVEL is given; follow redirects through every gate."""

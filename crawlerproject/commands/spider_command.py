@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Spider
 from scrapy.core.engine import ExecutionEngine
@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings
 
+from crawlerproject.commands.polite_command import BriefCommandMixin
 from crawlerproject.config.promised_settings import keep_addon
 from crawlerproject.config.values import preset_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
@@ -29,9 +30,8 @@ from crawlerproject.errors import (
 )
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.json_log import formatter_of, json_handler, take_process
-from crawlerproject.settings import given
 from crawlerproject.standard_error import own_stream
-from crawlerproject.terminal import EXIT_REFUSED, guard_streams, refusal, refuse_briefly
+from crawlerproject.terminal import EXIT_REFUSED, refusal
 
 if TYPE_CHECKING:
     from scrapy.commands import BaseRunSpiderCommand
@@ -138,25 +138,10 @@ class RefusingCrawler(Crawler):
         return _Engine(self, lambda _: self.stop_async())
 
 
-class SpiderCommandMixin(_Command):
+class SpiderCommandMixin(BriefCommandMixin, _Command):
     """Mixed into Scrapy's own commands that run a spider, before them."""
 
-    settings: Settings  # Scrapy sets them before it calls a command
-    default_settings: ClassVar[dict[str, Any]]
     _ours: RefusingCrawler | None = None
-
-    def __init_subclass__(cls) -> None:
-        """Add our settings' defaults: an add-on brings them when a crawler is made, and they are checked before."""
-        super().__init_subclass__()
-        cls.default_settings = {**cls.default_settings, **given()}
-
-    def __init__(self) -> None:
-        super().__init__()
-        guard_streams()
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        refuse_briefly(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
