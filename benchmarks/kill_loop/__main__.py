@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from benchmarks.kill_loop.webs import Target, real, small
 from crawlerproject.reports.warc_check import check_file
@@ -26,6 +27,7 @@ from tests.web.judge import (
     judge_captures,
     judge_pauses,
     judge_references,
+    log_rows,
     read_attempts,
     read_captures,
     read_visits,
@@ -148,6 +150,11 @@ def judge(target: Target, crawl_dir: Path, alone: Captures, since: float, given:
             verdict.faults.append(f"{path.name} was left open")
     verdict.add(judge_references(crawl_dir / "warc"))
     visits = [visit for visit in read_visits(target.log) if visit.start >= since]
+    for url in sorted(url for url in target.expected if not captures.get(url)):
+        known = ", ".join(str(row["reason"]) for row in log_rows(crawl_dir / "log") if row["url"] == url)
+        wanted = urlsplit(url)
+        asked = sum((visit.host, visit.path.partition("?")[0]) == (wanted.hostname, wanted.path) for visit in visits)
+        verdict.faults.append(f"of {url} the log says: {known or 'nothing'}; the server was asked {asked} times for it")
     logged = read_attempts(crawl_dir / "log")
     promises = {"host_seconds": given.pace, "ip_seconds": given.pace, "floors": target.floors}
     verdict.add(judge_pauses(visits, **promises, logged=logged))
