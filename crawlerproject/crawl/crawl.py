@@ -98,7 +98,7 @@ class Crawl:
     def _opened(self) -> Session:
         run = self.run
         run.pauses = self.control.changed() or run.pauses
-        session = open_session(self._settings, self.folder, self._spider, run)
+        session = open_session(self._settings, self.folder, self._spider, run, self.poison.unmarked)
         say_paused(run.pauses)
         return session
 

@@ -53,6 +53,7 @@ from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, TrapAllowFile
+from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.stores.protocols import Changes, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
@@ -108,23 +109,27 @@ class Session:
         self.role.close()
 
 
-def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
+def open_session(
+    settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, waiting: Waiting = NO_MARK
+) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
     accept_loss = STORE in accepted_names(spider.accept)
     wanted = RoundOptions(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]), accept_loss)
     role = role_of(settings, folder, run, wanted)
     try:
-        return assembled(settings, folder, spider, run, role)
+        return assembled(settings, folder, spider, run, role, waiting)
     except BaseException:
         role.store.close()
         raise
 
 
-def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, role: SingleProcess) -> Session:
+def assembled(
+    settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, role: SingleProcess, waiting: Waiting = NO_MARK
+) -> Session:
     """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = role.store
     clean = store.fact(CLEAN_FACT)
-    archive = archive_of(settings, folder, store, run.now, role)
+    archive = archive_of(settings, folder, store, run.now, role, waiting)
     totals = TotalsBook(store, run.tallies, run.now())
     crawl = whole_crawl(settings, spider.name)
     with keeping_crawl_file(crawl):
@@ -136,7 +141,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, r
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     suspensions = HostSuspensions(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = hosts_of(settings, store, Began(run.now(), clean), role.ownership, suspensions)
-    frontier = frontier_of(settings, hosts, filters, crawl.ranked_linked, recrawl=spider.recrawl)
+    frontier = frontier_of(settings, hosts, filters, crawl.ranked_linked, recrawl=spider.recrawl, waiting=waiting)
     models = models_of(settings, store, frontier, traps, totals, role.texts(run), role.content_ahead())
     _share_sums(role, run, limits, frontier)
     records = CrawlRecords(archive, frontier, models.duplicates)
@@ -171,7 +176,12 @@ def _share_sums(role: SingleProcess, run: Run, limits: CrawlLimits, frontier: Fr
 
 
 def archive_of(
-    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], role: SingleProcess
+    settings: BaseSettings,
+    folder: CrawlDir,
+    store: Store,
+    clock: Callable[[], float],
+    role: SingleProcess,
+    waiting: Waiting,
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be repaired is logged, of an own frontier queued again."""
     archive = Archive(
@@ -188,6 +198,7 @@ def archive_of(
         clock=clock,
         # In Redis the pages may be another worker's: what is lost is reported, and not queued again.
         lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if role.own_frontier else None,
+        waiting=waiting,
     )
     for message in archive.messages:
         logger.warning(message)
@@ -266,7 +277,13 @@ def hosts_of(
 
 
 def frontier_of(
-    settings: BaseSettings, hosts: HostTable, filters: UrlFilters, ranks: Path, *, recrawl: bool = False
+    settings: BaseSettings,
+    hosts: HostTable,
+    filters: UrlFilters,
+    ranks: Path,
+    *,
+    recrawl: bool = False,
+    waiting: Waiting = NO_MARK,
 ) -> Frontier:
     """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
     robots = RobotsCache(
@@ -274,7 +291,7 @@ def frontier_of(
         obeyed_for=obeyed_for(settings), asks=documents_asked(settings),
     )  # fmt: skip
     return Frontier(
-        FrontierState(hosts, robots),
+        FrontierState(hosts, robots, waiting),
         filters,
         politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"), store=hosts.store),
         _renders_of(settings, hosts.store, hosts.workbench),

@@ -21,6 +21,7 @@ from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
+from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
@@ -94,7 +95,9 @@ def decided_key(row: QueuedPage, reason: str) -> bytes:
 class FrontierState:
     """Shared by what takes URLs in, leases them and ends leases; ``now`` is epoch seconds everywhere."""
 
-    def __init__(self, hosts: HostTable, robots: RobotsCache) -> None:
+    def __init__(self, hosts: HostTable, robots: RobotsCache, waiting: Waiting = NO_MARK) -> None:
+        """``waiting`` is entered while the store is waited for at the end of a page."""
+        self._waiting = waiting
         self.hosts = hosts
         self.store, self.workbench, self.ownership = hosts.store, hosts.workbench, hosts.ownership
         self.robots = robots
@@ -158,7 +161,7 @@ class FrontierState:
             name != host.name and (first := self.hosts.dirty.get(name)) is not None
         ):  # that this port is one of its name's
             states.append((name, first.pack()))
-        with suppress(StorageError):
+        with suppress(StorageError), self._waiting:
             self.store.apply(Changes(hosts=states))
 
     # --- commit ---------------------------------------------------------------------------------

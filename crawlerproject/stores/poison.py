@@ -11,6 +11,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -33,6 +34,11 @@ _URL_BYTES = _BYTES - _HEAD.size
 # page, which in between was not read to its end, is the page.
 POISON_ENDS = 2
 
+Waiting = AbstractContextManager[object]
+"""Entered while a disk or a store is waited for at the end of a page: ``ReadingMark.unmarked``."""
+NO_MARK: Waiting = nullcontext()
+"""Where nothing is marked."""
+
 
 class Suspect(NamedTuple):
     """A page over which the process died."""
@@ -52,6 +58,21 @@ def after_unclean_end(before: Suspect | None, url: str, now: float) -> Suspect:
     return Suspect(url, before.ends + 1 if before is not None else 1, now)
 
 
+class _Unmarked:
+    """``with`` this the mark is off, and afterwards as it was."""
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        self._memory = memory
+        self._before = 0
+
+    def __enter__(self) -> None:
+        self._before = self._memory[0]
+        self._memory[0] = 0
+
+    def __exit__(self, *error: object) -> None:
+        self._memory[0] = self._before
+
+
 class ReadingMark:
     """The mapped file: at most one page at a time, since reading is one uninterrupted piece of work."""
 
@@ -68,6 +89,8 @@ class ReadingMark:
                 self._memory = mmap.mmap(descriptor, _BYTES)
             finally:
                 os.close(descriptor)
+        self.unmarked = _Unmarked(self._memory)
+        """For waits for a disk or a store amid such work: no page's bytes end a process there, and they may be long."""
 
     def left(self) -> tuple[bytes, str] | None:
         """Key and URL (its beginning, when it is very long) of the page that is marked."""
@@ -141,7 +164,8 @@ class Poison(ReadingMark):
         """A suspect was read to its end: whatever ended the process, it was not this page."""
         if key in self._own:
             del self._own[key]
-            write_poison(self._path, self._own)
+            with self.unmarked:
+                write_poison(self._path, self._own)
         self.suspects.pop(key, None)
 
     def reading(self, row: QueuedPage) -> Self:

@@ -318,7 +318,7 @@ class Blocking(Feature, scrapy.Spider):
     custom_settings = {"CONCURRENT_REQUESTS": 2}
 
     async def start(self) -> AsyncIterator[Any]:
-        for number in range(3):
+        for number in range(5):
             yield scrapy.Request(self.at(f"/{number}", "slow"))
 
     def parse(self, response: Response, **kwargs: Any) -> Any:

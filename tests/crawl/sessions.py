@@ -105,7 +105,10 @@ class Bench:
         self.spider = spider_of(self.settings, **arguments)
         self.run = Run(self.stats, never_crawl_of(self.settings), clock=lambda: self.now)
         self.role = SingleProcess(self.store)  # type: ignore[arg-type]
-        self.session: Session = assembled(self.settings, self.folder, self.spider, self.run, self.role)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.poison = Poison(self.folder, self.now)
+        waiting = self.poison.unmarked
+        self.session: Session = assembled(self.settings, self.folder, self.spider, self.run, self.role, waiting)
         self.frontier = self.session.frontier
         self.frontier.begin_loading()
         while self.frontier.load_some(100):
@@ -185,5 +188,4 @@ class Answers:
 
 def requests_of(bench: Bench) -> LeaseRequests:
     """What makes the requests of a session's leases."""
-    poison = Poison(bench.folder, bench.now)
-    return LeaseRequests(bench.session, guard_of(bench.spider.crawler), poison, Answers(), Answers())
+    return LeaseRequests(bench.session, guard_of(bench.spider.crawler), bench.poison, Answers(), Answers())

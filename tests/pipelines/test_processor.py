@@ -17,8 +17,11 @@ from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.pipelines.processor import PageProcessor
+from crawlerproject.rules.archive import warc_records
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of
+from crawlerproject.stores import atomic_files
+from crawlerproject.stores.archive import archive, warc_writer
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import QueuedPage
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -31,7 +34,6 @@ class Line(Bench):
         super().__init__(folder)
         self.add(f"{HOST}/one", f"{HOST}/two")
         self.errors = self.woken = 0
-        self.poison = Poison(self.folder, self.now)
         self.in_flight = InFlight()
         self.intake = Intake(self.session, self.run, self._wake)
         self.long = LongPages(self.session.pages, self.intake, self.poison, self.in_flight, self._count)
@@ -223,3 +225,27 @@ def test_a_page_is_marked_while_it_is_compared_and_ends(line: Line, monkeypatch:
     assert marked == [page.lease.row.url]
     assert page.lease.ended
     assert (line.folder / "reading").read_bytes()[0] == 0
+
+
+def test_nothing_is_marked_while_a_disk_is_waited_for(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed in such a wait, which may be long, was not killed by its page."""
+    waited: list[tuple[str, Any]] = []
+    write_at, apply, build = atomic_files.write_at, line.store.apply, warc_records.capture
+
+    def noted(where: str, call: Any) -> Any:
+        def calling(*given: Any, **named: Any) -> Any:
+            waited.append((where, line.poison.left()))
+            return call(*given, **named)
+
+        return calling
+
+    robots = line.lease()
+    assert robots.row.kind.is_robots
+    monkeypatch.setattr(warc_writer, "write_at", noted("disk", write_at))
+    monkeypatch.setattr(line.store, "apply", noted("store", apply))
+    monkeypatch.setattr(archive, "capture", noted("bytes", build))
+    line.complete(page_of(robots, line.now, body=b"User-agent: *\nCrawl-delay: 7\n"))
+
+    read = (robots.row.key, robots.row.url)
+    assert waited == [("bytes", read), ("disk", None), ("disk", None), ("store", None)]  # a file's beginning, its page
+    assert line.frontier.state.hosts.of(robots.row.host).floor_seconds == 7.0

@@ -19,13 +19,14 @@ from crawlerproject.rules.archive.warc_records import (
     withheld,
 )
 from crawlerproject.stores.archive.recovery import RowsLost, recover
-from crawlerproject.stores.archive.warc_writer import OpenFile, WarcFiles, WarcSeries, new_record_id
+from crawlerproject.stores.archive.warc_writer import OpenFile, Position, WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import RequestLog
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS
 from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
+from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.wire import Wire
 
 
@@ -62,8 +63,10 @@ class Archive:
         keep_days: int,
         clock: Callable[[], float],
         lost: RowsLost | None = None,
+        waiting: Waiting = NO_MARK,
     ) -> None:
-        self._withdrawn, self._clock = WithdrawnFile(folder, RELOAD_SECONDS), clock
+        """``waiting`` is entered whenever a capture's bytes are ready and the disk is waited for."""
+        self._withdrawn, self._clock, self._waiting = WithdrawnFile(folder, RELOAD_SECONDS), clock, waiting
         self._index = CdxjFiles(folder.index, parquet_of(folder))
         recovery = recover(folder.warc, committed, self._index, lost)
         self.messages = [*recovery.messages, *self._index.catch_up(folder.warc)]
@@ -79,7 +82,7 @@ class Archive:
         """
         payload = Payload(digest or payload_digest(wire.body), original)
         built = capture(wire, context, payload, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
-        position = self.warc.append(built.members)
+        position = self._append(built.members)
         info = built.info
         self._index.append(position.filename, row_of_capture(info, position.offset))
         offset = position.offset + info.offset
@@ -91,15 +94,19 @@ class Archive:
 
     def write_withheld(self, wire: Wire, context: Context) -> None:
         """Append the metadata of an answer of which nothing else is kept. StorageError, as ``write``."""
-        self.warc.append(withheld(wire, context, warcinfo_id=self.warc.warcinfo_id, record_id=new_record_id()))
+        self._append(withheld(wire, context, warcinfo_id=self.warc.warcinfo_id, record_id=new_record_id()))
 
     def write_render(self, render: Render) -> Written:
         """Append what a browser made of a page; StorageError when there is no room, and nothing has changed then."""
         built = render_members(render, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
-        position = self.warc.append(built.members)
+        position = self._append(built.members)
         digest = sha1(render.html, usedforsecurity=False).digest()
         date = warc_date(render.ended_at)
         return Written(position.filename, position.offset, built.length, digest, built.record_id, date)
+
+    def _append(self, members: bytes) -> Position:
+        with self._waiting:
+            return self.warc.append(members)
 
     def flush(self) -> None:
         """Hand everything buffered to the operating system: it survives the death of the process."""
