@@ -68,6 +68,9 @@ test: packages browser native $(DEV_READY) $(TOOLS_READY)
 	@mkdir -p build; ($(CHECKS)) >build/checks.log 2>&1 & checks=$$!; \
 	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 6 --dist loadfile --no-loadscope-reorder \
 		-m "not long_attack"; tests=$$?; \
+	if [ $$tests -eq 1 ]; then echo "Once more, alone, what has failed:"; \
+		SECOND_LOOK=1 $(PY) -m pytest -q -n 0 --last-failed --last-failed-no-failures none -m "not long_attack"; tests=$$?; \
+		[ $$tests -ne 0 ] || echo "What is FAILED above passed alone: a fault all the same, of the test or the crawler."; fi; \
 	wait $$checks || { cat build/checks.log; exit 1; }; exit $$tests
 
 # Those that take too long for every test run as well.

@@ -38,6 +38,7 @@ LONGEST = (
     "hostile/test_slow_neighbours", "batch/test_steps", "crawls/fleet/test_local", "recovery/test_rebuild",
     "test_package", "test_addon", "commands/test_report", "crawls/operator/test_stop",
 )  # fmt: skip
+MOST_LOOKED_AT_TWICE = 3  # files
 _CRAWLS = ("crawls/", "hostile/", "commands/", "addon/", "recovery/")
 # Shares of the suite: the longest were two fifths of it, by the clock.
 _BEGIN = {"longest": 0.0, "crawls": 0.4, "computing": 0.0}
@@ -62,6 +63,15 @@ def _import_share(config: pytest.Config) -> None:
     for path in sorted(TESTS.rglob("test_*.py"))[int(number.removeprefix("gw")) :: int(workers)]:
         with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
             importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """`make test` tries what has failed once more, alone: six workers on two cores may stall any one for seconds.
+
+    More than that many files are no chance.
+    """
+    if os.environ.get("SECOND_LOOK") and len({item.path for item in session.items}) > MOST_LOOKED_AT_TWICE:
+        pytest.exit("Too many have failed to be tried once more.", returncode=1)
 
 
 def pytest_unconfigure() -> None:

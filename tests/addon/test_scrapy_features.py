@@ -109,7 +109,10 @@ class Sites:
         count = self._asked[key] = self._asked.get(key, 0) + 1
         if asked.path == "/robots.txt":
             rules = RULES.get(name, "User-agent: *\nDisallow: /no").replace("{port}", str(self.web.port))
-            writer.write(answer(rules, mime="text/plain"))
+            made, handed_over = answer(rules, mime="text/plain"), time.time()
+            writer.write(made)
+            await writer.drain()
+            return handed_over
         elif key == "silent/silent":
             await asyncio.sleep(3)
         elif key.startswith("bounds/lost"):
