@@ -9,13 +9,13 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.hosts.domain_models import NamesToResolve
+from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.table import HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.other_workers import HostOwnership
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState

@@ -15,8 +15,8 @@ from collections import Counter
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from crawlerproject.frontier.learned.quiet_hours import QuietHours
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
+from crawlerproject.frontier.politeness import QuietHours
 from crawlerproject.rules.politeness.quiet_hours import BUSY_HOURS, HOURS
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench

@@ -21,15 +21,14 @@ from resource import RUSAGE_SELF, getrusage
 from typing import TypeVar
 
 from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.hosts.domain_models import NamesToResolve
+from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crawlerproject.errors import FetchError
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.lease import Lease, Visit
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.wire import Wire

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
-        *("reading", "native", "parse", "frontier.discovered", "frontier.lease", "rules", "runtime.services"),
+        *("reading", "native", "parse", "frontier.passage", "rules", "runtime.services"),
         *("documents", "stores.protocols", "items", "errors", "reasons", "wire"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.

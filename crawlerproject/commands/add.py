@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.discovered import seed_found
+from crawlerproject.frontier.passage import seed_found
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, option, waited_for
 from crawlerproject.rules.printable import counted, human_seconds

@@ -12,8 +12,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.dns_lookups import DnsLookups
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
-from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.runtime.loop_budget import LoopBudget
 
 if TYPE_CHECKING:

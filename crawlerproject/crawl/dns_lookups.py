@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlerproject.fetch.resolver import Resolved, Resolver
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.hosts.host import Host
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
 
 # Least time between two batches of questions: a timer for each would cost more than the question.
 _APART_SECONDS = 0.01

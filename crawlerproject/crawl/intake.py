@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
-from crawlerproject.frontier.learned.revisit_queue import seed_again
+from crawlerproject.frontier.learned.revisits import seed_again
 from crawlerproject.frontier.learned.subscriptions import Push, RemoteSubscriptions, Subscriptions
+from crawlerproject.frontier.passage import DiscoveredUrl, seed_found
 from crawlerproject.rules.feeds.websub import HubReply
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.rules.feeds.feeds import Feed
     from crawlerproject.rules.url.urls import Address
 

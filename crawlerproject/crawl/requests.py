@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.completion.long_pages import LongPages
     from crawlerproject.crawl.session import Session
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.guard.guard import Guard
     from crawlerproject.stores.poison import Poison
 

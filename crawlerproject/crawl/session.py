@@ -24,17 +24,15 @@ from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.hosts.domain_models import NamesToResolve
+from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import count_rows
-from crawlerproject.frontier.hosts.suspensions import HostSuspensions
-from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostSuspensions, HostTable, Start
 from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels
+from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels, TrapModel
 from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
-from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState

@@ -14,9 +14,9 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.intake import visit_again
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask
-from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.frontier.hosts.host import HostState
 from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.frontier.passage import seed_found
 from crawlerproject.rules.printable import listed
 from crawlerproject.rules.url.seeds import BadOption, Seeds, host_limits, seeds_of
 from crawlerproject.stores.backup.checkpoint_orders import Answer, Order, OrdersHere, Stage, remove_checkpoint

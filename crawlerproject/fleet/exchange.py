@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.discovered import linking_domain
 from crawlerproject.frontier.other_workers import Changed, HostOwnership, Links, Message, pack_message
+from crawlerproject.frontier.passage import linking_domain
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.passage import DiscoveredUrl
     from crawlerproject.rules.url.urls import Address
 
 LINKS_A_MESSAGE = 100

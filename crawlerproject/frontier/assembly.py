@@ -10,10 +10,9 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import list_of, preset_of, rest_limits_of
-from crawlerproject.frontier.learned.quiet_hours import QuietHours
-from crawlerproject.frontier.learned.revisit_queue import Importance, RevisitPolicy, by_depth, by_rank
-from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.learned.models import TrapModel
+from crawlerproject.frontier.learned.revisits import Importance, RevisitPolicy, by_depth, by_rank
+from crawlerproject.frontier.politeness import HostPoliteness, QuietHours
 from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS

@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
-from crawlerproject.frontier.discovered import DiscoveredUrl, document_of
-from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
+from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
 from crawlerproject.frontier.learned.renders import Renders
-from crawlerproject.frontier.learned.revisit_queue import again
-from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Lease, Visit
+from crawlerproject.frontier.learned.revisits import Revisits, again
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.other_workers import (
     Changed,
@@ -33,6 +30,7 @@ from crawlerproject.frontier.other_workers import (
     RobotsWanted,
     ScopeWidened,
 )
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit, document_of
 from crawlerproject.frontier.politeness import Consequence, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import KEPT_BYTES
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
@@ -94,7 +94,7 @@ class RobotsGiven(NamedTuple):
     status: int | None
     body: bytes
     reason: str
-    number: int = 0  # of the document (``discovered.document_of``)
+    number: int = 0  # of the document (``passage.document_of``)
 
 
 class Changed(NamedTuple):

@@ -1,6 +1,7 @@
 """How a host is treated after an answer: its pace, its rests, its retries and when it is left alone.
 
-Applies ``rules/politeness/pace`` and ``rules/politeness/backoff`` to a ``Host``.
+The hours in which it answers slowly are learned from its answers, and lengthen its pause (``QuietHours``). Applies
+``rules/politeness/pace`` and ``rules/politeness/backoff`` to a ``Host``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.quiet_hours import QuietHours
-from crawlerproject.frontier.lease import REST_STATUSES, Visit
+from crawlerproject.frontier.learned.models import HostModel
+from crawlerproject.frontier.passage import REST_STATUSES, Visit
 from crawlerproject.rules.politeness.backoff import (
     FAILURES,
     THEIR_FAILURES,
@@ -28,8 +29,17 @@ from crawlerproject.rules.politeness.backoff import (
     left_alone_seconds,
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
+from crawlerproject.rules.politeness.quiet_hours import (
+    LEAST_WORK_SECONDS,
+    SLOWER,
+    HostHours,
+    busy_from_of_country,
+    is_busy,
+)
 from crawlerproject.rules.printable import moment
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
+from crawlerproject.stores.protocols import FactReader, HostFact
 
 # A page whose host keeps asking to wait is tried so often before its answer counts (ours).
 _REST_TRIES = 5
@@ -46,6 +56,10 @@ _MOST_REMEMBERED = 10_000
 # A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
 # such an error an hour; we ask sooner).
 _OTHER_SCHEME_SECONDS = 600.0
+# Of a host with work for hours: its hours take some 600 bytes.
+_HOURS_KEPT = 20_000
+# Of one host's answers one in so long is looked at: sixty an hour tell as much as hundreds (ours).
+_APART_SECONDS = 60.0
 
 
 @dataclass(slots=True, frozen=True)
@@ -270,3 +284,29 @@ class HostPoliteness:
 
     def _stretched(self, until: float, now: float) -> float:
         return now + self._stretch * (until - now) if self._stretch > 1 and until > now else until
+
+
+class QuietHours(HostModel[HostHours]):
+    """Only hosts with work for hours are looked at: for others neither a pause nor a write is made."""
+
+    def __init__(self, store: FactReader) -> None:
+        super().__init__(store, HostFact.HOURS, HostHours, _HOURS_KEPT)
+        self.slowed: set[str] = set()
+        """Hosts whose pause is longer now: the last one that was set."""
+
+    def paced(self, host: Host, delay_seconds: float, now: float) -> float:
+        """The pause of a host whose pace gives ``delay_seconds``: that, or a longer one in its busy hours."""
+        longer = host.waiting_urls * delay_seconds >= LEAST_WORK_SECONDS and self._busy(host, now)
+        (self.slowed.add if longer else self.slowed.discard)(host.name)
+        return SLOWER * delay_seconds if longer else delay_seconds
+
+    def _busy(self, host: Host, now: float) -> bool:
+        own = self.of(host.name).busy_from(now)
+        return is_busy(now, own if own is not None else busy_from_of_country(host_name(host.name)))
+
+    def learn(self, host: Host, response_seconds: float, now: float) -> None:
+        """Take in a good answer that took so long to its first byte and ended ``now`` (epoch seconds)."""
+        if host.waiting_urls * host.delay_seconds >= LEAST_WORK_SECONDS:
+            hours = self.of(host.name)
+            if not 0 <= now - hours.learned_at < _APART_SECONDS:
+                self.changed(host.name).learn(now, response_seconds)

@@ -7,11 +7,10 @@ import random
 
 import orjson
 
-from crawlerproject.frontier.discovered import document_of, of_other_domain, robots_for_other_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Lease, Visit
 from crawlerproject.frontier.other_workers import RobotsGiven, RobotsWanted
+from crawlerproject.frontier.passage import Lease, Visit, document_of, of_other_domain, robots_for_other_domain
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crawlerproject.frontier.discovered import caused_externally, of_other_domain
 from crawlerproject.frontier.hosts.host import Stage
-from crawlerproject.frontier.hosts.suspensions import LEFT_ALONE
+from crawlerproject.frontier.hosts.table import LEFT_ALONE
+from crawlerproject.frontier.passage import caused_externally, of_other_domain
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.domains import bounded_domain
 

@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
-from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.learned.models import TrapModel
+from crawlerproject.frontier.passage import DiscoveredUrl, caused_externally, linking_domain
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import (
     ROW_KINDS,
@@ -35,7 +35,7 @@ from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
 from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.hosts.name_ports import PortsOfNames
+    from crawlerproject.frontier.hosts.names_and_domains import PortsOfNames
 
 NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
 """Values of the setting of this name."""

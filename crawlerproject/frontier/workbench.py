@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from crawlerproject.frontier.hosts.domain_turns import SLOW, DomainTurns, Places
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
-from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
-from crawlerproject.frontier.hosts.timer_heap import TimerHeap
+from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks, TimerHeap
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.

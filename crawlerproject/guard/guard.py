@@ -26,7 +26,7 @@ from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import OF_PROXIED_SECONDS, Resolved, resolver_for
 from crawlerproject.frontier.assembly import never_crawl_of, politeness_of
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.passage import Visit
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.reasons import Reason
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.statscollectors import StatsCollector
 
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.guard.robots import RobotsGuard
     from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 

@@ -14,9 +14,9 @@ from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of, scope_of, url_filters_of
-from crawlerproject.frontier.hosts.suspensions import HostSuspensions
+from crawlerproject.frontier.hosts.table import HostSuspensions
 from crawlerproject.frontier.known_seeds import COMBINED, SCOPE_FACT, KnownSeeds, moves_of
-from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import HELD, Host, HostState
+from crawlerproject.frontier.passage import caused_externally
 from crawlerproject.inspection.url_state import Said
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS

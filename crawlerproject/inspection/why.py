@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain, of_other_domain
 from crawlerproject.frontier.hosts.host import Host, HostState
-from crawlerproject.frontier.hosts.suspensions import HostSuspensions
+from crawlerproject.frontier.hosts.table import HostSuspensions
 from crawlerproject.frontier.learned.models import BadCertificate, stored_fact
 from crawlerproject.frontier.learned.subscriptions import read_hubs
+from crawlerproject.frontier.passage import DiscoveredUrl, caused_externally, linking_domain, of_other_domain
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.robots_opinions import opinions

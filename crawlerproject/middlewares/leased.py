@@ -10,7 +10,7 @@ from crawlerproject.fetch.exchange import META_KEY, Exchange
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.items import Rendered
 
 

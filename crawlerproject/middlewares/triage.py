@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from crawlerproject.frontier.learned.renders import Renders
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.reading.jobs import ReadPage
 
 logger = logging.getLogger(__name__)

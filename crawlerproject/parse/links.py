@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, linking_domain, of_other_domain
+from crawlerproject.frontier.passage import DiscoveredUrl, linking_domain, of_other_domain
 from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, Feed, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
 from crawlerproject.rules.page.page import PageFacts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy import Request
 
 from crawlerproject.frontier.assembly import scope_of, url_filters_of
-from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain
+from crawlerproject.frontier.passage import DiscoveredUrl, of_other_domain
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason

@@ -10,8 +10,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import ensure_awaitable
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.archive.digests import payload_digest
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.stores.protocols import Comparison, Fingerprint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.frontier.discovered import document_of
+from crawlerproject.frontier.passage import document_of
 from crawlerproject.items import LeaseResult
 from crawlerproject.parse.links import (
     HOP_REDIRECT,
@@ -26,7 +26,7 @@ from crawlerproject.rules.url.urls import Base
 if TYPE_CHECKING:
     from scrapy.http import Headers, Response
 
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.items import Note, Rendered
     from crawlerproject.reading.jobs import ReadPage
     from crawlerproject.rules.page.page import PageFacts

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Headers, Response
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.rules.page.page import PageFacts
     from crawlerproject.runtime.services import Stats
     from crawlerproject.stores.protocols import QueuedPage

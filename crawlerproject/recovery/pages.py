@@ -9,7 +9,7 @@ from scrapy.settings import BaseSettings
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.renders import Renders
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reading.jobs import ReadPage

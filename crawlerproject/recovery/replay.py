@@ -20,13 +20,12 @@ from crawlerproject.crawl.session import Began, frontier_of, hosts_of, models_of
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.frontier.discovered import DiscoveredUrl, document_of, of_other_domain, seed_found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import HostState, Stage
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.learned.revisits import DueRevisit, again
 from crawlerproject.frontier.leasing import robots_row
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, document_of, of_other_domain, seed_found
 from crawlerproject.frontier.url_filters import NO_REQUISITES
 from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of

@@ -33,7 +33,7 @@ from crawlerproject.render.request import wants_browser
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.render.renderer import Renderer
 
 logger = logging.getLogger(__name__)

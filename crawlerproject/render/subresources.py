@@ -18,7 +18,7 @@ from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FetchError
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered

@@ -263,16 +263,16 @@ class HostFact(StrEnum):
     their worker's own, so a kind that is missing here would stay behind.
     """
 
-    TRAPS = "traps/"  # frontier/learned/traps.py: what templates of URLs have yielded
-    STRANGERS = "strangers/"  # frontier/learned/traps.py: what other domains have named
-    REQUISITES = "requisites/"  # frontier/learned/traps.py: what page requisites have yielded
+    TRAPS = "traps/"  # frontier/learned/models.py: what templates of URLs have yielded
+    STRANGERS = "strangers/"  # frontier/learned/models.py: what other domains have named
+    REQUISITES = "requisites/"  # frontier/learned/models.py: what page requisites have yielded
     CERTIFICATE = "certificate/"  # frontier/learned/models.py
     RENDERS = "render/"  # frontier/learned/renders.py
     VISITS = "visits:"  # frontier/learned/revisits.py
     ROBOTS_SENT = "robots-sent/"  # frontier/robots_responses.py
-    DOMAIN = "domains/"  # frontier/hosts/domain_models.py
-    HOURS = "hours/"  # frontier/learned/quiet_hours.py: response times by hour of the day
-    NAMED = "named/"  # frontier/hosts/domain_models.py: hosts that a domain has named
+    DOMAIN = "domains/"  # frontier/hosts/names_and_domains.py
+    HOURS = "hours/"  # frontier/politeness.py: response times by hour of the day
+    NAMED = "named/"  # frontier/hosts/names_and_domains.py: hosts that a domain has named
 
 
 OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS, HostFact.REQUISITES})

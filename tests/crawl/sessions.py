@@ -17,9 +17,8 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason

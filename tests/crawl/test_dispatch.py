@@ -17,7 +17,7 @@ from crawlerproject.crawl.dispatch import LEAST, Engine, Fetches, InFlight, Leas
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.hosts.host import Stage
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_RENDER, FLAG_SEED, ROW_KINDS

@@ -13,8 +13,8 @@ import pytest
 
 from crawlerproject.crawl.intake import Intake, WebSub
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import read_feed
 from crawlerproject.rules.feeds.websub import HubReply

@@ -17,9 +17,9 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.redis import redis_worker as joining
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, RoundOptions

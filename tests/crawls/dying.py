@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 
 from crawlerproject.crawl.start import bootstrap
 from crawlerproject.fleet.redis import revisit_round
-from crawlerproject.frontier.learned import revisit_queue
+from crawlerproject.frontier.learned import revisits
 
 AT = "DIES_AT"
 """Setting: the page at which it dies."""
@@ -36,4 +36,4 @@ class DyingWhileChoosing:
         self._left -= 1
         if not self._left:
             os.kill(os.getpid(), signal.SIGKILL)
-        return revisit_queue.again(*page)
+        return revisits.again(*page)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crawlerproject.fleet.exchange import LINKS_A_MESSAGE, FleetHosts, RecentlySentLinks
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Changed, Links, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.scope import Scope

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, caused_externally, linking_domain
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Lease, Visit
+from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.other_workers import Links, pack_message, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit, caused_externally, linking_domain
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason

@@ -15,13 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlerproject.fleet.messaging.local_exchange import LocalHosts
-from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
-from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.other_workers import Message, RobotsGiven, RobotsWanted, unpack_message, unsure_until
+from crawlerproject.frontier.passage import Lease, caused_externally
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
@@ -538,7 +537,9 @@ def test_the_law_can_be_broken(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
     if fault == "pause":
         monkeypatch.setattr(HostPoliteness, "jittered", lambda self, delay, rng: delay - 0.1)
     elif fault == "ports":
-        monkeypatch.setattr("crawlerproject.frontier.hosts.name_ports.PortsOfNames.share", lambda self, host: None)
+        monkeypatch.setattr(
+            "crawlerproject.frontier.hosts.names_and_domains.PortsOfNames.share", lambda self, host: None
+        )
     else:
         monkeypatch.setattr(
             "crawlerproject.frontier.workbench.Workbench._line_up", lambda self, host, now: self._start(host, now)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.suspensions import HostSuspensions
+from crawlerproject.frontier.hosts.table import HostSuspensions
 from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import Limits

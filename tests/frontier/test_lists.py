@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Lease, Visit
+from crawlerproject.frontier.learned.models import TrapModel
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
 from crawlerproject.parse.links import entries_of_feed, entries_of_sitemap, sitemaps_of_robots
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.parse.links import (
     MAX_FILES,
     MAX_REDIRECTS,

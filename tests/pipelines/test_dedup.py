@@ -10,8 +10,8 @@ import pytest
 from scrapy.utils.defer import ensure_awaitable
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse

@@ -15,7 +15,7 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.rules.archive import warc_records
 from crawlerproject.rules.url.urls import parse

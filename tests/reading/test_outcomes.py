@@ -8,7 +8,7 @@ import pytest
 from scrapy.http import HtmlResponse, Response
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.parse.links import linked
 from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts

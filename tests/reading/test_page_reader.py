@@ -12,7 +12,7 @@ import pytest
 from scrapy.http import HtmlResponse, Response
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.reading import page_reader
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.page_reader import PageReader

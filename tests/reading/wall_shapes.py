@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from scrapy.http import HtmlResponse
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader, Unmarked
 from crawlerproject.stores.protocols import QueuedPage

@@ -12,7 +12,7 @@ import pytest
 
 from crawlerproject.config.arguments import Arguments
 from crawlerproject.crawl.start.resume import Resumed
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.placed_store import PlacedStore

@@ -14,7 +14,7 @@ from scrapy.http import HtmlResponse, Response
 
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason

@@ -11,8 +11,8 @@ from scrapy.http import Response
 
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.errors import FetchError
-from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import Intake, WebSub
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.reading.jobs import ReadPage

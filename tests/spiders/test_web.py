@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
 from crawlerproject.errors import FetchError, LeaseOver
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Ending, LeaseResult, Rendered, RenderFailed
 from crawlerproject.reading import page_reader

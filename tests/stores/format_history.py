@@ -87,7 +87,7 @@ PARTS = (
         changes=(
             Change("1.1.0", "counts without lists", How.READ, "rules.traps.template_yield:HostYields.unpack",
                    "rules/traps/test_template_yield.py::test_what_the_version_before_kept_is_read"),
-            Change("1.1.0", "a fact for each port of a host", How.READ, "frontier.learned.traps:TrapModel",
+            Change("1.1.0", "a fact for each port of a host", How.READ, "frontier.learned.models:TrapModel",
                    "frontier/learned/test_traps.py::test_a_port_that_an_older_version_knew_is_remembered"),
         ),
     ),
@@ -105,7 +105,7 @@ PARTS = (
         "revisits", 1, "a page's history, in its record", ("frontier",), "rules.revisits.history:_FORMAT",
         changes=(
             Change("1.7.0", "no history of a URL that has shown no page: no recrawl visits it", How.READ,
-                   "frontier.learned.revisit_queue:scored",
+                   "frontier.learned.revisits:scored",
                    "frontier/learned/test_revisit_queue.py::test_pages_that_need_no_request_are_left_out"),
         ),
     ),

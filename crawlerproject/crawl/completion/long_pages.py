@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.dispatch import InFlight
     from crawlerproject.crawl.intake import Intake
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from crawlerproject.crawl.completion.records import log_line
 from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.failure_reports import GOOD
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import caused_externally, document_of
+from crawlerproject.frontier.passage import caused_externally, document_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.items import LeaseResult
     from crawlerproject.stores.archive.archive import Written
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.passage import Lease
     from crawlerproject.items import LeaseResult
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written

@@ -13,7 +13,7 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
+from crawlerproject.frontier.learned.revisits import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore, FrontierStore
 from crawlerproject.stores.rocks.store import UNREAD_FACT

@@ -11,9 +11,9 @@ from sys import maxsize
 
 from crawlerproject.fleet.exchange import FleetExchange, FleetHosts
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing, Unread
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Links, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Changes, Messages

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.exchange import ChangedPage, FleetExchange, FleetHosts
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Changed, Links, Message, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 

@@ -19,7 +19,7 @@ from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.models import CrawlModels
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
+from crawlerproject.frontier.learned.revisits import RevisitPolicy
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share, partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file

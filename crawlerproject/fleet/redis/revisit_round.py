@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from crawlerproject.fleet.redis.redis_exchange import HeldPartitions
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.revisit_queue import (
+from crawlerproject.frontier.learned.revisits import (
     DueRevisit,
     RevisitPolicy,
     again,

@@ -6,8 +6,8 @@ import struct
 from collections import deque
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
 from crawlerproject.rules.politeness.clock_set_back import (
     Longest,
@@ -18,6 +18,9 @@ from crawlerproject.rules.politeness.clock_set_back import (
 )
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 from crawlerproject.rules.printable import LATEST
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.hosts.ip_clocks import TimerHeap
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which

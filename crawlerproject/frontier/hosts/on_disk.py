@@ -21,8 +21,8 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import caused_externally
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
+from crawlerproject.frontier.passage import caused_externally
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, EmbeddedStore, FrontierStore
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import orjson
 
 from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.learned.models import Facts, HostModel
-from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.passage import Visit
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
 from crawlerproject.stores.protocols import Changes, FrontierStore, HostFact

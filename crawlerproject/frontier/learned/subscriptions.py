@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from xxhash import xxh3_128_digest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl, of_other_domain
 from crawlerproject.frontier.other_workers import HubMessage, HubMoved, HubNamed, HubRequest
+from crawlerproject.frontier.passage import DiscoveredUrl, of_other_domain
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
 from crawlerproject.rules.feeds.websub import HubReply, Subscription, asking, hub_and_topic, pushed, verified

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.completion.long_pages import LongPages
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked
 from crawlerproject.reasons import Reason

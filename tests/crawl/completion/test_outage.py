@@ -11,7 +11,7 @@ import pytest
 from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.fetch.pool import Endpoint
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import REQUISITE, History

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse

@@ -16,9 +16,9 @@ from crawlerproject.crawl.start import bootstrap as loader
 from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_messages
 from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier.assembly import revisit_policy
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth
+from crawlerproject.frontier.learned.revisits import RevisitPolicy, by_depth
 from crawlerproject.frontier.other_workers import Links, pack_message
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import FLAG_RECRAWL
 from crawlerproject.rules.url.urls import parse

@@ -11,8 +11,8 @@ from crawlerproject.fleet.messaging import local_exchange as module
 from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing
 from crawlerproject.fleet.messaging.frames import Post
 from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts
-from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.other_workers import Changed, Links, Message, RobotsGiven, pack_message, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl, seed_found
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Box, Changes

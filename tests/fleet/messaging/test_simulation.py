@@ -20,8 +20,8 @@ from crawlerproject.fleet.messaging import delivery
 from crawlerproject.fleet.messaging.delivery import Connection
 from crawlerproject.fleet.messaging.frames import HEAD, BrokenConnection, acks_frame, acks_of, posts_frame, posts_of
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Links, Message, RobotsWanted
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Applied, Changes

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir

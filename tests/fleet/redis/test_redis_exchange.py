@@ -13,8 +13,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.exchange import LINKS_A_MESSAGE
 from crawlerproject.fleet.redis import redis_exchange
 from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import Changed, Links, pack_message, unpack_message
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.url.urls import Address, parse
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore

@@ -9,7 +9,7 @@ import pytest
 
 from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
+from crawlerproject.frontier.learned.revisits import RevisitPolicy
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import parse

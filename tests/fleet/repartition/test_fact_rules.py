@@ -10,7 +10,6 @@ import orjson
 from crawlerproject.fleet.repartition.fact_rules import RULES, FactMove, joined
 from crawlerproject.fleet.repartition.journal import PlanChange
 from crawlerproject.fleet.repartition.row_partitions import STEPS
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.other_workers import (
     Changed,
     Links,
@@ -19,6 +18,7 @@ from crawlerproject.frontier.other_workers import (
     pack_message,
     unpack_message,
 )
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out

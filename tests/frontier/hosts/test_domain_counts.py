@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.hosts.domain_models import DomainHostCounts
+from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.traps.invented_hosts import PAGES_A_HOST

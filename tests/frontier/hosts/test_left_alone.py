@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.hosts.suspensions import LeftAlone
+from crawlerproject.frontier.hosts.table import LeftAlone
 
 HOUR = 3600.0
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.traps import invented_hosts

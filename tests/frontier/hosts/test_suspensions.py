@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host, HostState
-from crawlerproject.frontier.hosts.suspensions import HostSuspensions
+from crawlerproject.frontier.hosts.table import HostSuspensions
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.hosts.timer_heap import TimerHeap
+from crawlerproject.frontier.hosts.ip_clocks import TimerHeap
 
 
 class Thing:

@@ -10,10 +10,9 @@ import pytest
 import crawlerproject
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.models import BadCertificate, BadCertificates, CrawlModels, stored_fact
-from crawlerproject.frontier.learned.quiet_hours import QuietHours
-from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.learned.models import BadCertificate, BadCertificates, CrawlModels, TrapModel, stored_fact
+from crawlerproject.frontier.passage import Visit
+from crawlerproject.frontier.politeness import QuietHours
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.revisits.history import History

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
-from crawlerproject.frontier.lease import Lease, Visit
+from crawlerproject.frontier.passage import Lease, Visit
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendering.triage import RenderNeed

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.learned import revisit_queue
-from crawlerproject.frontier.learned.revisit_queue import (
+from crawlerproject.frontier.learned import revisits
+from crawlerproject.frontier.learned.revisits import (
     SORTED_AT_A_TIME,
     DueRevisit,
     RevisitPolicy,
@@ -95,7 +95,7 @@ def test_a_url_without_a_page_comes_behind_pages_of_its_place() -> None:
 @pytest.mark.parametrize("budget", [None, 10**9])
 def test_all_due_pages_are_never_in_memory_together(monkeypatch: pytest.MonkeyPatch, budget: int | None) -> None:
     """A list is handed out before more is read than it needs; each page is in one of them."""
-    monkeypatch.setattr(revisit_queue, "SORTED_OF_A_BUDGET", SORTED_AT_A_TIME)
+    monkeypatch.setattr(revisits, "SORTED_OF_A_BUDGET", SORTED_AT_A_TIME)
     count, read = 3 * SORTED_AT_A_TIME + 1, 0
 
     def pages() -> Iterator[tuple[bytes, PageRecord]]:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, again, due
-from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.learned.models import TrapModel
+from crawlerproject.frontier.learned.revisits import DueRevisit, RevisitPolicy, Revisits, again, due
+from crawlerproject.frontier.passage import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS

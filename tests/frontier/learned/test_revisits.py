@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.passage import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import FEED, REQUISITE, SITEMAP, History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.lease import Visit
+from crawlerproject.frontier.learned.models import TrapModel
+from crawlerproject.frontier.passage import DiscoveredUrl, Visit
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED

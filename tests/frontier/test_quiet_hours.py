@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.frontier.learned.quiet_hours import QuietHours
+from crawlerproject.frontier.politeness import QuietHours
 from crawlerproject.rules.politeness.pace import HostPaces
 from crawlerproject.rules.politeness.quiet_hours import SLOWER
 from crawlerproject.stores.protocols import Changes
