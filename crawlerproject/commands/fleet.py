@@ -23,7 +23,7 @@ from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.json_log import take_process
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.control import StopOrders
+from crawlerproject.stores.operator_files.control import SUPERVISED_SINCE, StopOrders
 from crawlerproject.terminal import refusal
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class Command(CrawlCommand):
         if shared(self.settings):
             names = _names(opts.name or socket.gethostname(), opts.workers)
             workers = [self._worker(folder, name, opts) for name in names]
-            self.exitcode = Supervisor(workers, asked_to_stop=StopOrders(folder)).run()
+            self.exitcode = _kept_running(folder, workers)
             return
         try:
             with WholeCrawl(folder) as whole:
@@ -108,7 +108,7 @@ class Command(CrawlCommand):
             is_new=whole.is_new,
         )
         workers = [self._worker(whole.folder, name, opts, whole.lock) for name in plan.workers]
-        self.exitcode = Supervisor(workers, service, asked_to_stop=StopOrders(whole.folder)).run()
+        self.exitcode = _kept_running(whole.folder, workers, service)
 
     def _take_log(self) -> None:
         """It is taken: what is checked as a worker is said by the supervisor."""
@@ -127,6 +127,13 @@ class Command(CrawlCommand):
         )
         command = [sys.executable, "-m", "scrapy", "crawl", "web", *given, "-s", f"FLEET_WORKER={name}"]
         return Worker(name, command, folder / f"{name}.log", inherits, LOCAL_REFUSALS if inherits else 0)
+
+
+def _kept_running(folder: CrawlDir, workers: list[Worker], service: LocalFleet | None = None) -> int:
+    """What is ordered from now on is for them, even for one that is not at work yet."""
+    orders = StopOrders(folder)
+    os.environ[SUPERVISED_SINCE] = str(orders.began)
+    return Supervisor(workers, service, asked_to_stop=orders).run()
 
 
 def _names(prefix: str, workers: int | None) -> list[str]:

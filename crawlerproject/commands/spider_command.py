@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +17,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings
 
 from crawlerproject.commands.polite_command import BriefCommandMixin
+from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.config.promised_settings import keep_addon
 from crawlerproject.config.values import preset_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
@@ -31,6 +34,7 @@ from crawlerproject.errors import (
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.json_log import formatter_of, json_handler, take_process
 from crawlerproject.standard_error import own_stream
+from crawlerproject.stores.operator_files.control import SUPERVISED_SINCE, StopOrders
 from crawlerproject.terminal import EXIT_REFUSED, refusal
 
 if TYPE_CHECKING:
@@ -45,6 +49,8 @@ logger = logging.getLogger(__name__)
 _REFUSED = "The crawl does not start: %s"
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
+# Reasons: Scrapy's own, and that of ``scrapy stop``.
+_BY_SIGNAL, _BY_ORDER = "shutdown", "stopped"
 _LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
 # A worker ended in good order since its supervisor died: the same command continues (sysexits.h: EX_TEMPFAIL).
 _EXIT_UNSUPERVISED = 75
@@ -85,7 +91,10 @@ def log_refusal(settings: BaseSettings, refused: UsageError) -> UsageError:
 
 
 class _Engine(ExecutionEngine):
-    """Scrapy's ``close_async`` writes a traceback for each part that was never opened: this one remembers that."""
+    """Scrapy's ``close_async`` writes a traceback for each part that was never opened: this one remembers that.
+
+    And a signal that carries a stop which the operator ordered is that order.
+    """
 
     refused = False
 
@@ -96,7 +105,13 @@ class _Engine(ExecutionEngine):
             self.refused = True
             raise
 
-    async def close_async(self, *, reason: str = "shutdown") -> None:
+    async def close_spider_async(self, *, reason: str = "cancelled") -> None:
+        assert isinstance(self.crawler, RefusingCrawler)
+        if reason == _BY_SIGNAL and self.crawler.is_stopped():
+            reason = _BY_ORDER
+        await super().close_spider_async(reason=reason)
+
+    async def close_async(self, *, reason: str = _BY_SIGNAL) -> None:
         if self.refused:
             self.downloader.close()
         else:
@@ -111,6 +126,8 @@ class RefusingCrawler(Crawler):
     def __init__(self, spidercls: type[Spider], settings: Settings) -> None:
         super().__init__(spidercls, settings)
         keep_addon(self.settings, settings.getdict("ADDONS"))
+        # What this process starts itself, a hook for example, is not supervised.
+        self._began = float(os.environ.pop(SUPERVISED_SINCE, "") or time.time())
 
     async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
         """What changed after the check (Redis went away, a name was taken) ends without a traceback."""
@@ -124,6 +141,10 @@ class RefusingCrawler(Crawler):
                 raise
             self.refused = EXIT_REFUSED
             logger.error(_REFUSED, sentence_of(error))
+
+    def is_stopped(self) -> bool:
+        """Whether a stop was ordered, taken up or not: a fleet's supervisor may pass it on before the crawl looks."""
+        return StopOrders(whole_crawl(self.settings, self.spidercls.name), self._began)()
 
     async def stop_async(self) -> None:
         """Stop a crawl that is just opening (a signal came) once it has opened.

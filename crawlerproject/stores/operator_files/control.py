@@ -26,6 +26,8 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 _PAUSED_FILE = "paused.json"
 _ADDED = "add-*.txt"
 _EVER_ADDED = "added.txt"
+SUPERVISED_SINCE = "CRAWLERPROJECT_SUPERVISED_SINCE"
+"""Environment variable of a fleet's workers: epoch seconds. A stop ordered since is for them, too."""
 _APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -75,16 +77,16 @@ class Control:
 
 
 class StopOrders:
-    """Whether a stop was ordered since this was made, for a process that is no worker itself."""
+    """Whether a stop was ordered since a process began: by default since this was made."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, began: float | None = None) -> None:
         self._control = Control(folder)
-        self._began = time.time()
+        self.began = time.time() if began is None else began  # epoch seconds
 
     def __call__(self) -> bool:
         """One ``stat`` when nothing has changed."""
         pauses = self._control.changed()
-        return pauses is not None and pauses.stopped_at > self._began
+        return pauses is not None and pauses.stopped_at > self.began
 
 
 def read_pauses(folder: Path) -> Pauses:

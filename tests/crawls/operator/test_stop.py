@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from pathlib import Path
 
+import pytest
+
 from crawlerproject.settings import EXTENSIONS
+from crawlerproject.stores.operator_files.control import SUPERVISED_SINCE, change_pauses
 from crawlerproject.stores.redis.reader import RedisView
 from tests.crawls.operator.interrupting import InterruptedOpening
 from tests.crawls.operator.spoken_to import crawling, log_of
@@ -57,11 +61,19 @@ def test_interrupted_once_and_twice(tmp_path: Path) -> None:
     assert verdict.faults == []
 
 
-def test_interrupted_while_it_opens(tmp_path: Path) -> None:
-    """The engine has not started yet: it ends in good order all the same, and a worker leaves its fleet."""
+@pytest.mark.parametrize("reason", ["shutdown", "stopped"])
+def test_interrupted_while_it_opens(tmp_path: Path, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine has not started yet: it ends in good order all the same, and a worker leaves its fleet.
+
+    A stop that was ordered since its supervisor began, before this worker did, is what the signal passes on.
+    """
     interrupted = f"{InterruptedOpening.__module__}.{InterruptedOpening.__name__}"
     with redis_server(tmp_path / "redis") as server, arena(tmp_path) as web:
         own = {"STATE_URL": server.url, "FLEET_WORKER": "w", "EXTENSIONS": json.dumps(EXTENSIONS | {interrupted: 1})}
+        monkeypatch.setenv(SUPERVISED_SINCE, str(time.time() - 1))
+        if reason == "stopped":
+            (web.folder / "crawl").mkdir()
+            change_pauses(web.folder / "crawl", lambda pauses: setattr(pauses, "stopped_at", time.time()))
         with crawling(web, "-a", f"seeds={web.innocent()}", settings=own) as process:
             status = process.wait(DEADLINE_SECONDS)
         with RedisView(server.url, "web") as view:
@@ -69,4 +81,4 @@ def test_interrupted_while_it_opens(tmp_path: Path) -> None:
 
     assert status == 0, log_of(web)[-3000:]
     assert left == []
-    assert "Spider closed (shutdown)" in log_of(web)
+    assert f"Spider closed ({reason})" in log_of(web)
