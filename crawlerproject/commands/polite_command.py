@@ -14,6 +14,7 @@ from scrapy.exceptions import ScrapyDeprecationWarning, UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.addon import set_for_frontier
+from crawlerproject.config.arguments import refuse_other_than_one
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.values import identity, list_of, preset_of
 from crawlerproject.crawl.start.identity_check import check_signing
@@ -78,6 +79,8 @@ class PoliteCommandMixin(BriefCommandMixin):
             check_signing(settings)
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")
+            if opts.spider:
+                refuse_other_than_one(settings, [opts.spider])
         except OperatorError as error:
             raise refusal(error) from None
         if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:

@@ -66,6 +66,12 @@ MISTAKES: list[tuple[str, str]] = [
     ("crawl web -a seeds={seeds} -s X", "Invalid -s value, use -s NAME=VALUE"),
     ("crawl web -a seeds={seeds} -o items.docx", "Unrecognized output format 'docx'"),
     ("crawl plan", "There is no plan; make one with scrapy plan and give it with -a plan=FILE."),
+    *(
+        (f"{command} --spider wbe http://a.test/", "error: There is no spider 'wbe'; there are plan, web.")
+        for command in ("fetch", "parse", "shell", "view")
+    ),
+    ("parse -c body http://a.test/", "error: WebSpider has no method body."),
+    ("parse -r http://a.test/", "error: WebSpider has no rules; name a method of it with --callback."),
     ("runspider", "error: Name one file with a spider, for example: scrapy runspider titles.py"),
     ("runspider {nowhere}", "error: There is no file {nowhere}; name a Python file with a spider in it."),
     ("runspider {seeds} -s PACE_PRESET=fast", "error: PACE_PRESET must be one of"),
