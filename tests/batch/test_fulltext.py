@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tantivy
 
 from crawlerproject.batch.fulltext import Answers, Search, load, search
 from crawlerproject.errors import OperatorError
@@ -118,3 +119,28 @@ def test_the_later_capture_counts_in_whichever_order_they_come(tmp_path: Path) -
     assert load(pages, tmp_path / "search") == 1
     assert [hit.fetched[:10] for hit in asked(tmp_path, "written").hits] == ["2026-11-03"]
     assert load(pages, tmp_path / "search") == 0
+
+
+def test_an_index_of_an_older_version_is_continued_as_it_is(tmp_path: Path) -> None:
+    """Without the verdicts on the use of pages; what is new in it is found as well."""
+    builder = tantivy.SchemaBuilder()
+    for name in ("url", "title", "text", "language", "fetched"):
+        builder.add_text_field(
+            name, stored=True, tokenizer_name="raw" if name in ("url", "language", "fetched") else "default"
+        )
+    (tmp_path / "search").mkdir()
+    older = tantivy.Index(builder.build(), path=str(tmp_path / "search"))
+    writer = older.writer(15_000_000, 1)
+    writer.add_document(
+        tantivy.Document(url="http://a.test/old", title="", text="old letter", language="en", fetched="")
+    )
+    writer.commit()
+    writer.wait_merging_threads()
+    (tmp_path / "pages").mkdir()
+    row = page("http://a.test/new", 1, "new letter") | {"consent": "reserved"}
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "pages" / "one.parquet")
+
+    assert load(tmp_path / "pages", tmp_path / "search") == 1
+
+    hits = asked(tmp_path, "letter").hits
+    assert sorted((hit.url, hit.consent) for hit in hits) == [("http://a.test/new", ""), ("http://a.test/old", "")]
