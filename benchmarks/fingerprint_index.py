@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crawlerproject.stores.protocols import Changes, Fingerprint
-from crawlerproject.stores.rocks.schema import PRINTS
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.row_codec import PRINTS
 
 PAGES_A_HOST = 1000
 BATCH = 500  # pages of one beat

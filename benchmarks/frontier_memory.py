@@ -27,7 +27,7 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 _BATCH = 50  # links of a page
 

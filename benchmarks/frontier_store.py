@@ -26,7 +26,7 @@ from pathlib import Path
 
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 LINKS = 50  # of a page, the mean of DESIGN's own trials
 FOREIGN = 8  # of these, on a few other hosts

@@ -19,7 +19,7 @@ from pathlib import Path
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 COMMANDS = (
     *("status", "status --json", "hosts", "hosts --json --sort queued", "hosts --state resting", "traps"),

@@ -31,9 +31,9 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan, read_plan
 from crawlerproject.stores.protocols import DUE_FACT, Changes, Fingerprint, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.schema import TABLES
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import Tables, open_to_write
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
+from crawlerproject.stores.row_codec import TABLES
 from tests.fleet.repartition.frontiers import PARTITIONS, contents, each_row, fill, names
 
 STEPS: tuple[tuple[Any, str], ...] = (

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.archive.warc_records import Context, capture, warcinfo
 from crawlerproject.rules.page.extract import read_page
-from crawlerproject.wire import Wire
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html")
 PEERS = Path(".venv-bench/bin/python")

@@ -25,7 +25,7 @@ from benchmarks.redis_frontier import ACKNOWLEDGED, PARTITIONS, Web, cpu_seconds
 from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import partition_keys
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.redis_servers import RedisServer, redis_server
 
 

@@ -26,10 +26,10 @@ from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.store import RedisStore
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.stores.redis_servers import redis_server
 
 PARTITIONS = 64

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.redis_frontier import PARTITIONS, Web, cpu_seconds, crawl, hold, hosts_of
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import partition_keys
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.redis_servers import redis_server
 
 _WORKERS = 2

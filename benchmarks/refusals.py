@@ -26,7 +26,7 @@ from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, HostFact, QueuedPage
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.hostile.arena import Arena, Asked, answer, arena
 from tests.web.running import many_files, one_pace
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import orjson
 
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.logs.log_query import attempts, write_twin
-from crawlerproject.stores.logs.request_log import twin_of
+from crawlerproject.stores.logs.request_log import attempt_line, twin_of
 
 DAYS = 31
 HOSTS = 2_000
@@ -52,7 +51,7 @@ def write_day(log: Path, day: int, lines: int) -> Path:
             at = BEGIN + day * DAY_SECONDS + number * DAY_SECONDS / lines
             host = f"host{number % HOSTS}.example"
             url = f"https://{host}/section/{day}/{number}.html"
-            attempt = line(
+            attempt = attempt_line(
                 at, at + 0.3, url, "fetched", status=200, host=host, ip="192.0.2.1", mime="text/html",
                 bytes=14_000 + number % 999, ttfb_seconds=0.12, delay_seconds=5.0, warc="crawl.warc.gz",
                 offset=number * 5_000, length=4_800, digest=f"{number:032d}", depth=3, hop="LLL",

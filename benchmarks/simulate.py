@@ -23,11 +23,11 @@ from typing import Any, cast
 from crawlerproject.fleet.redis import redis_worker as fleet_module
 from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
+from crawlerproject.stores.redis.redis_store import RedisStore
 from crawlerproject.stores.redis.scripts import Script
-from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_servers import redis_server
 
 _TIME = "redis.call('TIME')"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.web.judge import read_visits
 from tests.web.running import crawl_command, many_files, start, synthetic_web
 from tests.web.zygote import Process

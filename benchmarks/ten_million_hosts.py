@@ -43,7 +43,7 @@ from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile
 from crawlerproject.stores.protocols import PageRecord
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.web.judge import Verdict, judge_captures, read_captures, show
 from tests.web.running import RunningWeb, crawl_command, finish, start, synthetic_web
 from tests.web.zygote import Process

@@ -32,7 +32,7 @@ from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import archive_of, write
 from tests.stores.uploads.s3_servers import BUCKET, KEYS, S3Server, s3_server
 from tests.warc_samples import STARTED_AT, exchange

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from crawlerproject.inspection.crawl_view import CrawlView
-    from crawlerproject.stores.archive.archived_captures import ArchivedCapture
     from crawlerproject.stores.archive.capture_index import Captures
+    from crawlerproject.stores.archive.warc_reader import ArchivedCapture
     from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.crawl_folders import Archives
 
@@ -190,8 +190,8 @@ class Crawl:
 
         Raises OperatorError where nothing is archived. A damaged file is read up to the damage (``scrapy verify``).
         """
-        from crawlerproject.stores.archive.archived_captures import captures_in
         from crawlerproject.stores.archive.capture_index import Captures
+        from crawlerproject.stores.archive.warc_reader import captures_in
 
         archives = self._archives()
         originals = Captures(archives.folders, archives.elsewhere)
@@ -388,7 +388,7 @@ def _last_words(output: bytes) -> str:
 
 def _record(capture: ArchivedCapture, originals: Captures) -> Record:
     from crawlerproject.fetch.decoding import decode
-    from crawlerproject.stores.archive.archived_captures import ArchivedCapture
+    from crawlerproject.stores.archive.warc_reader import ArchivedCapture
 
     member, source = capture.member, capture
     body: bytes | None = member.block

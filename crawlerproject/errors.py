@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
-    from crawlerproject.wire import Wire
+    from crawlerproject.rules.archive.http_messages import Wire
 
 
 OUR_LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN})

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.wire import Wire
 
 Note = tuple[str, str]
 """One line of a capture's metadata record."""

@@ -2,26 +2,85 @@
 
 Scrapy makes its handler with a formatter that no setting replaces; LOG_INSTALL_ROOT_HANDLER is its way of leaving the
 handler to others.
+
+Where the log is JSON on standard error, what others write there becomes lines of the log.
+
+A driver of the browser that does not start, a process that reads pages and dies, a library in C, Python's own last
+words: none of them knows of a log, and all of them have file descriptor 2.
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
+import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TextIO
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.log import TopLevelFormatter, get_scrapy_root_handler
 
-from crawlerproject.rules.printable import without_passwords
-from crawlerproject.standard_error import own_stream, take_standard_error
+from crawlerproject.rules.printable import PLAINER, without_passwords
 from crawlerproject.terminal import guard_log, has_json_log, json_text
+
+# The log's name for what is no line of it, as released versions have it.
+_OTHERS = "crawlerproject.standard_error"
+logger = logging.getLogger(_OTHERS)
+
+_DESCRIPTOR = 2
+# A line without an end is cut (ours); what is said there is a sentence or a traceback.
+_MOST_CHARACTERS = 10_000
+# At the end of the process, for what is still in the pipe; a process that it leaves behind may hold that open.
+_LAST_SECONDS = 0.5
+
+_own: list[TextIO] = []  # the one, as the process has one descriptor
+
+
+def own_stream() -> TextIO | None:
+    """Standard error itself, for the log alone; None while it is everyone's."""
+    return _own[0] if _own else None
+
+
+def take_standard_error(say: Callable[[str], None]) -> None:
+    """From now on, once; for a process that is ours alone. ``say`` gets each line, in a thread of its own.
+
+    It is given back when the process ends.
+    """
+    if _own:
+        return
+    _own.append(os.fdopen(os.dup(_DESCRIPTOR), "w", buffering=1, encoding="utf-8", errors=PLAINER))
+    out, into = os.pipe()
+    os.dup2(into, _DESCRIPTOR)
+    os.close(into)
+    reader = threading.Thread(target=_read, args=(out, say), name="standard-error", daemon=True)
+    reader.start()
+    sys.excepthook = _uncaught
+    atexit.register(_give_back, reader, _own[0].fileno())
+
+
+def _read(out: int, say: Callable[[str], None]) -> None:
+    with os.fdopen(out, encoding="utf-8", errors="backslashreplace") as lines:
+        while line := lines.readline(_MOST_CHARACTERS):
+            if text := line.rstrip():
+                say(text)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    logger.critical("The process ends by an error of its own.", exc_info=(kind, error, trace))
+
+
+def _give_back(reader: threading.Thread, own: int) -> None:
+    sys.stderr.flush()
+    os.dup2(own, _DESCRIPTOR)
+    reader.join(_LAST_SECONDS)
+
 
 CONTEXT = ("host", "url", "reason", "worker")
 """What a record says of itself beside its sentence, by ``extra=``; every other name is left out."""
@@ -96,7 +155,7 @@ def _say_of_others(text: str) -> None:
     """To our handler alone: another one may write on standard error, and would hear itself."""
     handler = json_handler()
     if handler is not None and handler.level <= logging.WARNING:
-        name = take_standard_error.__module__
+        name = _OTHERS
         handler.handle(logging.getLogger(name).makeRecord(name, logging.WARNING, "", 0, "%s", (text,), None))
 
 

@@ -106,7 +106,7 @@ class Crawl:
         """What each worker that has joined and not left has said last, as ``scrapy status`` shows it."""
         sys.path.insert(0, str(ROOT))
         from crawlerproject.errors import OperatorError
-        from crawlerproject.stores.redis.reader import RedisView
+        from crawlerproject.stores.redis.redis_reader import RedisView
 
         try:
             with RedisView(self.state_url, "web") as view:

@@ -16,21 +16,21 @@ OURS = "crawlerproject"
 # Room -> what of ours it may import. A room that is missing here stands above the crawl: all but COMMANDS.
 MAY_IMPORT = {
     "native": ("native",),
-    "rules": ("rules", "native", "reasons", "wire"),
+    "rules": ("rules", "native", "reasons"),
     "runtime": ("runtime",),
     # The work of a process that has nothing, and what runs it.
     "documents": ("documents", "rules"),
-    "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
+    "stores": ("stores", "rules", "runtime", "errors", "reasons"),
     "config": ("config", "stores", "rules", "settings", "errors"),
-    "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "wire"),
+    "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it.
     "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
     "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
-    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
+    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "native", "parse", "frontier.passage", "rules", "runtime.services"),
-        *("documents", "stores.protocols", "items", "errors", "reasons", "wire"),
+        *("documents", "stores.protocols", "items", "errors", "reasons"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
@@ -54,14 +54,14 @@ MAY_IMPORT = {
         ),
         *("fetch", "config", "settings", "stores", "rules", "runtime", "items", "errors", "reasons", "__version__"),
     ),
-    "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
+    "reports": ("reports", "stores", "rules", "errors", "reasons"),
     "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
     # A crawl seen from outside.
     "inspection": (
         *("inspection", "reports", "frontier", "fetch", "config", "settings"),
-        *("stores", "rules", "terminal", "errors", "reasons", "wire"),
+        *("stores", "rules", "terminal", "errors", "reasons"),
     ),
-    "batch": ("batch", "documents", "fetch", "stores", "rules", "errors", "reasons", "wire", "__version__"),
+    "batch": ("batch", "documents", "fetch", "stores", "rules", "errors", "reasons", "__version__"),
     "commands": (
         *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
         *(
@@ -78,13 +78,10 @@ MAY_IMPORT = {
         ),
         *(
             "operator_command",
-            "tables",
             "terminal",
             "json_log",
-            "standard_error",
             "errors",
             "reasons",
-            "wire",
             "__version__",
         ),
     ),
@@ -240,9 +237,9 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path, monkeypatch: pyte
         "from crawlerproject.rules import urls\n"
         "from ..errors import FetchError\n"
         "from . import scope\n"
-        "if TYPE_CHECKING:\n    from crawlerproject.wire import Wire\n"
+        "if TYPE_CHECKING:\n    from crawlerproject.rules.archive.http_messages import Wire\n"
         "def f():\n    import os.path\n"
     )
 
-    assert ours(path) == {"rules.urls", "errors.FetchError", "rules.scope", "wire.Wire"}
+    assert ours(path) == {"rules.urls", "errors.FetchError", "rules.scope", "rules.archive.http_messages.Wire"}
     assert foreign(path) == {"time", "os"}

@@ -5,9 +5,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from crawlerproject.rules.archive.digests import payload_digest
+from crawlerproject.rules.archive.http_messages import Wire, payload_digest
 from crawlerproject.rules.archive.warc_records import Capture, Context, Original, Payload, capture, warcinfo
-from crawlerproject.wire import Wire
 
 STARTED_AT = 1_790_000_000.25
 PAGE = b"<!DOCTYPE html><title>A page</title><p>" + b"Words of a page. " * 40

@@ -14,7 +14,7 @@ from warcio.exceptions import ArchiveLoadFailed
 
 from benchmarks.conformance.suite import Case, Suite
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.rules.archive.http_heads import content_encoding
+from crawlerproject.rules.archive.http_messages import content_encoding
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.warc_writer import WarcSeries
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
-from crawlerproject.wire import Wire
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html")
 WORKERS = 2

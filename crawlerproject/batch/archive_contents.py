@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from crawlerproject.batch.page_captures import PageCapture
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive import index_rows
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture
 
 MOST_LINES = 500_000
 """Of the index that are read: some five seconds of CPU, and a page that says so."""
@@ -58,7 +58,7 @@ def contents(indexes: Iterable[Path], captures: Captures, seeds: Sequence[str]) 
     hosts: dict[str, HostShown] = {}
     lines = (line for path in indexes for line in _lines(path))
     for line in islice(lines, MOST_LINES):
-        if (parsed := cdxj.parse(line)) is None:
+        if (parsed := index_rows.parse(line)) is None:
             continue
         one = IndexedCapture(parsed[1], parsed[0])
         row = one.row

@@ -12,13 +12,12 @@ from uuid import NAMESPACE_URL, uuid5
 from crawlerproject.batch.commoncrawl_index import Distant, ForeignCapture
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.digests import payload_digest
+from crawlerproject.rules.archive.http_messages import payload_digest
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import Original, make_member, one_line, warc_date, warcinfo
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import http_date_text
-from crawlerproject.stores.archive.archived_captures import captures_in
-from crawlerproject.stores.archive.warc_reader import member_of
+from crawlerproject.stores.archive.warc_reader import captures_in, member_of
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME, sha1_of
+from crawlerproject.rules.archive.index_rows import REVISIT_MIME, sha1_of
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.uploads.distant import SpanFile

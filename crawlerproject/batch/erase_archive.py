@@ -24,9 +24,9 @@ from crawlerproject.stores.archive.warc_reader import Progress, members
 from crawlerproject.stores.atomic_files import storage_errors, sync_path, whole_file
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import Archives, removed_from
-from crawlerproject.stores.index.cdxj import CdxjFiles
-from crawlerproject.stores.rocks.schema import ROBOTS
-from crawlerproject.stores.rocks.tables import open_to_write
+from crawlerproject.stores.index.index_files import CdxjFiles
+from crawlerproject.stores.rocks.rocks_tables import open_to_write
+from crawlerproject.stores.row_codec import ROBOTS
 
 _PACK = "log/robots-"  # copies of robots.txt, as crawls of 1.7 and before sent them
 

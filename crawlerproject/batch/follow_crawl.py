@@ -22,7 +22,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, read_facts
 from crawlerproject.stores.crawl_folders import archives_of
-from crawlerproject.stores.rocks.tables import open_facts
+from crawlerproject.stores.rocks.rocks_tables import open_facts
 
 BETWEEN_SECONDS = 20.0
 """Between two looks at WARCs: a page is in the tables within a minute, a day leaves some 4,000 files at most (ours)."""

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.rules.archive.cdxj import timestamp_of
+from crawlerproject.rules.archive.index_rows import timestamp_of
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import PageText, read_page, read_title
 from crawlerproject.rules.page.page import is_html
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
 from crawlerproject.stores.archive.wacz import WaczPage
-from crawlerproject.stores.archive.warc_reader import Progress
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture, Progress, captures_in
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _OK = 200

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.rules.archive.http_heads import content_encoding
+from crawlerproject.rules.archive.http_messages import content_encoding
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.consent.terms import MAX_BYTES, TDMREP, Document, Rule, Terms, documents_of, read_document
 from crawlerproject.rules.consent.verdict import Judgement, Note, Source, Verdict, judge

@@ -15,14 +15,14 @@ from crawlerproject.batch.page_captures import PageCapture, is_prerequisite
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.documents.kinds import kind_of
-from crawlerproject.rules.archive.cdxj import digest_of
-from crawlerproject.rules.archive.digests import digest_text, payload_digest
+from crawlerproject.rules.archive.http_messages import digest_text, payload_digest
+from crawlerproject.rules.archive.index_rows import digest_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import is_render
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import main_text
 from crawlerproject.rules.page.languages import language_of
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture, CaptureReader
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture, CaptureReader
 
 # Of a row group, at least: some 5 MB of text, 3 MB of links.
 _PAGE_ROWS, _LINK_ROWS = 500, 20_000

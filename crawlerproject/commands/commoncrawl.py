@@ -15,11 +15,11 @@ from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan, refuse_moving
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.fleet_view import HeldStores
 from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_frontier
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.terminal import say
 
 

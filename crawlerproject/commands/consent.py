@@ -12,7 +12,7 @@ from typing import Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.operator_command import Bytes, InspectCommand, named_archives, option
-from crawlerproject.rules.archive.http_heads import content_encoding
+from crawlerproject.rules.archive.http_messages import content_encoding
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.consent.verdict import PURPOSES, Judgement, Note, Verdict, judge
 from crawlerproject.rules.robots.policy import KEPT_BYTES, parse_robots

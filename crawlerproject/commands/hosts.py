@@ -14,8 +14,7 @@ from crawlerproject.inspection.host_table import HostRow, host_rows
 from crawlerproject.inspection.status_facts import ahead_of, left_lines
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.printable import human_seconds
-from crawlerproject.tables import SCREEN_ROWS, Layout, is_screen, say_below, say_table
-from crawlerproject.terminal import json_text, say
+from crawlerproject.terminal import SCREEN_ROWS, Layout, is_screen, json_text, say, say_below, say_table
 
 _STATES = ("in-flight", "free", "waiting", "resting", "paused", "limited", "parked", "left-alone", "done")
 _PIPED_ROWS = 10_000

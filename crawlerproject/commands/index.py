@@ -11,7 +11,7 @@ from crawlerproject.operator_command import WORKERS, Bytes, OperatorCommand, loc
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.terminal import say
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument, option
-from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive import index_rows
 from crawlerproject.rules.printable import printable_json
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
 from crawlerproject.terminal import say
@@ -36,7 +36,7 @@ class Command(OperatorCommand):
             say(f"There is no capture of {url}.", error=True)
             self.exitcode = 1
         for capture in found:
-            line = cdxj.line(capture.row, capture.filename).decode().rstrip("\n")
+            line = index_rows.line(capture.row, capture.filename).decode().rstrip("\n")
             say(printable_json(line) if opts.cdxj else _columns(capture))
 
 

@@ -34,7 +34,7 @@ from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import Archives, archives_of
-from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX
+from crawlerproject.stores.index.index_files import CDXJ_SUFFIX
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:

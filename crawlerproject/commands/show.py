@@ -8,7 +8,7 @@ import sys
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.operator_command import OperatorCommand, named_archives, one_argument, option
-from crawlerproject.rules.archive.http_heads import content_encoding
+from crawlerproject.rules.archive.http_messages import content_encoding
 from crawlerproject.stores.archive.capture_index import Captures, nearest
 from crawlerproject.terminal import say
 

@@ -32,8 +32,7 @@ from crawlerproject.errors import (
     sentence_of,
 )
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
-from crawlerproject.json_log import formatter_of, json_handler, take_process
-from crawlerproject.standard_error import own_stream
+from crawlerproject.json_log import formatter_of, json_handler, own_stream, take_process
 from crawlerproject.stores.operator_files.control import SUPERVISED_SINCE, StopOrders
 from crawlerproject.terminal import EXIT_REFUSED, refusal
 

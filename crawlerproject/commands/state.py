@@ -24,7 +24,7 @@ from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
-from crawlerproject.stores.redis.client import SCHEMES
+from crawlerproject.stores.redis.connection import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS
 from crawlerproject.terminal import say
 

@@ -28,9 +28,9 @@ from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.wacz import is_being_closed
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import Archives, archives_of
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.operator_files.withdrawn_list import add, change, is_workers, list_of, withdrawn_of
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
 from crawlerproject.terminal import say, say_json
 
 # An index of a file of 1 GB is made in seconds; beside a crawl it may be many.

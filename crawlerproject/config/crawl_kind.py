@@ -14,7 +14,7 @@ import socket
 from scrapy.settings import BaseSettings
 
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.client import SCHEMES
+from crawlerproject.stores.redis.connection import SCHEMES
 
 LOCAL = "rocksdb:fleet"
 """STATE_URL of a worker whose supervisor is ``scrapy fleet`` on the same machine."""

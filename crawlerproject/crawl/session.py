@@ -47,7 +47,7 @@ from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.seeds import host_limits
 from crawlerproject.stores.archive.archive import Archive
-from crawlerproject.stores.archive.lost_captures import LostPages
+from crawlerproject.stores.archive.recovery import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, TrapAllowFile

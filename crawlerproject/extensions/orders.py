@@ -51,7 +51,7 @@ _TICK_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
 
 # How long what is in memory only may take to be written out before a checkpoint waits for it itself: 80 MB take about a
-# second (stores/rocks/options.py).
+# second (stores/rocks/rocks_tables.py).
 _MOST_LOOKS = 500
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from crawlerproject.errors import FetchError
-    from crawlerproject.wire import Wire
+    from crawlerproject.rules.archive.http_messages import Wire
 
 META_KEY = "crawlerproject"
 

@@ -27,10 +27,10 @@ from crawlerproject.fetch.pool import Endpoint, Limits, Pool
 from crawlerproject.fetch.resolver import UNNAMED, Resolver, address_rules, ip_of, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
-from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -21,8 +21,8 @@ from crawlerproject.errors import OUR_LIMITS, FetchError
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
 from crawlerproject.fetch.tls import Certificates, said_goodbye, tcp_bytes_received, tls_error, tls_facts
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.runtime.clock import stamp
-from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

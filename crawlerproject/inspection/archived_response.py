@@ -12,18 +12,16 @@ from selectolax.lexbor import LexborHTMLParser
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.http1 import read_headers
-from crawlerproject.rules.archive.http_heads import EDITED_PREFIX, header_pairs
+from crawlerproject.rules.archive.http_messages import EDITED_PREFIX, Wire, header_pairs
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.rules.page.encoding import decode as decode_text
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.url.urls import Base
-from crawlerproject.stores.archive.archived_captures import date_of, status_of
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture, nearest
-from crawlerproject.stores.archive.warc_reader import member_at, members, notes_after
+from crawlerproject.stores.archive.warc_reader import date_of, member_at, members, notes_after, status_of
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
-from crawlerproject.wire import Wire
 
 # Scrapy's classes are imported where a response is made: they bring Twisted, and most commands make none.
 if TYPE_CHECKING:

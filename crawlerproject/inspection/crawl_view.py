@@ -29,9 +29,9 @@ from crawlerproject.stores.crawl_dir import CrawlDir, check_there, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
 from crawlerproject.stores.rocks.fleet_view import FleetView
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 
 LocalView = FrontierView | FleetView
 View = LocalView | RedisView

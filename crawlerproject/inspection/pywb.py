@@ -16,7 +16,7 @@ from pathlib import Path
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive import index_rows
 from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import (
     ARCHIVE_SUFFIXES,
@@ -26,7 +26,7 @@ from crawlerproject.stores.crawl_dir import (
     archive_of_stem,
     stem_of,
 )
-from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, shown_lines
+from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, shown_lines
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
 
 ADDRESS = "127.0.0.1"
@@ -148,8 +148,8 @@ class _Journal:
                 if not line.endswith(b"\n"):  # the rest is still to be written
                     break
                 self._read_bytes += len(line)
-                if (row := cdxj.unpack(line)) is not None:
-                    self._lines[row.start] = cdxj.line(row, self._filename) + b"\n"
+                if (row := index_rows.unpack(line)) is not None:
+                    self._lines[row.start] = index_rows.line(row, self._filename) + b"\n"
         return self._read_bytes != before
 
     def lines(self) -> bytes:

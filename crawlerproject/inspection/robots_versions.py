@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import archived_body
-from crawlerproject.rules.archive.http_heads import header_pairs
+from crawlerproject.rules.archive.http_messages import header_pairs
 from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
 from crawlerproject.stores.crawl_dir import CrawlDir

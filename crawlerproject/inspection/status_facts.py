@@ -13,7 +13,7 @@ from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.poison import poison_of
-from crawlerproject.stores.redis.reader import ActiveWorker, RedisView
+from crawlerproject.stores.redis.redis_reader import ActiveWorker, RedisView
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 SILENT_SECONDS = 60.0

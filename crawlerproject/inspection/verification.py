@@ -15,9 +15,9 @@ from xxhash import xxh3_64_intdigest
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import LocalView, frontier_in
 from crawlerproject.reports.warc_check import FileReport, check_file
-from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.digests import digest_text, payload_digest
+from crawlerproject.rules.archive import index_rows
+from crawlerproject.rules.archive.http_messages import digest_text, payload_digest
+from crawlerproject.rules.archive.index_rows import CdxjEntry
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
 from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.rules.printable import counted
@@ -28,10 +28,10 @@ from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, OPEN_SUFFIX, CrawlDir, archive_of_stem, stem_of
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
-from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX, without_places
+from crawlerproject.stores.index.index_files import JOURNAL_SUFFIX, without_places
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
-from crawlerproject.stores.redis.reader import RedisReader
+from crawlerproject.stores.redis.redis_reader import RedisReader
 from crawlerproject.stores.rocks.fleet_view import FleetView
 
 _TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
@@ -185,8 +185,8 @@ class Verification:
         decided: dict[bytes, str] = {}  # to have a record
 
         def seen(member: Member) -> None:
-            if member.kind in cdxj.INDEXED:
-                row = cdxj.row_of_member(member)
+            if member.kind in index_rows.INDEXED:
+                row = index_rows.row_of_member(member)
                 self.captured.add(row)
                 if self._withdrawn.covers(member.field("warc-refers-to-target-uri")):
                     self._bodiless += not self._withdrawn.covers(row.url)
@@ -243,7 +243,7 @@ class Verification:
             else:
                 self.found.problems.append(f"{warc.name} has no index; scrapy index makes it")
             return
-        due = sorted({cdxj.line(row, warc.name) for row in rows})
+        due = sorted({index_rows.line(row, warc.name) for row in rows})
         there = index.read_bytes().splitlines()
         if there == due:
             return

@@ -12,7 +12,7 @@ from scrapy.utils.defer import ensure_awaitable
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.passage import DiscoveredUrl
-from crawlerproject.rules.archive.digests import payload_digest
+from crawlerproject.rules.archive.http_messages import payload_digest
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.stores.protocols import Comparison, Fingerprint
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.passage import Lease
     from crawlerproject.items import Note, Rendered
     from crawlerproject.reading.jobs import ReadPage
+    from crawlerproject.rules.archive.http_messages import Wire
     from crawlerproject.rules.page.page import PageFacts
-    from crawlerproject.wire import Wire
 
 
 class Consent(NamedTuple):

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.rules.archive.warc_members import is_ours
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
-from crawlerproject.stores.archive.warc_reader import Progress, first_member
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture, Progress, captures_in, first_member
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import removed_from
 from crawlerproject.stores.logs.request_log import read_log

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
-from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
+from crawlerproject.stores.archive.recovery import LostCapture, LostPages
 from crawlerproject.stores.copy.compare import HeldStore
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
+from crawlerproject.stores.redis.redis_reader import RedisView
 
 # Pages that are queued by one change.
 _AT_A_TIME = 1_000

@@ -18,14 +18,12 @@ from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import Attempt
 from crawlerproject.recovery.placed_store import PlacedStore
-from crawlerproject.rules.archive.cdxj import sha1_of
-from crawlerproject.rules.archive.digests import payload_digest
+from crawlerproject.rules.archive.http_messages import Wire, payload_digest
+from crawlerproject.rules.archive.index_rows import sha1_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.archive.archive import Written
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture
-from crawlerproject.stores.archive.warc_reader import member_at
-from crawlerproject.wire import Wire
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture, member_at
 
 # Reasons of answers that were read; any other says why one was not.
 _READ = {Reason.FETCHED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE}

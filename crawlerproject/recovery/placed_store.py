@@ -15,9 +15,8 @@ from xxhash import xxh3_128_digest
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.row_kinds import ROW_KINDS
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks.options import MIB
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import make_folder
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import MIB, make_folder
 
 LISTS_SUFFIX = ".lists"
 _PLACE = Struct("<BQ")  # priority, arrival

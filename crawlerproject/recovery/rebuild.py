@@ -34,14 +34,14 @@ from crawlerproject.recovery.replay import Replay
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.logs.request_log import day_of, log_files
 from crawlerproject.stores.protocols import DUE_FACT, Changes, QueuedPage
-from crawlerproject.stores.rocks import schema
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, KNOWS_NOTHING, finish, never_begun
-from crawlerproject.stores.rocks.store import RocksReader
-from crawlerproject.stores.rocks.tables import Tables, damaged, open_to_read
+from crawlerproject.stores.rocks.rocks_store import RocksReader
+from crawlerproject.stores.rocks.rocks_tables import Tables, damaged, open_to_read
 
 # Rows of known pages that wait all the same.
 _ROWS_AT_A_TIME = 1000
@@ -67,7 +67,7 @@ def damage_of(folder: CrawlDir, progress: Progress) -> str:
         except Exception as error:  # rocksdict raises no narrower class
             raise damaged(frontier, str(error)) from error
         # The table of hosts that are due as well, where there is one. No crawl runs: its files stay as they are.
-        shown = [name for name in schema.NAMED if name in there]
+        shown = [name for name in row_codec.NAMED if name in there]
         with closing(open_to_read(frontier, shown, tries=1)) as opened:
             _read_all(opened, progress)
             if never_begun(RocksReader(opened)) and folder.has_archive():
@@ -83,9 +83,9 @@ def _read_all(opened: Tables, progress: Progress) -> None:
     """Read every row. Raises FrontierDamaged, or what ``schema.READ`` raises for a malformed row."""
     done = 0
     for table in opened.columns:
-        read = schema.READ.get(table)
+        read = row_codec.READ.get(table)
         for key, value in opened.rows(table):
-            if table == schema.HOSTS:
+            if table == row_codec.HOSTS:
                 Host.unpack(key.decode(), value)
             elif read is not None:
                 read(key, value)

@@ -35,7 +35,7 @@ from crawlerproject.render.subresources import (
     embedded,
 )
 from crawlerproject.render.visit import WAIT_RULE, PageTime, PageVisit
-from crawlerproject.rules.archive.http_heads import header_pairs
+from crawlerproject.rules.archive.http_messages import header_pairs
 from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.services import services_of

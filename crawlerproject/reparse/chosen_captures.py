@@ -19,14 +19,19 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME
+from crawlerproject.rules.archive import index_rows
+from crawlerproject.rules.archive.index_rows import REVISIT_MIME
 from crawlerproject.rules.consent.terms import TDMREP
-from crawlerproject.stores.archive.archived_captures import captures_in
 from crawlerproject.stores.archive.capture_index import IndexedCapture
-from crawlerproject.stores.archive.warc_reader import first_member
+from crawlerproject.stores.archive.warc_reader import captures_in, first_member
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal, merged_lines, shown_rows
+from crawlerproject.stores.index.index_files import (
+    CDXJ_SUFFIX,
+    JOURNAL_SUFFIX,
+    archive_of_journal,
+    merged_lines,
+    shown_rows,
+)
 from crawlerproject.stores.logs.log_query import open_log
 
 _OK, _NOT_MODIFIED = 200, 304
@@ -67,7 +72,7 @@ def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] 
         for _, lines in groupby(found, key=lambda line: line.partition(b" ")[0]):
             of_url: dict[str, list[IndexedCapture]] = defaultdict(list)
             for line, _ in groupby(lines):  # a file that is closed meanwhile has its lines in both places
-                if (parsed := cdxj.parse(line)) is not None:
+                if (parsed := index_rows.parse(line)) is not None:
                     of_url[parsed[0].url].append(IndexedCapture(parsed[1], parsed[0]))
             for url, captures in of_url.items():
                 yield from _of_url(captures, renders.of(url), every=every)
@@ -95,7 +100,7 @@ def _lines(folders: Sequence[CrawlDir]) -> Iterator[bytes]:
         with suppress(FileNotFoundError):  # closed a moment ago: its index is there now
             latest = {row.start: row for row in shown_rows(journal)}  # an offset is used again after a cut
             filename = archive_of_journal(journal)
-            sources.append(sorted(cdxj.line(row, filename) + b"\n" for row in latest.values()))
+            sources.append(sorted(index_rows.line(row, filename) + b"\n" for row in latest.values()))
     return heapq.merge(*sources, merged_lines(closed_indexes(folders)))
 
 

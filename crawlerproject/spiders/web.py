@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from crawlerproject.frontier.passage import Lease
-    from crawlerproject.wire import Wire
+    from crawlerproject.rules.archive.http_messages import Wire
 
 
 logger = logging.getLogger(__name__)

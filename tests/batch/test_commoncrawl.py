@@ -25,7 +25,7 @@ from warcio.warcwriter import WARCWriter
 
 from crawlerproject.batch.commoncrawl_index import Distant, Filter, ForeignCapture, read_captures
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.cdxj import surt_key
+from crawlerproject.rules.archive.index_rows import surt_key
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.stores.archive.capture_index import Captures

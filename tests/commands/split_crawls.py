@@ -19,7 +19,7 @@ from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, read_facts, w
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses
 from crawlerproject.stores.protocols import DUE_FACT, Changes, host_of_fact
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.hostile.arena import Arena, Asked, answer, page
 
 WORKERS = ("worker-1", "worker-2")

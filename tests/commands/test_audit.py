@@ -15,9 +15,8 @@ from scrapy.cmdline import execute
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
-from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, tidy
+from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, attempt_line, tidy
 
 _MIDNIGHT = 1_700_006_400.0  # 2023-11-15 00:00:00 UTC
 
@@ -55,7 +54,7 @@ def write_log(folder: Path, *pauses: float) -> None:
     for number, pause in enumerate((0.0, *pauses)):
         start += pause
         known = {"status": 200, "host": "a.test", "ip": "192.0.2.1", "delay_seconds": 5.0}
-        log.write(start + 0.25, line(start, start + 0.25, f"http://a.test/{number}", Reason.FETCHED, **known))
+        log.write(start + 0.25, attempt_line(start, start + 0.25, f"http://a.test/{number}", Reason.FETCHED, **known))
         start += 0.25
     log.close()
 

@@ -23,7 +23,7 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 from crawlerproject.stores.protocols import Changes, PageRecord
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.commands.running import archive_of, scrapy, write
 from tests.commands.test_withdraw import GONE, KEPT, WHY, processed, withdraw
 from tests.warc_samples import STARTED_AT, exchange

@@ -29,7 +29,7 @@ from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
 from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.protocols import Changes, HostFact
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made
 from tests.commands.status_schema import SCHEMA, mistakes

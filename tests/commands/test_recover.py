@@ -12,7 +12,7 @@ from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.redis.keys import worker_keys
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write
 from tests.commands.test_verify import files_of, someone_elses, spoil, warc_of
 from tests.stores.redis_servers import redis_server

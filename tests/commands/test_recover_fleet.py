@@ -14,7 +14,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import finish
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.commands.running import crawl, scrapy
 from tests.commands.test_verify import spoil, warc_of
 from tests.web.running import IDENTITY

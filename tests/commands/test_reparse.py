@@ -16,8 +16,8 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.reparse.item_parts import held, planned
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
+from crawlerproject.stores.logs.request_log import attempt_line
 from tests.commands.running import archive_of
 from tests.commands.running import scrapy as in_this_process
 from tests.warc_samples import STARTED_AT, exchange
@@ -138,7 +138,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     times = STARTED_AT + DAY_SECONDS + 1, STARTED_AT + DAY_SECONDS + 2
     shown = second.write_render(Render("http://c.test/rendered", plain.record_id, titled("by a script"), *times, []))
     place: dict[str, Any] = {"warc": shown.filename, "offset": shown.offset, "length": shown.length}
-    second.log.write(times[1], line(*times, "http://c.test/rendered", Reason.RENDERED, rendered=True, **place))
+    second.log.write(times[1], attempt_line(*times, "http://c.test/rendered", Reason.RENDERED, rendered=True, **place))
     second.flush()  # and still open
     return home
 

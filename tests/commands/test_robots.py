@@ -10,7 +10,7 @@ from pathlib import Path
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.crawled import started as scrapy
 from tests.web.running import PROJECT
 

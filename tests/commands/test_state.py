@@ -18,10 +18,10 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import partition_keys
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from crawlerproject.stores.redis.texts import RedisTexts
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import open_to_write
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import open_to_write
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers
 from tests.stores.redis_servers import redis_server

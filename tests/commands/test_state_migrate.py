@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
-from crawlerproject.stores.rocks.tables import open_to_write
+from crawlerproject.stores.rocks.rocks_tables import open_to_write
 from tests.commands.crawled import scrapy
 from tests.crawls.test_old_folders import FOLDERS, VERSIONS
 

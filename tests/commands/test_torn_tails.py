@@ -13,11 +13,11 @@ from crawlerproject.inspection.verification import Verification
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.capture_index import Captures
-from crawlerproject.stores.archive.lost_captures import LostPages
+from crawlerproject.stores.archive.recovery import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import write
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 

@@ -11,7 +11,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import URLS, archive, crawl, scrapy
 
 

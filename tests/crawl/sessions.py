@@ -22,6 +22,7 @@ from crawlerproject.frontier.passage import DiscoveredUrl, Lease
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
@@ -29,7 +30,6 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.wire import Wire
 from tests.stores.memory_store import MemoryStore
 
 HOST = "http://a.test"

@@ -21,9 +21,9 @@ from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.items import LeaseResult
 from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SUBREQUEST, ROW_KINDS
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.wire import Wire
 from tests.crawl.sessions import HOST, Bench, requests_of
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.web.running import HASTE, crawl_command, measured, small_settings, synthetic_web
 
 _STOPPED_BY_ERRORS = 70

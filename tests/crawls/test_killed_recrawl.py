@@ -12,8 +12,8 @@ import pytest
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.settings import EXTENSIONS
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.reader import RedisView
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.commands.crawled import scrapy
 from tests.crawls.dying import A_CHANGE, AT, DyingWhileChoosing
 from tests.crawls.fleet.fleets import SETTINGS as OF_FLEETS

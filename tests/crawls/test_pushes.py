@@ -24,7 +24,7 @@ import pytest
 from crawlerproject.extensions.http_listener import MAX_CONNECTIONS
 from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
 from crawlerproject.stores.logs.request_log import read_log
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PARTITIONS, Workers, workers
 from tests.crawls.fleet.local_fleets import LocalFleetRun

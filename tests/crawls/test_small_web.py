@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
-from tests.rules.archive.test_log_line import ORDER
+from tests.stores.logs.test_request_log import ORDER
 from tests.web import zygote
 from tests.web.judge import judge_folder, judge_references, read_visits
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web

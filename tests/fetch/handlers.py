@@ -14,8 +14,8 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.settings import OURS
-from crawlerproject.wire import Wire
 
 
 @asynccontextmanager

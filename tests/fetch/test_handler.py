@@ -13,7 +13,7 @@ from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler, Proxies, Proxy, parse_proxy
 from crawlerproject.reasons import Reason
-from crawlerproject.wire import Wire
+from crawlerproject.rules.archive.http_messages import Wire
 from tests.exchanges import told
 from tests.fetch.handlers import failure, handler, wire_of
 from tests.fetch.servers import PAGE, answering, make_ca, ok, run, server_tls

@@ -12,7 +12,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_table import host_rows
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
 

@@ -21,10 +21,10 @@ from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.guard import PaceGuard, Refused
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
 from crawlerproject.settings import OURS
-from crawlerproject.wire import Wire
 from tests.exchanges import under_lease
 
 

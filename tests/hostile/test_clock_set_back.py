@@ -11,7 +11,7 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.clock_set_back import Longest
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.frontier.conftest import Bench
 from tests.hostile.arena import arena
 from tests.hostile.ledger import pays

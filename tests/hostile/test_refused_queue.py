@@ -12,7 +12,7 @@ import pytest
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.hostile.arena import SETTINGS, Arena, Asked, answer, arena, page
 from tests.web.running import crawl_command, start
 from tests.web.waiting import wait_until

@@ -12,9 +12,9 @@ from scrapy.http import HtmlResponse
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import archived
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import attempt_line
 from tests.commands.running import archive, archive_of
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 
@@ -85,7 +85,7 @@ def test_what_a_browser_made_of_the_page_is_what_the_spider_saw(tmp_path: Path) 
     times = STARTED_AT + DAY_SECONDS + 1, STARTED_AT + DAY_SECONDS + 2
     written = made.write_render(Render(URL, plain.record_id, b"<p>by a script", *times, []))
     place: dict[str, Any] = {"warc": written.filename, "offset": written.offset, "length": written.length}
-    made.log.write(times[1], line(*times, URL, Reason.RENDERED, rendered=True, **place))
+    made.log.write(times[1], attempt_line(*times, URL, Reason.RENDERED, rendered=True, **place))
     made.close()
 
     newest, before = archived([CrawlDir(tmp_path)], URL), archived([CrawlDir(tmp_path)], URL, "20260921")

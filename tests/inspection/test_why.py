@@ -20,7 +20,7 @@ from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 
 NOW = 1_000_000.0
 ANSWERED = {*list(Reason)[: list(Reason).index(Reason.INVALID_URL)]} - {Reason.LOST}

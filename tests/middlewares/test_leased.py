@@ -12,7 +12,7 @@ from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
-from crawlerproject.wire import Wire
+from crawlerproject.rules.archive.http_messages import Wire
 from tests.exchanges import told, under_lease
 
 LEASE: Any = SimpleNamespace(row=None)

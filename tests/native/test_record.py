@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlerproject import native
-from crawlerproject.rules.archive.digests import _base32
+from crawlerproject.rules.archive.http_messages import _base32
 from crawlerproject.rules.archive.warc_members import Fields, Flaw, Member, judged
 
 GOOD = (

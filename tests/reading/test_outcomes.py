@@ -14,11 +14,11 @@ from crawlerproject.parse.links import linked
 from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
 from crawlerproject.reading.outcomes import Consent, Outcomes, rendered_result, result_of, result_of_hub
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SITEMAP
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.wire import Wire
 
 HOST = "http://a.test"
 URL = f"{HOST}/page"

@@ -9,12 +9,12 @@ import orjson
 
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import attempts
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.stores.archive.archive import Archive, Written
 from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import attempt_line
 from tests.commands.running import archive_of
 from tests.warc_samples import STARTED_AT, exchange
 
@@ -37,7 +37,9 @@ def logged(made: Archive, name: str, written: Written | None, ended: float = 0.0
     reason = Reason.CONNECT_TIMEOUT if written is None else Reason.FETCHED
     status = None if written is None else 200
     end = STARTED_AT + ended
-    made.log.write(STARTED_AT, line(STARTED_AT, end, url(name), reason, status=status, depth=7, hop="LLM", **place))
+    made.log.write(
+        STARTED_AT, attempt_line(STARTED_AT, end, url(name), reason, status=status, depth=7, hop="LLM", **place)
+    )
 
 
 def told(folder: Path) -> list[tuple[str, bool, bool]]:
@@ -124,7 +126,7 @@ def test_odd_lines_and_files(tmp_path: Path) -> None:
     logged(made, "one", captured(made, "one"))
     made.close()
     (log,) = (tmp_path / "log").glob("*.jsonl")
-    whole = orjson.dumps(line(STARTED_AT, STARTED_AT, url("two"), Reason.DNS_NOT_FOUND))
+    whole = orjson.dumps(attempt_line(STARTED_AT, STARTED_AT, url("two"), Reason.DNS_NOT_FOUND))
     log.write_bytes(log.read_bytes() + b'{"url": 5}\n{"torn": \n[]\n' + whole + b"\n" + whole[:40])
     (tmp_path / "warc" / "theirs.warc.gz").write_bytes(b"")
 

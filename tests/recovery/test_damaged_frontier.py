@@ -14,7 +14,7 @@ from crawlerproject.recovery.rebuild import damage_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 ROWS = 5_000
 

@@ -20,7 +20,7 @@ from crawlerproject.recovery.rebuild import damage_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
 from tests.web import zygote

@@ -21,7 +21,7 @@ from crawlerproject.rules.archive.warc_records import Context, Original, Render
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.archived_captures import ArchivedCapture, captures_in
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture, captures_in
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import QueuedPage
 from tests.commands.running import archive_of

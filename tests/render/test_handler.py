@@ -26,10 +26,10 @@ from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.render import handler as handlers
 from crawlerproject.render.handler import RenderingDownloadHandler, ScrapyDownloadHandler
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.robots import policy
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, ROW_KINDS
 from crawlerproject.settings import OURS
-from crawlerproject.wire import Wire
 from tests.exchanges import under_lease
 
 RULES = b"User-agent: *\nDisallow: /no\n"

@@ -15,9 +15,9 @@ from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.reports.crawl_report import CrawlReport, crawl_report, listed
 from crawlerproject.reports.host_history import host_story
 from crawlerproject.reports.report_page import Title, line, page, table, ticks
-from crawlerproject.rules.archive.log_line import line as log_line
 from crawlerproject.rules.politeness.audit import Audit, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import attempt_line as log_line
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import attempt_line
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 
@@ -31,7 +31,7 @@ def attempt(second: float, host: str = "a.test", took: float = 0.5, **changes: A
         "url": f"http://{host}/{second}",
         "reason": "fetched",
     }
-    return line(**known | fields | changes)
+    return attempt_line(**known | fields | changes)
 
 
 def story(folder: Path, *attempts: dict[str, Any], host: str = "a.test", subdomains: bool = False) -> HostStory:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import settings
 
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
-from crawlerproject.rules.archive.http_heads import header_pairs, stored_head
-from crawlerproject.rules.archive.payload_type import payload_type
+from crawlerproject.rules.archive.http_messages import header_pairs, payload_type, stored_head
 from crawlerproject.rules.feeds.feeds import is_feed, link_header, read_feed, read_sitemap
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.extract import main_text, read_page

@@ -22,10 +22,10 @@ from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.processor import PageProcessor
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.poison import Poison
-from crawlerproject.wire import Wire
 from tests.crawl.sessions import HOST, Bench, Stats, settings_of
 from tests.exchanges import under_lease
 

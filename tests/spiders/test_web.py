@@ -20,9 +20,9 @@ from crawlerproject.reading import page_reader
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_SITEMAP
 from crawlerproject.spiders.web import WebSpider
-from crawlerproject.wire import Wire
 from tests.crawl.sessions import HOST
 from tests.spiders.lines import Line, answer, html, unread
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.redis_crawls import opened
 from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
 

@@ -47,10 +47,10 @@ _OLD_FOLDERS = "crawls/test_old_folders.py::test_a_folder_of_any_version_goes_on
 
 PARTS = (
     Part(
-        "frontier", 2, "rows and tables of the frontier", ("frontier",), "stores.rocks.tables:FORMAT", recorded=True,
+        "frontier", 2, "rows and tables of the frontier", ("frontier",), "stores.row_codec:FORMAT", recorded=True,
         changes=(
-            Change("1.0.0", "format 1, of no release", How.REFUSED, "stores.rocks.tables:other_version",
-                   "stores/rocks/test_tables.py::test_a_store_of_another_version_is_refused"),
+            Change("1.0.0", "format 1, of no release", How.REFUSED, "stores.rocks.rocks_tables:other_version",
+                   "stores/rocks/test_rocks_tables.py::test_a_store_of_another_version_is_refused"),
             Change("1.1.0", "no list of hosts that are due", How.MADE, "frontier.hosts.on_disk:HostsOnDisk",
                    "frontier/hosts/test_on_disk.py::test_the_folder_of_an_older_version_is_crawled_on_and_looked_at"),
             Change("1.1.0", "no list of hubs, but subscriptions that they verified", How.READ,
@@ -59,10 +59,10 @@ PARTS = (
             Change("1.3.0", "requests to hubs without their form", How.READ,
                    "frontier.learned.subscriptions:Subscriptions.form",
                    "frontier/learned/test_subscriptions.py::test_a_feed_is_subscribed_to_once"),
-            Change("1.3.0", "no table of messages between workers", How.MADE, "stores.rocks.tables:open_to_write",
+            Change("1.3.0", "no table of messages between workers", How.MADE, "stores.rocks.rocks_tables:open_to_write",
                    "stores/rocks/test_messages.py::test_a_folder_without_the_table_gains_it"),
             Change("1.4.0", "messages in an outbox that was kept from start to start", How.READ,
-                   "stores.rocks.messages:RocksMessages",
+                   "stores.rocks.rocks_store:RocksMessages",
                    "stores/rocks/test_messages.py::test_each_start_has_an_outbox_of_its_own"),
         ),
     ),
@@ -111,7 +111,7 @@ PARTS = (
     ),
     Part("robots", 1, "a robots.txt as it was answered", ("frontier",), "rules.robots.policy:_RECORD_FORMAT"),
     Part(
-        "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.reader:FORMAT",
+        "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.redis_reader:FORMAT",
         changes=(
             Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.membership:RedisQuotas.begin",
                    "stores/redis/test_membership.py::test_what_was_spent_before_counts"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 
 PARTITIONS = 8
 LEASE_MS = 60_000

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
 from crawlerproject.frontier.other_workers import RobotsWanted, pack_message
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, opened
 from tests.stores.redis_servers import RedisServer

@@ -16,7 +16,7 @@ from benchmarks.soak.judge import Judge, Judged
 from benchmarks.soak.report import Point, figures, pictures, slope
 from benchmarks.soak.web import DOWN, SoakWeb, forbidden, is_down
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import line
+from crawlerproject.stores.logs.request_log import attempt_line
 
 BEGAN = 1_795_000_000.0
 PORT = 8000
@@ -49,7 +49,7 @@ class Told:
         """The same in the crawl's log, by the crawl's clock."""
         begins = BEGAN + at + self.turn.ahead_seconds
         given = {"status": 200, "reason": Reason.FETCHED, "ip": HOSTS[host], "digest": _DIGEST}
-        attempt = line(begins, begins + _SECONDS, url=f"http://{host}:{PORT}{path}", **{**given, **more})
+        attempt = attempt_line(begins, begins + _SECONDS, url=f"http://{host}:{PORT}{path}", **{**given, **more})
         with (self.books.crawl / "worker-1/log/requests-2026-11-20.jsonl").open("a") as log:
             log.write(json.dumps(attempt) + "\n")
 

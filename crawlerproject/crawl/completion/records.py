@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from crawlerproject.reasons import RESERVED
-from crawlerproject.rules.archive.digests import payload_digest
-from crawlerproject.rules.archive.log_line import line
-from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
+from crawlerproject.rules.archive.http_messages import SAMPLE_BYTES, payload_digest
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from crawlerproject.stores.archive.archive import Written
+from crawlerproject.stores.logs.request_log import attempt_line
 from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[s
     if wire is not None:
         more.update(status=wire.status or None, bytes=wire.received_bytes, ttfb_seconds=wire.ttfb_seconds)
         more.update(truncated=wire.truncated, ip=lease.address if lease.embed and lease.embed.proxy else wire.ip)
-    return line(
+    return attempt_line(
         started_at, ended_at, row.url, result.reason,
         host=row.host, via=row.via, depth=row.depth, hop=row.hops, error=result.error, tries=row.tries, **more,
     )  # fmt: skip

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject.crawl.completion.records import log_line
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.archive.warc_reader import PlainResponse
+from crawlerproject.stores.logs.request_log import attempt_line
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.completion.records import Records
@@ -78,4 +78,4 @@ class RenderCompletion:
         row, now = lease.row, self._run.now()
         self._frontier.state.refused.counts[reason] += 1
         about: dict[str, Any] = {"via": row.url, "depth": row.depth + 1, "hop": "E", "error": _NO_TURN[reason]}
-        self._records.log(now, line(now, now, address.url, reason, host=address.host, **about))
+        self._records.log(now, attempt_line(now, now, address.url, reason, host=address.host, **about))

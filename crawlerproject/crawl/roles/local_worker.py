@@ -24,7 +24,7 @@ from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

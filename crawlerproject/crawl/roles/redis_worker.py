@@ -29,7 +29,7 @@ from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.store import TO_LISTENER
+from crawlerproject.stores.redis.redis_store import TO_LISTENER
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from crawlerproject.fleet.exchange import Exchange
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.other_workers import HostOwnership, HubMessage
     from crawlerproject.stores.crawl_dir import CrawlDir
-    from crawlerproject.stores.redis.buffer.store import BufferedStore
+    from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 
     Store = BufferedStore | RocksStore
 

@@ -16,7 +16,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisits import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore, FrontierStore
-from crawlerproject.stores.rocks.store import UNREAD_FACT
+from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.dispatch import Engine

@@ -38,8 +38,8 @@ from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import is_alone, read_plan
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
-from crawlerproject.stores.rocks.options import OPEN_FILES
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
+from crawlerproject.stores.rocks.rocks_tables import OPEN_FILES
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
 def check_known(settings: BaseSettings) -> None:
     """Refuse to come back to a crawl that there never was. Raises OperatorError."""
     if shared(settings):
-        from crawlerproject.stores.redis.reader import RedisView  # for a fleet in Redis only, as below
+        from crawlerproject.stores.redis.redis_reader import RedisView  # for a fleet in Redis only, as below
 
         with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
             return

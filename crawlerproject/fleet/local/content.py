@@ -18,8 +18,8 @@ from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.rocks.fingerprints import RocksTexts
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
+from crawlerproject.stores.rocks.rocks_texts import RocksTexts
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Changed, Links, Message, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 
 # URLs that are looked up and queued as one.
 _URLS_AT_A_TIME = 5_000

@@ -25,11 +25,11 @@ from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import RoundOptions
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.forgetting import Answered, recognise
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisQuotas, Report, Round, Rounds
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -29,13 +29,13 @@ from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import HostFact, PageRecord
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import Round, Rounds
 
 # A commit waits so long for the reading of known pages, at most: as long as it usually is until the next one. Nothing
 # else waits for it.
 _READ_SECONDS = 1.0
-# Revisits queued between two commits: half of what Redis gets at once (buffer/outbox.py).
+# Revisits queued between two commits: half of what Redis gets at once (buffer/buffered_store.py).
 _A_COMMIT = 5_000
 # Of these, in one turn of the loop: some 10 ms.
 _A_TURN = 250

@@ -11,11 +11,10 @@ from crawlerproject.fleet.repartition.journal import Cursor, Journal, Partitions
 from crawlerproject.fleet.repartition.row_partitions import STEPS, MoveRule, PartitionedRow, RowPartitioner, all_rows
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.schema import FACTS
-from crawlerproject.stores.rocks.tables import RawBatch, Tables
-from crawlerproject.stores.row_codec import due_of
+from crawlerproject.stores.rocks.rocks_tables import RawBatch, Tables
+from crawlerproject.stores.row_codec import FACTS, due_of
 
 # Rows of one change: some hundreds of KB.
 _ROWS_AT_A_TIME = 2000

@@ -31,9 +31,9 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import DUE_FACT, HostFact
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
-from crawlerproject.stores.rocks.schema import FACTS, FORMAT_FACT
-from crawlerproject.stores.rocks.store import UNREAD_FACT
-from crawlerproject.stores.rocks.tables import Tables
+from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
+from crawlerproject.stores.rocks.rocks_tables import Tables
+from crawlerproject.stores.row_codec import FACTS, FORMAT_FACT
 
 UNREAD_PREFIX = f"{UNREAD_FACT}/"
 """Of the facts that hold messages; their numbers follow."""

@@ -19,8 +19,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.rocks.options import MIB
-from crawlerproject.stores.rocks.tables import make_folder
+from crawlerproject.stores.rocks.rocks_tables import MIB, make_folder
 
 _FORMAT = 1
 _MOVE, _PHASE, _CURSOR = b"move", b"phase", b"cursor"

@@ -15,17 +15,16 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.printable import human_bytes
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.archive.lost_captures import LostPages
-from crawlerproject.stores.archive.recovery import recover
+from crawlerproject.stores.archive.recovery import LostPages, recover
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, close_left, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import RESERVE_BYTES, open_to_write
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import RESERVE_BYTES, open_to_write
 
 # What a copied row takes until RocksDB has merged the files that it came in (ours): itself, its log, its merged copy.
 _COPIES = 3

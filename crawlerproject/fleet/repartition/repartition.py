@@ -19,8 +19,8 @@ from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import take_back
 from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place, refuse_gone
-from crawlerproject.stores.rocks.schema import FACTS, TABLES
-from crawlerproject.stores.rocks.tables import Tables, open_to_write
+from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
+from crawlerproject.stores.row_codec import FACTS, TABLES
 
 DEFAULT_PARTITIONS = 256
 """Of a crawl that has had one process so far; FLEET_PARTITIONS."""

@@ -12,18 +12,21 @@ from xxhash import xxh3_64_digest
 from crawlerproject.fleet.repartition.journal import Journal, Partitions, partitions_of
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.schema import FIRST_TABLE, OF_ALL_HOSTS, TEXT, rows_of_all_hosts
-from crawlerproject.stores.rocks.tables import Tables
+from crawlerproject.stores import row_codec as tables
+from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
+    FIRST_TABLE,
     HASH_BYTES,
     MESSAGE_ROW,
+    OF_ALL_HOSTS,
     PAGE_KEY_BYTES,
     PLACE_BYTES,
     READ_ROW,
+    TEXT,
     box_of,
     host_of,
+    rows_of_all_hosts,
     table_key,
     unpack_record,
 )

@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 from isal import isal_zlib
 
 from crawlerproject import native
-from crawlerproject.rules.archive.digests import holds
+from crawlerproject.rules.archive.http_messages import holds
 
 if TYPE_CHECKING:
     from warcio.archiveiterator import ArchiveIterator

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from crawlerproject.rules.archive.cdxj import surt_key
-from crawlerproject.rules.archive.digests import digest_text, payload_digest
+from crawlerproject.rules.archive.http_messages import digest_text, payload_digest
+from crawlerproject.rules.archive.index_rows import surt_key
 from crawlerproject.rules.archive.warc_members import TOMBSTONE
 from crawlerproject.rules.archive.warc_records import one_line
 from crawlerproject.rules.url.exclusion import Exclusion

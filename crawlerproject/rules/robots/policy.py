@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
-from crawlerproject.rules.archive.payload_type import payload_type
+from crawlerproject.rules.archive.http_messages import payload_type
 from crawlerproject.rules.consent.terms import Terms
 from crawlerproject.rules.consent.verdict import Note
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS

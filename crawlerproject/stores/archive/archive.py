@@ -6,8 +6,8 @@ from collections.abc import Callable
 from hashlib import sha1
 from typing import NamedTuple
 
-from crawlerproject.rules.archive.cdxj import row_of_capture
-from crawlerproject.rules.archive.digests import digest_text, payload_digest
+from crawlerproject.rules.archive.http_messages import Wire, digest_text, payload_digest
+from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_records import (
     Context,
     Original,
@@ -21,13 +21,11 @@ from crawlerproject.rules.archive.warc_records import (
 from crawlerproject.stores.archive.recovery import RowsLost, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile, Position, WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.cdxj import CdxjFiles
-from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
 from crawlerproject.stores.logs.request_log import RequestLog
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS
 from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
 from crawlerproject.stores.poison import NO_MARK, Waiting
-from crawlerproject.wire import Wire
 
 
 class Written(NamedTuple):

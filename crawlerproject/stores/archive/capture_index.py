@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry, surt_key
+from crawlerproject.rules.archive import index_rows
+from crawlerproject.rules.archive.index_rows import REVISIT_MIME, CdxjEntry, surt_key
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, stem_of
-from crawlerproject.stores.index.cdxj import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal
+from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
 
 
@@ -54,11 +54,11 @@ class Captures:
             with suppress(FileNotFoundError), journal.open("rb") as file:  # closed a moment ago: its index is there now
                 for line in file:
                     # Most lines are of other hosts, and a key takes ten times as long to make as this look.
-                    if host in line and (row := cdxj.unpack(line)) is not None and surt_key(row.url) == key:
+                    if host in line and (row := index_rows.unpack(line)) is not None and surt_key(row.url) == key:
                         found[filename, row.offset] = IndexedCapture(filename, row)
         for index in self._all(CDXJ_SUFFIX):
             for line in lines_of_key(index, key):
-                if (parsed := cdxj.parse(line)) is not None:
+                if (parsed := index_rows.parse(line)) is not None:
                     found[parsed[1], parsed[0].offset] = IndexedCapture(parsed[1], parsed[0])
         # Of a file that is open, or at another place, the index has them still.
         lists = [withdrawn_of(folder) for folder in self._folders]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.cdxj import INDEXED
+from crawlerproject.rules.archive.index_rows import INDEXED
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member
 from crawlerproject.rules.archive.warc_records import warc_date
 from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn, tombstone

@@ -21,7 +21,7 @@ from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.rules.archive.warc_records import warcinfo
 from crawlerproject.stores.atomic_files import put_back, storage_errors, sync_path, write_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-[^/]*\.warc\.gz")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")

@@ -39,7 +39,7 @@ from crawlerproject.stores.crawl_dir import (
 )
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
-from crawlerproject.stores.rocks.tables import open_facts
+from crawlerproject.stores.rocks.rocks_tables import open_facts
 
 UNFINISHED_SUFFIX = ".unfinished"
 SMALL = ("formats", "crawl_file", "run", "fleet_plan", "poison", "upload_journal", "withdrawn")

@@ -30,10 +30,10 @@ from crawlerproject.stores.atomic_files import (
 from crawlerproject.stores.backup.making import ORDERS, SMALL, Backup, FolderThen, copy_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish, moved_aside, put_in_place
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 Say = Callable[[str], None]
 # What a later moment knows better than the backup does.

@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.protocols import DUE_FACT, PageRecord
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, payloads_key
-from crawlerproject.stores.redis.queues import count_of
-from crawlerproject.stores.redis.store import RedisStore
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.schema import FORMAT_FACT, TEXT
-from crawlerproject.stores.rocks.store import RocksReader
-from crawlerproject.stores.rocks.tables import Tables
-from crawlerproject.stores.row_codec import unpack_record
+from crawlerproject.stores.redis.redis_queues import count_of
+from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.rocks.rocks_store import RocksReader
+from crawlerproject.stores.rocks.rocks_tables import Tables
+from crawlerproject.stores.row_codec import FORMAT_FACT, TEXT, unpack_record
 
 COPIED_FACT = "copied"
 """How far a copy is."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from xxhash import xxh3_64_digest
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.copy.compare import (
     COPIED_FACT,
     OWN_FACTS,
@@ -25,14 +26,13 @@ from crawlerproject.stores.redis.batch_writer import Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.texts import RedisTexts
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.messages import RocksMessages
-from crawlerproject.stores.rocks.schema import TEXT
-from crawlerproject.stores.rocks.tables import Tables, open_to_write
+from crawlerproject.stores.rocks.rocks_store import RocksMessages
+from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import (
     HASH_BYTES,
     MESSAGE_ROW,
     PAGE_KEY_BYTES,
+    TEXT,
     box_of,
     number_of,
     unpack_queued,

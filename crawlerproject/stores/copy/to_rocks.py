@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.copy.compare import (
     COPIED_FACT,
     OWN_FACTS,
@@ -27,12 +28,10 @@ from crawlerproject.stores.copy.compare import (
 from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import MOVED, fleet_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.queues import packed_rows
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.schema import FACTS, TEXT
-from crawlerproject.stores.rocks.store import UNREAD_FACT
-from crawlerproject.stores.rocks.tables import Tables, open_to_write
-from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_prefix
+from crawlerproject.stores.redis.redis_queues import packed_rows
+from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
+from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
+from crawlerproject.stores.row_codec import FACTS, FINGERPRINT_BYTES, HASH_BYTES, TEXT, host_prefix
 
 _KEY = HASH_BYTES + FINGERPRINT_BYTES
 

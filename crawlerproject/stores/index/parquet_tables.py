@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.parquet_columns import COLUMNS, MAX_OFFSET, columns, subset_of
+from crawlerproject.rules.archive.index_rows import COLUMNS, MAX_OFFSET, CdxjEntry, columns, subset_of
 
 _TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -24,7 +23,7 @@ SCHEMA = pa.schema([pa.field(name, _TYPES[kind], nullable) for name, kind, nulla
 # Rows handed to Arrow at once: what holds Python's lock while a crawl goes on beside. Arrow sorts without it.
 _ROWS_AT_ONCE = 1024
 # So many are sorted here, in some three milliseconds: Arrow's sort is in pyarrow.compute, whose import takes 30. It is
-# what the crawl's own process has to index (stores/index/cdxj.py); a larger WARC's index is made in another.
+# what the crawl's own process has to index (stores/index/index_files.py); a larger WARC's index is made in another.
 _MOST_SORTED_HERE = 5_000
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 _place = itemgetter(*[[name for name, _, _ in COLUMNS].index(name) for name in _ORDER])

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.log_line import LOG_FIELDS
-from crawlerproject.stores.logs.request_log import day_of, log_files, twin_of
+from crawlerproject.stores.logs.request_log import LOG_FIELDS, day_of, log_files, twin_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

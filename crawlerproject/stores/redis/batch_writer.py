@@ -30,7 +30,7 @@ from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import PartitionKeys, worker_keys
-from crawlerproject.stores.redis.queues import QueuePlace, bundled, place_of, single
+from crawlerproject.stores.redis.redis_queues import QueuePlace, bundled, place_of, single
 from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place, pack_print, pack_record
 
 _LENGTH = Struct(">I")

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.batch_scripts import BEGIN
-from crawlerproject.stores.redis.client import SCHEMES
-from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.connection import SCHEMES, RedisLink
 from crawlerproject.stores.redis.keys import CRAWL_ID, FORGOT, MOVED, REPORTS, fleet_keys, worker_keys
 
 

@@ -15,8 +15,8 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
-from crawlerproject.stores.rocks.tables import open_facts
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_tables import open_facts
 
 Combine = Callable[[list[bytes]], bytes]
 """One value of a fact from those of several workers."""

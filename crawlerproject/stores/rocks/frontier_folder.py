@@ -16,8 +16,8 @@ from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import refuse_moved
 from crawlerproject.stores.protocols import FactReader
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import damaged, whole_crawl
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import damaged, whole_crawl
 
 CLEAN_FACT = "clean"
 """Whether the last run ended in good order (b"1"); b"0" after a crash. Every start of a crawl writes it."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from crawlerproject.rules.archive.uploads import Here
 from crawlerproject.stores.atomic_files import new_file
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
-from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.index.index_files import ParquetFiles
 from crawlerproject.stores.logs.request_log import compress_into, day_of
 from crawlerproject.stores.operator_files.withdrawn_list import list_of
 from crawlerproject.stores.uploads.upload_target import here

@@ -13,8 +13,8 @@ from crawlerproject.frontier.passage import DiscoveredUrl, Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.wire import Wire
 
 
 class Taker:

@@ -14,9 +14,9 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.row_kinds import FLAG_HUB
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.wire import Wire
 from tests.crawl.sessions import run_of
 
 WEEK = 604_800.0

@@ -12,9 +12,9 @@ from crawlerproject.crawl.progress.failure_reports import FailureReporter
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import REMEDIES, Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, ROW_KINDS
 from crawlerproject.settings import OURS
-from crawlerproject.wire import Wire
 
 NOW = 1000.0
 

@@ -24,7 +24,7 @@ from crawlerproject.rules.row_kinds import FLAG_RECRAWL
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.store import UNREAD_FACT
+from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
 from tests.crawl.sessions import HOST, Bench, page_of, requests_of, settings_of
 
 DAY = 86_400.0

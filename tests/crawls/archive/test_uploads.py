@@ -12,8 +12,8 @@ import pytest
 from crawlerproject.stores.archive.recovery import recover
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.cdxj import CdxjFiles
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.index.index_files import CdxjFiles
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import Asked, arena, page
 from tests.stores.uploads.s3_servers import BUCKET, KEYS, SECRET, SERVER, Once, S3Server, error, proxied, s3_server

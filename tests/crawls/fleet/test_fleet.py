@@ -13,7 +13,7 @@ import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from crawlerproject.stores.redis.keys import worker_keys
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
 from tests.crawls.operator.spoken_to import asked, chain, crawling, log_of
 from tests.hostile.arena import Arena, arena
 from tests.stores.redis_servers import RedisServer, redis_server

@@ -8,7 +8,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, read_plan
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.crawls.operator.spoken_to import chain, crawling, log_of
 from tests.hostile.arena import arena
 from tests.web.judge import read_captures

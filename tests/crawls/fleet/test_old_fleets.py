@@ -18,7 +18,7 @@ import pytest
 from crawlerproject import __version__
 from crawlerproject.stores.crawl_dir import FORMATS, CrawlDir, read_facts
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
-from crawlerproject.stores.rocks.tables import open_to_write
+from crawlerproject.stores.rocks.rocks_tables import open_to_write
 from tests.commands.crawled import scrapy
 from tests.crawls.test_old_folders import FOLDERS, captures, released
 from tests.web import fixed

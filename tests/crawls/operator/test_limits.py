@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.rocks.store import FrontierView
+from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.commands.crawled import ask
 from tests.crawls.operator.spoken_to import asked, chain, crawling
 from tests.crawls.operator.test_resume import run

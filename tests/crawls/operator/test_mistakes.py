@@ -136,7 +136,7 @@ def test_bad_seed_lines_are_reported_by_number(tmp_path: Path) -> None:
 def test_a_newer_version_s_folder_is_left_alone(tmp_path: Path) -> None:
     """A frontier written by a later layout stops the start."""
     from crawlerproject.stores.protocols import Changes
-    from crawlerproject.stores.rocks.store import RocksStore
+    from crawlerproject.stores.rocks.rocks_store import RocksStore
 
     (tmp_path / "frontier").mkdir()
     store = RocksStore(tmp_path / "frontier")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.rules.archive.cdxj import surt_key
+from crawlerproject.rules.archive.index_rows import surt_key
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.running import scrapy

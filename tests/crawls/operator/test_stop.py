@@ -11,7 +11,7 @@ import pytest
 
 from crawlerproject.settings import EXTENSIONS
 from crawlerproject.stores.operator_files.control import SUPERVISED_SINCE, change_pauses
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
 from tests.crawls.operator.interrupting import InterruptedOpening
 from tests.crawls.operator.spoken_to import crawling, log_of
 from tests.crawls.test_small_web import PATIENCE

@@ -20,7 +20,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import alone, shared_out, write_plan
 from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 _NAMES = ("worker-1", "worker-2")
 _MOST = 40

@@ -18,7 +18,7 @@ from typing import IO
 
 from crawlerproject.frontier.other_workers import Message, RobotsWanted
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.fleet.messaging.workers import Worker, hosts_of, plan_of
 
 PLAN = plan_of("worker-1", "worker-2")

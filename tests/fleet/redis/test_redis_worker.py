@@ -11,11 +11,11 @@ import pytest
 from redis import Redis
 
 from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity, PageRate
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.membership import RedisFleet
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer

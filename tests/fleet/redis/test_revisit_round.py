@@ -14,7 +14,7 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, RoundOptions
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import Rounds
 from tests.frontier.conftest import Bench

@@ -14,10 +14,10 @@ from crawlerproject.errors import LeaseLost, StorageError
 from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
 from crawlerproject.fleet.redis.store_clock import READ_SECONDS, StoreClock
 from crawlerproject.runtime.clock import SteeredClock
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import Epoch, RedisFleet
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.redis_servers import redis_server
 
 EPOCH = 1_000_000.0

@@ -17,6 +17,7 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS
 from crawlerproject.rules.traps.external_budgets import external_key
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import (
@@ -31,12 +32,10 @@ from crawlerproject.stores.protocols import (
     PageRecord,
     QueuedPage,
 )
-from crawlerproject.stores.rocks import schema as tables
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
-from crawlerproject.stores.rocks.schema import FACTS, TABLES
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import open_to_write
-from crawlerproject.stores.row_codec import due_key
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import open_to_write
+from crawlerproject.stores.row_codec import FACTS, TABLES, due_key
 
 Row = tuple[str, bytes]  # table, key
 

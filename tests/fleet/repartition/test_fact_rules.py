@@ -23,7 +23,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
 from crawlerproject.stores.protocols import host_of_fact
-from crawlerproject.stores.rocks.schema import TABLES
+from crawlerproject.stores.row_codec import TABLES
 
 PACKAGE = Path(__file__).parents[3] / "crawlerproject"
 NAMED = re.compile(r'^_?[A-Z_]*FACT(?:: [A-Za-z]+)? = "([^"]+)"', re.MULTILINE)

@@ -22,9 +22,9 @@ from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, is_alone, read_plan
 from crawlerproject.stores.operator_files.control import Control, hand_on, spool_seeds
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
-from crawlerproject.stores.rocks import tables
-from crawlerproject.stores.rocks.schema import FACTS
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks import rocks_tables
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.row_codec import FACTS
 from tests.fleet.repartition.frontiers import CRAWLS_FACTS, PARTITIONS, Made, Row, contents, each_row, fill, names
 
 _FACT_ROWS = {(FACTS, name.encode()) for name in (*CRAWLS_FACTS, DUE_FACT, "format")}
@@ -193,7 +193,7 @@ def test_a_full_disk_is_one_sentence(crawl: CrawlDir, monkeypatch: pytest.Monkey
     made = fill(crawl, random.Random(1), hosts=4)
     before = contents(crawl.frontier)
     with monkeypatch.context() as full:
-        full.setattr(tables, "RESERVE_BYTES", 1 << 60)
+        full.setattr(rocks_tables, "RESERVE_BYTES", 1 << 60)
         with pytest.raises(OperatorError, match=r"cannot be moved \(less than .*; make room and start again"):
             moved(crawl, 2)
     assert not is_alone(crawl)

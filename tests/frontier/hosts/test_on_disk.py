@@ -11,10 +11,10 @@ from rocksdict import Rdict
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, EmbeddedStore
-from crawlerproject.stores.rocks import options
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks import rocks_tables
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.frontier.conftest import Bench, drain
 from tests.stores.conformance import row
 from tests.stores.memory_store import MemoryStore
@@ -294,12 +294,12 @@ def test_rows_queued_behind_the_frontiers_back_are_counted() -> None:
 
 def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Path) -> None:
     """It has no table of due hosts, and its hosts no place in one."""
-    of_tables = options.table_options()
+    of_tables = rocks_tables.table_options()
     del of_tables[tables.DUE]
-    Rdict(str(tmp_path), options.database_options(), of_tables).close()
+    Rdict(str(tmp_path), rocks_tables.database_options(), of_tables).close()
     older = Host("old.example", 5.0)
     older.rows = 1
-    queued = Rdict(str(tmp_path), options.database_options(), of_tables)
+    queued = Rdict(str(tmp_path), rocks_tables.database_options(), of_tables)
     queued.get_column_family(tables.HOSTS).put(b"old.example", older.pack())
     queued.close()
     with FrontierView(tmp_path) as view:

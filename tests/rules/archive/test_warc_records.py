@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from crawlerproject.rules.archive.digests import digest_text
+from crawlerproject.rules.archive.http_messages import digest_text
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, warc_date
 from tests.warc_samples import PAGE, WARCINFO_ID, exchange, info_member, make

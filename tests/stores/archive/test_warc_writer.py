@@ -19,7 +19,7 @@ from warcio.checker import Checker
 
 from crawlerproject.errors import StorageError
 from crawlerproject.reports.warc_check import check_file
-from crawlerproject.rules.archive.cdxj import row_of_capture
+from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_records import Capture
 from crawlerproject.stores.archive.warc_writer import (
     OpenFile,
@@ -29,7 +29,7 @@ from crawlerproject.stores.archive.warc_writer import (
     new_record_id,
 )
 from crawlerproject.stores.atomic_files import StorageFull
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.index_files import CdxjFiles
 from tests.warc_samples import STARTED_AT, make
 
 SERIES = WarcSeries("crawl", "host.test", 1_000_000, [("software", "Test/1.0")])

@@ -11,7 +11,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.stores.backup import making
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import ALONE, alone, shared_out, write_plan
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 
 def test_other_workers_since_the_plan_was_read_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.copy.compare import HeldStore, RedisCrawl, compare
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import payloads_key
-from crawlerproject.stores.redis.store import RedisStore
-from crawlerproject.stores.rocks import schema as tables
-from crawlerproject.stores.rocks.tables import Tables, open_to_write
+from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from tests.commands.test_state import frontier
 from tests.stores.conformance import row
 from tests.stores.redis_crawls import LEASE_MS

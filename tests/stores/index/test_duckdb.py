@@ -8,10 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from crawlerproject.rules.archive.cdxj import row_of_capture
+from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.stores.archive.warc_writer import new_record_id
-from crawlerproject.stores.index.cdxj import CdxjFiles
-from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
 from tests.stores.archive.test_warc_writer import files
 from tests.warc_samples import exchange, make
 

@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.archive.parquet_columns import COLUMNS
-from crawlerproject.stores.index.cdxj import CdxjFiles
-from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.rules.archive.index_rows import COLUMNS
+from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
 from crawlerproject.stores.index.parquet_tables import SCHEMA, read_part
 from tests.stores.archive.test_warc_writer import add, files
 
@@ -98,7 +97,7 @@ def test_a_torn_part_is_said(written: tuple[Path, CdxjFiles, ParquetFiles]) -> N
 
 def test_too_large_for_the_columns(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
     """An offset beyond 32 bits is refused with a sentence, not with an overflow."""
-    from tests.rules.archive.test_parquet_columns import row
+    from tests.rules.archive.test_index_rows import row
 
     _, _, parquet = written
     with pytest.raises(StorageError, match="2 GiB"):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from crawlerproject.rules.archive.cdxj import CdxjEntry
+from crawlerproject.rules.archive.index_rows import CdxjEntry
 from crawlerproject.stores.index import parquet_tables
 from crawlerproject.stores.index.parquet_tables import tables_of
 

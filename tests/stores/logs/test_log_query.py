@@ -14,16 +14,15 @@ import duckdb
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.logs.log_query import LOG_COLUMNS, attempts, open_log, rows, write_twin
-from crawlerproject.stores.logs.request_log import twin_of
+from crawlerproject.stores.logs.request_log import attempt_line, twin_of
 
 DAY = 86400.0
 
 
 def entry(at: float, url: str, host: str = "a.test", **more: Any) -> bytes:
     """A line of the log."""
-    return json.dumps(line(at, at + 0.5, url, "fetched", status=200, host=host, **more)).encode() + b"\n"
+    return json.dumps(attempt_line(at, at + 0.5, url, "fetched", status=200, host=host, **more)).encode() + b"\n"
 
 
 def test_a_twin_of_an_older_version_is_read(tmp_path: Path) -> None:

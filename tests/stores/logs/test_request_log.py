@@ -13,10 +13,9 @@ import orjson
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.log_line import line
 from crawlerproject.stores.atomic_files import StorageFull
 from crawlerproject.stores.logs.log_query import attempts
-from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, last_of_host, read_log, tidy
+from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, attempt_line, last_of_host, read_log, tidy
 from tests.web.waiting import wait_until
 
 NOON = 1_790_000_000.0 // DAY_SECONDS * DAY_SECONDS + DAY_SECONDS / 2  # 2026-09-21
@@ -35,7 +34,7 @@ def names(folder: Path) -> list[str]:
 def test_lines_come_back(tmp_path: Path) -> None:
     """Nothing is on disk before flush; after it, what was written is read."""
     log = RequestLog(tmp_path, 31)
-    log.write(NOON, line(NOON, NOON + 1, "http://a.test/é", Reason.FETCHED, status=200))
+    log.write(NOON, attempt_line(NOON, NOON + 1, "http://a.test/é", Reason.FETCHED, status=200))
     assert names(tmp_path) == []
     log.flush()
     assert names(tmp_path) == ["requests-2026-09-21.jsonl"]
@@ -132,7 +131,9 @@ def test_a_closed_day_gets_a_twin_that_goes_with_it(tmp_path: Path) -> None:
     """Made in the background by a process of its own, used for questions, removed with its day."""
     log = RequestLog(tmp_path, 2)
     for day in range(2):
-        log.write(NOON + day * DAY_SECONDS, line(NOON, NOON + 1, f"http://a.test/{day}", "fetched", host="a.test"))
+        log.write(
+            NOON + day * DAY_SECONDS, attempt_line(NOON, NOON + 1, f"http://a.test/{day}", "fetched", host="a.test")
+        )
         log.flush()
     twin = tmp_path / "requests-2026-09-21.parquet"
     wait_until(twin.exists)
@@ -199,3 +200,52 @@ def test_no_more_is_read_than_asked(tmp_path: Path) -> None:
 def test_no_log_is_no_line(tmp_path: Path) -> None:
     """As in a crawl that has just begun."""
     assert last_of_host(tmp_path / "log", "a.test", 3) == []
+
+
+ORDER = [
+    "time",
+    "end",
+    "url",
+    "method",
+    "status",
+    "reason",
+    "host",
+    "ip",
+    "via",
+    "depth",
+    "hop",
+    "mime",
+    "bytes",
+    "location",
+    "ttfb_seconds",
+    "seconds",
+    "delay_seconds",
+    "digest",
+    "warc",
+    "offset",
+    "length",
+    "error",
+    "tries",
+    "truncated",
+    "rendered",
+    "duplicate",
+    "duplicate_of",
+]
+
+
+def test_fields_and_order() -> None:
+    """Every field is always there, in the fixed order."""
+    assert list(attempt_line(0.0, 1.0, "http://a.test/", Reason.FETCHED)) == ORDER
+
+
+def test_values() -> None:
+    """Times are UTC with microseconds, unknown is null, an error has no status."""
+    fields = attempt_line(1_790_000_000.25, 1_790_000_001.5, "http://a.test/", Reason.DNS_FAILED, error="no answer")
+    assert fields["time"] == "2026-09-21T14:13:20.250000Z"
+    assert fields["end"] == "2026-09-21T14:13:21.500000Z"
+    assert fields["seconds"] == 1.25
+    assert fields["status"] is None
+    assert fields["reason"] == "dns-failed"
+    assert fields["error"] == "no answer"
+    assert fields["offset"] is None
+    assert fields["rendered"] is False

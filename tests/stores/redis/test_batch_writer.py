@@ -10,7 +10,7 @@ import pytest
 from crawlerproject.errors import LeaseLost, StorageError
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import Call
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.conformance import row
 
 PAGES = [row("a", number) for number in (1, 2, 3)]

@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.printable import without_passwords
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink, missing_server
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.conformance import row
 from tests.stores.redis_crawls import LEASE_MS, opened

@@ -10,8 +10,8 @@ from crawlerproject.errors import StoreForgot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.forgetting import Answered, forgotten, recognise
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
-from crawlerproject.stores.redis.reader import FORMAT
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_reader import FORMAT
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.redis_crawls import opened
 from tests.stores.redis_servers import RedisServer
 

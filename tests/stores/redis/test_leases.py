@@ -18,13 +18,13 @@ from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS, Claim
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts, scripts
-from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import CRAWL_ID, address_keys, fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
-from crawlerproject.stores.redis.reader import RedisView
+from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.redis.redis_store import RedisStore
 from crawlerproject.stores.redis.scripts import COUNT_QUESTIONS
-from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import record, row
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
 from tests.stores.redis_servers import RedisServer, redis_server

@@ -11,7 +11,7 @@ from crawlerproject.rules.fleet_shares import QuotaRequest, part
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, RedisQuotas
-from crawlerproject.stores.redis.reader import RedisReader
+from crawlerproject.stores.redis.redis_reader import RedisReader
 from tests.stores.redis_crawls import numbers
 from tests.stores.redis_servers import RedisServer
 

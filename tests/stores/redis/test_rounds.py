@@ -8,11 +8,11 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
-from crawlerproject.stores.redis import store as redis_store
+from crawlerproject.stores.redis import redis_store as redis_store
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report, Round, Rounds
-from crawlerproject.stores.redis.store import TO_LISTENER, RedisStore
+from crawlerproject.stores.redis.redis_store import TO_LISTENER, RedisStore
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
 

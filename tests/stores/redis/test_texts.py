@@ -14,7 +14,7 @@ from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.texts import BLOCKS, RedisTexts
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.stores.conformance import turned
 from tests.stores.redis_crawls import numbers
 from tests.stores.redis_servers import RedisServer

@@ -17,7 +17,7 @@ from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
 from crawlerproject.stores.protocols import Changes, HostFact, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import fleet_view
 from crawlerproject.stores.rocks.fleet_view import KEPT_OPEN, FleetView
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 
 HOSTS = [f"site{number}.test" for number in range(8)]
 NAMES = [f"worker-{number}" for number in range(1, 6)]

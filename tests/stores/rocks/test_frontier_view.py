@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -18,7 +18,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 WRITER = """
 import sys
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 store = RocksStore(sys.argv[1])
 number = 0
 while True:

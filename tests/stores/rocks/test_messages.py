@@ -11,9 +11,10 @@ import pytest
 from rocksdict import Rdict, WriteBatch
 
 from crawlerproject.errors import StorageError
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.protocols import Applied, Box, Changes
-from crawlerproject.stores.rocks import options, schema, tables
-from crawlerproject.stores.rocks.store import FrontierView, RocksStore
+from crawlerproject.stores.rocks import rocks_tables
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of
 from tests.stores.conformance import row
 
@@ -69,7 +70,7 @@ def test_a_refused_change_gives_its_numbers_to_the_same_messages(
     with closing(RocksStore(tmp_path)) as store:
         changes = Changes(messages=[(1, b"a")])
         with monkeypatch.context() as patch:
-            patch.setattr(tables, "RESERVE_BYTES", 1 << 62)
+            patch.setattr(rocks_tables, "RESERVE_BYTES", 1 << 62)
             with pytest.raises(StorageError):
                 store.apply(changes)
         assert (store.messages.applied.last, store.messages.take_changed()) == (0, set())
@@ -106,12 +107,12 @@ def _copy(source: RocksStore, target: RocksStore, partition: int) -> None:
     for kind in (MESSAGE_ROW, READ_ROW):
         for key, value in _rows(source, _prefix(kind, partition)):
             assert box_of(key).partition == partition
-            batch.put(key, value, target._tables.handles[schema.MESSAGES])
+            batch.put(key, value, target._tables.handles[row_codec.MESSAGES])
     target._tables.database.write(batch)
 
 
 def _rows(store: RocksStore, prefix: bytes) -> Iterable[tuple[bytes, bytes]]:
-    return store._tables.rows(schema.MESSAGES, prefix=prefix)
+    return store._tables.rows(row_codec.MESSAGES, prefix=prefix)
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
@@ -133,8 +134,8 @@ def test_prefixes_are_of_one_partition() -> None:
 
 def test_a_folder_without_the_table_gains_it(tmp_path: Path) -> None:
     """One of an earlier version goes on; before and after, it can be looked at."""
-    old = {name: each for name, each in options.table_options().items() if name != schema.MESSAGES}
-    Rdict(str(tmp_path), options.database_options(), old).close()
+    old = {name: each for name, each in rocks_tables.table_options().items() if name != row_codec.MESSAGES}
+    Rdict(str(tmp_path), rocks_tables.database_options(), old).close()
     with FrontierView(tmp_path) as view:
         assert view.head("a", 1) == []
     with closing(RocksStore(tmp_path)) as store:

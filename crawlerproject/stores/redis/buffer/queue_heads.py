@@ -13,7 +13,7 @@ from threading import RLock
 
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.redis.batch_writer import Pending
-from crawlerproject.stores.redis.queues import (
+from crawlerproject.stores.redis.redis_queues import (
     NOWHERE,
     QueuePlace,
     RedisQueues,

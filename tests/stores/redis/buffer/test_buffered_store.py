@@ -12,9 +12,9 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.buffer.outbox import Outbox
+from crawlerproject.stores.redis.buffer.buffered_store import Outbox
 from crawlerproject.stores.redis.connection import Call
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.conformance import row
 
 DIGEST = bytes(20)

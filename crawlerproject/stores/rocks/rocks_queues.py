@@ -19,10 +19,11 @@ from rocksdict import ReadOptions, WriteBatch
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.rocks.schema import QUEUE, SEEN
-from crawlerproject.stores.rocks.tables import Tables
+from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
+    QUEUE,
+    SEEN,
     host_end,
     host_of,
     host_prefix,

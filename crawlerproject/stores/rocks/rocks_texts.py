@@ -21,15 +21,16 @@ from crawlerproject.rules import near_duplicates as across
 from crawlerproject.rules.near_duplicates import near
 from crawlerproject.stores.fingerprints import HostFingerprints, NearText, Text
 from crawlerproject.stores.protocols import Fingerprint, Near
-from crawlerproject.stores.rocks.options import database_options
-from crawlerproject.stores.rocks.schema import FIRST_TABLE, PRINTS, rows_of_all_hosts
-from crawlerproject.stores.rocks.tables import make_folder, open_to_read, opening_error
+from crawlerproject.stores.rocks.rocks_tables import database_options, make_folder, open_to_read, opening_error
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
+    FIRST_TABLE,
     PAGE_KEY_BYTES,
+    PRINTS,
     fingerprints_of,
     host_fingerprint_key,
     host_fingerprints_prefix,
+    rows_of_all_hosts,
     table_key,
     unpack_record,
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.redis.queues import (
+from crawlerproject.stores.redis.redis_queues import (
     bundled,
     count_of,
     in_order,

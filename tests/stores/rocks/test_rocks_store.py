@@ -22,9 +22,9 @@ from rocksdict import DBCompactionStyle, Options, Rdict, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
-from crawlerproject.stores.rocks import fingerprints, options, tables
-from crawlerproject.stores.rocks.queues import QueueHeadCache
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks import rocks_tables, rocks_texts
+from crawlerproject.stores.rocks.rocks_queues import QueueHeadCache
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract, key_of, record, row
 from tests.stores.memory_store import MemoryStore
@@ -62,7 +62,7 @@ def test_everything_is_there_after_opening_again(tmp_path: Path) -> None:
 
 
 def _by_levels(
-    cache_bytes: int, options_now: Callable[[int], dict[str, Options]] = options.table_options
+    cache_bytes: int, options_now: Callable[[int], dict[str, Options]] = rocks_tables.table_options
 ) -> dict[str, Options]:
     """Options of the tables as earlier versions had them."""
     made = options_now(cache_bytes)
@@ -77,7 +77,7 @@ def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch:
     """Of earlier versions, whose files lie in several levels; and the other way round."""
     rows = [row(f"host-{number % 5}", number) for number in range(3000)]
     with monkeypatch.context() as patch:
-        patch.setattr(options, "table_options", _by_levels)
+        patch.setattr(rocks_tables, "table_options", _by_levels)
         with closing(RocksStore(tmp_path)) as first:
             first.apply(Changes(queued=rows[:1000]))
             first._tables.queue.compact_range(None, None)
@@ -90,7 +90,7 @@ def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch:
         assert all(later.known([page.key for page in rows]))
         later._tables.queue.compact_range(None, None)
         later._tables.seen.compact_range(None, None)
-    monkeypatch.setattr(options, "table_options", _by_levels)
+    monkeypatch.setattr(rocks_tables, "table_options", _by_levels)
     with closing(RocksStore(tmp_path)) as back:
         assert {page for number in range(5) for page in back.head(f"host-{number}", 9999)} == {*rows[600:]}
         assert all(back.known([page.key for page in rows]))
@@ -99,8 +99,8 @@ def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch:
 WRITER = """
 import sys
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.queues import QueueHeadCache
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_queues import QueueHeadCache
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import record, row
 store = RocksStore(sys.argv[1])
@@ -161,7 +161,7 @@ def test_a_second_opening_is_refused(store: RocksStore) -> None:
     """In this process and in another: one clear sentence, and the first goes on unharmed."""
     with pytest.raises(OperatorError, match=r"crawl folder .*frontier is in use by a running crawl;"):
         RocksStore(store._folder)
-    code = "import sys; from crawlerproject.stores.rocks.store import RocksStore; RocksStore(sys.argv[1])"
+    code = "import sys; from crawlerproject.stores.rocks.rocks_store import RocksStore; RocksStore(sys.argv[1])"
     other = subprocess.run(
         [sys.executable, "-c", code, store._folder], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -175,7 +175,7 @@ def test_too_little_room_changes_nothing(store: RocksStore, monkeypatch: pytest.
     """Refused before anything is written; the same change goes through when there is room."""
     changes = Changes(queued=[row("a", 1)])
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "RESERVE_BYTES", 1 << 62)
+        patch.setattr(rocks_tables, "RESERVE_BYTES", 1 << 62)
         with pytest.raises(StorageError, match="MB free"):
             store.apply(changes)
         assert store.head("a", 1) == []
@@ -187,8 +187,8 @@ FILE_LIMIT = """
 import resource, sys
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.queues import QueueHeadCache
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_queues import QueueHeadCache
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import row
 store = RocksStore(sys.argv[1])
@@ -259,7 +259,7 @@ def test_near_is_exact_however_much_is_known_of_the_ranges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_read: int
 ) -> None:
     """Opened anew with few or many stored, and grown since: as comparing with every fingerprint would."""
-    monkeypatch.setattr(fingerprints, "MAX_READ", most_read)
+    monkeypatch.setattr(rocks_texts, "MAX_READ", most_read)
     chance = random.Random(5)
     values = [chance.getrandbits(64) for _ in range(60)]
     values += [value ^ 1 << chance.randrange(64) ^ 1 << chance.randrange(64) for value in values]

@@ -14,7 +14,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis.batch_writer import host_of_field
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, fleet_keys, partition_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.queues import QueuePlace, RedisQueues
+from crawlerproject.stores.redis.redis_queues import QueuePlace, RedisQueues
 from crawlerproject.stores.row_codec import (
     host_fingerprint_key,
     host_fingerprints_prefix,

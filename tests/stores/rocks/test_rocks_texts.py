@@ -12,8 +12,8 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
-from crawlerproject.stores.rocks.fingerprints import RocksTexts
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_texts import RocksTexts
 from tests.stores.redis.test_texts import clusters, on_disk, text
 
 

@@ -13,10 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer import at_hand, queue_heads
-from crawlerproject.stores.redis.buffer import store as buffered_store
-from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.redis.queues import QueuePlace
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.buffer import buffered_store as buffered_store
+from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
+from crawlerproject.stores.redis.redis_queues import QueuePlace
+from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.memory_store import MemoryStore
 from tests.stores.redis_crawls import PARTITIONS, opened

@@ -13,7 +13,7 @@ from crawlerproject.stores.redis.batch_writer import BatchWriter, Pending
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key
-from crawlerproject.stores.redis.reader import FORMAT, RedisReader, require_format
+from crawlerproject.stores.redis.redis_reader import FORMAT, RedisReader, require_format
 from crawlerproject.stores.row_codec import pack_original
 
 TO_LISTENER = -1

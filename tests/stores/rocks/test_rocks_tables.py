@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks import options as rocks_options
-from crawlerproject.stores.rocks import schema
-from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.tables import open_to_read
+from crawlerproject.stores.rocks import rocks_tables as rocks_options
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import open_to_read
 
 
 @pytest.mark.parametrize(("step", "words"), [(1, "a newer version"), (-1, "an older version")])
 def test_a_store_of_another_version_is_refused(tmp_path: Path, step: int, words: str) -> None:
     """By its format number; the folder is let go again."""
     other = RocksStore(tmp_path)
-    other.apply(Changes(facts=[(schema.FORMAT_FACT, b"%d" % (schema.FORMAT + step))]))
+    other.apply(Changes(facts=[(row_codec.FORMAT_FACT, b"%d" % (row_codec.FORMAT + step))]))
     other.close()
     for _ in range(2):
         with pytest.raises(OperatorError, match=words):

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from crawlerproject.stores.rocks import queues
-from crawlerproject.stores.rocks.queues import MAX_PLACES, MAX_ROWS, PackedRow, QueueHeadCache
+from crawlerproject.stores.rocks import rocks_queues
+from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, MAX_ROWS, PackedRow, QueueHeadCache
 from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place_of
 
 
@@ -96,7 +96,7 @@ def test_a_long_queue_is_known_by_its_first_rows() -> None:
 
 def test_no_room_means_those_within_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts that come in turn would else each be thrown out just before their turn; after many looks all go."""
-    monkeypatch.setattr(queues, "_REFUSALS", 3)
+    monkeypatch.setattr(rocks_queues, "_REFUSALS", 3)
     ahead = QueueHeadCache(max_hosts=2)
     for host in "ab":
         ahead.keep(host, rows(1, host=host), whole=True)

@@ -5,9 +5,13 @@ those that were withdrawn. It is written after the WARC's Parquet parts, so that
 Journal rows say which span of the WARC they cover, so following the spans shows whether the journal is
 complete; where it is not (a crash came between the two writes) the rows are read from the WARC itself.
 
-``python -m crawlerproject.stores.index.cdxj WARC INDEX_FOLDER [PARQUET_FOLDER CRAWL]`` makes the indexes of a closed
-WARC in a process of its own: in the crawl's, those of a large WARC took memory that Python does not give back (180 MB
-for the 47,000 captures of a broad crawl, Arrow included), and Python's lock beside the event loop.
+``python -m crawlerproject.stores.index.index_files WARC INDEX_FOLDER [PARQUET_FOLDER CRAWL]`` makes the indexes of a
+closed WARC in a process of its own: in the crawl's, those of a large WARC took memory that Python does not give back
+(180 MB for the 47,000 captures of a broad crawl, Arrow included), and Python's lock beside the event loop.
+
+The Parquet index: for each closed WARC one part a subset, in folders that Common Crawl's users know.
+
+``parquet/crawl=NAME/subset=warc/FILE.parquet``; each part is sorted and only ever replaced whole.
 """
 
 from __future__ import annotations
@@ -23,17 +27,61 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import CdxjEntry
-from crawlerproject.rules.archive.warc_members import Flaw
+from crawlerproject.rules.archive import index_rows
+from crawlerproject.rules.archive.index_rows import CdxjEntry, crawl_of
+from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
-from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from, withdrawn_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ParquetFiles:
+    """The parts in ``folder``; ``crawl`` names the crawl of WARC files that do not say which they belong to."""
+
+    def __init__(self, folder: Path, crawl: str) -> None:
+        self.folder = folder
+        self.crawl = crawl
+
+    def write(self, warc: Path, first: Member | None, rows: Iterable[CdxjEntry]) -> None:
+        """Write the parts of one closed WARC, whose first record is ``first``, in place of earlier ones."""
+        # Arrow takes a tenth of a second to import, which a crawl need not spend before its first file is full.
+        from crawlerproject.stores.index.parquet_tables import written
+
+        parts = self.build(warc.name, first, rows)
+        for path, table in parts.items():
+            with storage_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, written(table))
+        for path in self.parts_of(warc.name):
+            if path not in parts:
+                path.unlink()
+
+    def build(self, filename: str, first: Member | None, rows: Iterable[CdxjEntry]) -> dict[Path, pa.Table]:
+        """What the parts of one WARC must hold, by their paths. Raises StorageError for a file beyond 2 GiB."""
+        from crawlerproject.stores.index.parquet_tables import tables_of
+
+        crawl = crawl_of(first, self.crawl)
+        return {self._path(crawl, subset, filename): table for subset, table in tables_of(filename, rows).items()}
+
+    def parts_of(self, filename: str) -> list[Path]:
+        """Every part there is of one WARC."""
+        return sorted(self.folder.glob(f"crawl=*/subset=*/{stem_of(filename)}.parquet"))
+
+    def filenames(self) -> Iterator[str]:
+        """The WARC files that any part is of."""
+        yield from sorted({archive_of_stem(path.stem) for path in self.folder.glob("crawl=*/subset=*/*.parquet")})
+
+    def _path(self, crawl: str, subset: str, filename: str) -> Path:
+        return self.folder / f"crawl={crawl}" / f"subset={subset}" / f"{stem_of(filename)}.parquet"
+
 
 CDXJ_SUFFIX, JOURNAL_SUFFIX = ".cdxj", ".cdxj.open"
 _LINES_AT_ONCE = 1024
@@ -66,7 +114,7 @@ class CdxjFiles:
     def flush(self) -> None:
         """Write remembered rows to their journals; raises StorageError and keeps what was not written."""
         for filename in list(self._rows):
-            packed = b"".join([cdxj.pack(row) for row in self._rows.pop(filename)])
+            packed = b"".join([index_rows.pack(row) for row in self._rows.pop(filename)])
             self._unwritten[filename] = self._unwritten.get(filename, b"") + packed
         for filename in list(self._unwritten):
             journal = self._journal(filename)
@@ -82,7 +130,7 @@ class CdxjFiles:
 
     def cut(self, filename: str, length: int) -> None:
         """Forget the rows of captures past ``length``: their bytes were cut from the WARC."""
-        rows = [cdxj.pack(row) for row in self._journal_rows(filename) if row.end <= length]
+        rows = [index_rows.pack(row) for row in self._journal_rows(filename) if row.end <= length]
         if (journal := self._journal(filename)).exists():
             replace_file(journal, b"".join(rows))
 
@@ -142,7 +190,7 @@ class CdxjFiles:
             lines = self.path(warc.name).read_bytes().splitlines()
         except FileNotFoundError:  # being closed: it is made without them
             return 0
-        withdrawn, parsed = withdrawn_of(self.folder.parent), list(map(cdxj.parse, lines))
+        withdrawn, parsed = withdrawn_of(self.folder.parent), list(map(index_rows.parse, lines))
         rows = [found[0] for found in parsed if found is not None]
         gone = sum(withdrawn.covers(row.url) for row in rows)
         if gone and len(rows) < len(lines):
@@ -154,7 +202,7 @@ class CdxjFiles:
     def forget_withdrawn(self, filename: str) -> None:
         """Take out of the journal of an open WARC what was withdrawn: its bytes were erased. StorageError."""
         if (journal := self._journal(filename)).exists():
-            replace_file(journal, b"".join(map(cdxj.pack, shown_rows(journal))))
+            replace_file(journal, b"".join(map(index_rows.pack, shown_rows(journal))))
 
     def catch_up(self, warc_folder: Path) -> list[str]:
         """At start: index closed WARCs without an index, drop journals without a WARC; what was done, as sentences."""
@@ -201,7 +249,7 @@ class CdxjFiles:
             self._parquet.write(warc, first_member(warc), rows)
         # Sorted in pieces: one long sort would hold Python's lock, and with it the crawl beside it.
         starts = range(0, len(rows), _LINES_AT_ONCE)
-        pieces = [sorted([cdxj.line(row, warc.name) for row in rows[at : at + _LINES_AT_ONCE]]) for at in starts]
+        pieces = [sorted([index_rows.line(row, warc.name) for row in rows[at : at + _LINES_AT_ONCE]]) for at in starts]
         lines = [line + b"\n" for line, _ in groupby(heapq.merge(*pieces))]
         replace_file(self.path(warc.name), b"".join(lines))
 
@@ -258,7 +306,7 @@ def shown_rows(journal: Path) -> list[CdxjEntry]:
 def journal_rows(journal: Path) -> list[CdxjEntry]:
     """What a journal holds; a row that was torn is passed over. Raises FileNotFoundError."""
     with journal.open("rb") as file:
-        return [row for line in file if (row := cdxj.unpack(line)) is not None]
+        return [row for line in file if (row := index_rows.unpack(line)) is not None]
 
 
 def _chain(rows: Iterable[CdxjEntry], warc: Path) -> list[CdxjEntry] | None:
@@ -284,10 +332,10 @@ def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[CdxjE
     for member in members(warc, progress=progress):
         if isinstance(member, Flaw):
             messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
-        elif member.kind in cdxj.INDEXED and member.shared:
+        elif member.kind in index_rows.INDEXED and member.shared:
             shared += 1
-        elif member.kind in cdxj.INDEXED:
-            rows.append(cdxj.row_of_member(member))
+        elif member.kind in index_rows.INDEXED:
+            rows.append(index_rows.row_of_member(member))
     return rows, [*messages, *filter(None, [without_places(warc.name, shared)])]
 
 
@@ -299,7 +347,7 @@ def merged_lines(indexes: Iterable[Path]) -> Iterator[bytes]:
 def shown_lines(lines: Iterable[bytes], withdrawn: Withdrawn) -> Iterator[bytes]:
     """The lines of an index whose captures were not withdrawn."""
     for line in lines:
-        found = cdxj.parse(line) if withdrawn.entries else None
+        found = index_rows.parse(line) if withdrawn.entries else None
         if found is None or not withdrawn.covers(found[0].url):
             yield line
 

@@ -1,6 +1,11 @@
-"""The index: sorted, complete and equal to the file, whatever became of the journal."""
+"""The process that makes a WARC's indexes: it fails in a sentence, and ends when the crawl does."""
+
+from __future__ import annotations
 
 import os
+import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +15,11 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.stores.archive.warc_reader import member_at
-from crawlerproject.stores.index import cdxj as cdxj_files
-from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index import index_files as cdxj_files
+from crawlerproject.stores.index.index_files import CdxjFiles, finish_apart, merged_lines
 from tests.stores.archive.test_warc_writer import FullDisk, add, files
+from tests.web.running import PROJECT
+from tests.web.waiting import wait_until
 
 URLS = [f"http://{host}.test/{path}" for host in ("b", "a", "c") for path in ("z", "A", "é", "")]
 
@@ -163,3 +170,69 @@ def test_background_failure_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
     index.finish_in_background(tmp_path / "missing.warc.gz")
     index.close()
     assert "the next start makes it" in caplog.text
+
+
+_FILES = 40
+
+
+def test_many_files_are_one_in_order(tmp_path: Path) -> None:
+    """Lines of any length, empty files, lines that several have; meanwhile no file stays open."""
+    chance = random.Random(26)
+    paths, wanted = [], []
+    for number in range(_FILES):
+        lines = sorted(
+            b"%b %d\n" % (chance.randbytes(4).hex().encode() * chance.choice((1, 40, 4000)), number)
+            for _ in range(chance.choice((0, 1, 30)))
+        )
+        lines.append(b"~ in all\n")
+        paths.append(tmp_path / f"{number}.cdxj")
+        paths[-1].write_bytes(b"".join(lines))
+        wanted += lines
+    (tmp_path / "none.cdxj").touch()
+    opened = len(os.listdir("/proc/self/fd"))
+
+    found = merged_lines([*paths, tmp_path / "none.cdxj"])
+    first = next(found)
+
+    assert len(os.listdir("/proc/self/fd")) == opened
+    assert [first, *found] == sorted(wanted)
+
+
+URL = "http://a.test/"
+
+
+@pytest.fixture
+def warc(tmp_path: Path) -> Path:
+    """A closed WARC with one capture, and no index."""
+    made = files(tmp_path / "warc")
+    add(made, URL)
+    name = made.close()
+    assert name is not None
+    return tmp_path / "warc" / name
+
+
+def test_both_indexes(warc: Path, tmp_path: Path) -> None:
+    """The CDXJ and the Parquet part are there when it has ended, and nothing was odd."""
+    assert finish_apart(warc, tmp_path / "index", (tmp_path / "parquet", "a crawl")) == []
+
+    stem = warc.name.removesuffix(".warc.gz")
+    assert URL.encode() in (tmp_path / "index" / f"{stem}.cdxj").read_bytes()
+    assert [path.stem for path in (tmp_path / "parquet").rglob("subset=warc/*.parquet")] == [stem]
+
+
+def test_a_failure_is_a_sentence(tmp_path: Path) -> None:
+    """Not the process's traceback."""
+    with pytest.raises(StorageError, match="No such file"):
+        finish_apart(tmp_path / "missing.warc.gz", tmp_path / "index", None)
+
+
+def test_it_ends_with_the_crawl(tmp_path: Path) -> None:
+    """Whatever it is at: here it waits for a file that nobody writes."""
+    os.mkfifo(tmp_path / "endless.warc.gz")
+    command = [sys.executable, "-m", "crawlerproject.stores.index.index_files", str(tmp_path / "endless.warc.gz")]
+    with subprocess.Popen([*command, str(tmp_path / "index")], cwd=PROJECT, stdin=subprocess.PIPE) as process:
+        wait_until((tmp_path / "index").exists)
+        assert process.poll() is None
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(30) == 1
