@@ -21,9 +21,8 @@ from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.politeness.backoff import RestLimits
-from crawlerproject.rules.politeness.pace import PRESETS
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.politeness.pauses import PRESETS, RestLimits
+from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile

@@ -35,10 +35,9 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.backoff import RestLimits
-from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.politeness.pauses import PRESETS, RestLimits
 from crawlerproject.rules.url.domains import registered_domain
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from crawlerproject.rules.rendering.triage import RenderNeed, Triage, triage
+from crawlerproject.rules.rendering.thin_pages import RenderNeed, Triage, triage
 from tests.web.shells import shells
 
 MANUALS = (

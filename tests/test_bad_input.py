@@ -26,8 +26,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
 from crawlerproject.parse.links import MAX_FILES, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, MAX_SITEMAP_BYTES, is_feed, read_feed, read_sitemap
-from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SITEMAP
-from crawlerproject.rules.url.priority import SEED
+from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SITEMAP, SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench

@@ -13,7 +13,7 @@ from scrapy.settings import default_settings
 from crawlerproject import native
 from crawlerproject.config.settings_table import FORMER, RENAMED, WITHOUT_EFFECT
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.politeness.pauses import PRESETS
 from crawlerproject.settings import OURS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +66,7 @@ def test_a_settings_default_is_the_documented_one(name: str) -> None:
 
 
 def test_every_preset_is_documented() -> None:
-    """The table of presets has the numbers of rules/politeness/pace.py."""
+    """The table of presets has the numbers of rules/politeness/pauses.py."""
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|[^|]*\|$", SETTINGS, flags=re.MULTILINE))
 
     assert set(rows) == set(PRESETS)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.conformance.suite import Case, Suite, unpacked
-from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.politeness.pauses import retry_after_seconds
 
 _NOW = datetime(2019, 6, 3, 11, tzinfo=UTC).timestamp()  # as urllib3's tests have it
 _CAP_SECONDS = 21_600.0  # urllib3's own

@@ -22,8 +22,8 @@ import numpy as np
 from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
-from crawlerproject.rules.near_duplicates import NEAR_BITS
 from crawlerproject.rules.page.text_fingerprint import MAX_WORDS, fingerprint, shingles, text_fingerprint, word_hashes
+from crawlerproject.rules.text_likeness import NEAR_BITS
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)
 Scheme = Callable[[Page], int | None]

@@ -15,8 +15,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.http_messages import payload_digest
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import Original, make_member, one_line, warc_date, warcinfo
-from crawlerproject.rules.revisits.history import History
-from crawlerproject.rules.revisits.refetch import http_date_text
+from crawlerproject.rules.revisits.history import History, http_date_text
 from crawlerproject.stores.archive.warc_reader import captures_in, member_of
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord

@@ -14,10 +14,10 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
-from crawlerproject.rules.politeness.pace import delay_seconds
+from crawlerproject.rules.politeness.pauses import delay_seconds
 from crawlerproject.rules.politeness.quiet_hours import LONGER
 from crawlerproject.rules.printable import counted, human_seconds
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.revisits.history import DAY_SECONDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 from crawlerproject.terminal import say, say_json

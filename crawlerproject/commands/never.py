@@ -18,7 +18,7 @@ from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.user_settings import user_path

@@ -16,7 +16,7 @@ from crawlerproject.inspection.host_census import census
 from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import Count, SeedEnd, crawl_report, listed
 from crawlerproject.reports.report_page import Title, page
-from crawlerproject.rules.traps.external_budgets import ExternalBudgets
+from crawlerproject.rules.traps.budgets import ExternalBudgets
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.stores.protocols import HostFact
 from crawlerproject.terminal import say, say_json

@@ -10,9 +10,7 @@ from typing import Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import OperatorCommand, option
-from crawlerproject.rules.traps.external_budgets import ExternalBudgets
-from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
-from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
+from crawlerproject.rules.traps.budgets import DomainHosts, ExternalBudgets, NamedHosts, RequisiteBudgets
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.protocols import HostFact

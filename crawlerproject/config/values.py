@@ -18,9 +18,8 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from crawlerproject.config.settings_table import LARGEST, SETTINGS
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.consent.verdict import PURPOSES, Source, asked_documents, obeys
-from crawlerproject.rules.politeness.backoff import RestLimits
-from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
-from crawlerproject.rules.url.ip_addresses import own_ranges
+from crawlerproject.rules.politeness.pauses import PacePreset, RestLimits, pace_preset
+from crawlerproject.rules.url.refused_urls import own_ranges
 from crawlerproject.stores.operator_files.user_settings import user_path
 
 if TYPE_CHECKING:

@@ -38,11 +38,10 @@ from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.crawl_limits import limits_of
-from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
-from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
-from crawlerproject.rules.politeness.pace import delay_seconds
+from crawlerproject.rules.politeness.pauses import HOUR_SECONDS, delay_seconds
 from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
+from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.seeds import host_limits

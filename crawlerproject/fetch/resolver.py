@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.pace import QuestionRate
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.politeness.pauses import QuestionRate
+from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.runtime.clock import steady
 from crawlerproject.runtime.services import services_of
 

@@ -29,7 +29,7 @@ from crawlerproject.rules.identity.message_signatures import (
     Span,
     asked_for,
 )
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.runtime.services import services_of
 

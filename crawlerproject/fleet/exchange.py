@@ -127,7 +127,7 @@ class RecentlySentLinks:
     """Forgets by number and by time.
 
     Two links are the same when their worker would judge them alike at one moment: URL, kind, and who named it
-    (rules/traps/external_budgets.py); where on whose pages they stand changes nothing about a URL that is known.
+    (rules/traps/budgets.py); where on whose pages they stand changes nothing about a URL that is known.
     """
 
     def __init__(self, most: int = _MOST_SENT, seconds: float = _SENT_SECONDS) -> None:

@@ -18,8 +18,16 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import HostsAtOnce, UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import RobotsRules
-from crawlerproject.rules.row_kinds import FLAG_LISTED, FLAG_SEED, OUTSIDE_BUDGET, ROW_KINDS, Budget
-from crawlerproject.rules.url.priority import by_rank, of_external, of_later_list
+from crawlerproject.rules.row_kinds import (
+    FLAG_LISTED,
+    FLAG_SEED,
+    OUTSIDE_BUDGET,
+    ROW_KINDS,
+    Budget,
+    by_rank,
+    of_external,
+    of_later_list,
+)
 from crawlerproject.rules.url.scope import comes_back
 from crawlerproject.rules.url.urls import Address, host_key, host_name
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage

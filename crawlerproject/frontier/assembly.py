@@ -14,11 +14,9 @@ from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.learned.revisits import Importance, RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.politeness import HostPoliteness, QuietHours
 from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
-from crawlerproject.rules.revisits.history import History
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
-from crawlerproject.rules.url.ip_addresses import AddressRules
-from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
+from crawlerproject.rules.revisits.history import DAY_SECONDS, History
+from crawlerproject.rules.traps.budgets import DEFAULT_MAX_REQUISITES
+from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS, AddressRules
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
@@ -53,7 +51,7 @@ def url_filters_of(
         max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
         hubs=bool(settings.getint("WEBSUB_PORT")),
         requisites=settings["REQUISITES"],
-        max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST", DEFAULT_MAX_PER_HOST),
+        max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST", DEFAULT_MAX_REQUISITES),
         withdrawn=WithdrawnFile(whole_crawl(settings), settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS)),
     )
 

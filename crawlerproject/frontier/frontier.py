@@ -38,11 +38,10 @@ from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
-from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, NOT_THERE, PORT_FAILURES, UNSENT_FAILURES
+from crawlerproject.rules.politeness.pauses import ADDRESS_FAILURES, NOT_THERE, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.rules.printable import moment
-from crawlerproject.rules.row_kinds import FLAG_RENDER
+from crawlerproject.rules.row_kinds import FLAG_RENDER, of_redirect
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
-from crawlerproject.rules.url.priority import of_redirect
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 

@@ -25,10 +25,19 @@ from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONG_APART, LONGEST_APART_SECONDS
-from crawlerproject.rules.politeness.backoff import FAILURES
+from crawlerproject.rules.politeness.pauses import FAILURES
 from crawlerproject.rules.revisits.history import History
-from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SUBREQUEST, ROW_KINDS, RowKind
-from crawlerproject.rules.url.priority import HOP_EMBED, HOP_PREREQUISITE, LAST, LAST_EXTERNAL, REQUISITE_PLACES
+from crawlerproject.rules.row_kinds import (
+    FLAG_ROBOTS,
+    FLAG_SUBREQUEST,
+    HOP_EMBED,
+    HOP_PREREQUISITE,
+    LAST,
+    LAST_EXTERNAL,
+    REQUISITE_PLACES,
+    ROW_KINDS,
+    RowKind,
+)
 from crawlerproject.rules.url.urls import host_key, parse
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 

@@ -11,16 +11,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.backoff import THEIR_FAILURES
+from crawlerproject.rules.politeness.pauses import THEIR_FAILURES
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,
     FLAG_SEED,
+    HOP_PREREQUISITE,
     ROW_KINDS,
+    SEED,
     RowKind,
+    after_duplicate,
 )
-from crawlerproject.rules.traps.external_budgets import OTHERS
+from crawlerproject.rules.traps.budgets import OTHERS
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.rules.url.priority import HOP_PREREQUISITE, SEED, after_duplicate
 from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import QueuedPage
 
@@ -186,7 +188,7 @@ class Visit:
     body: bytes = b""  # content-decoded; of a robots.txt the part that is obeyed
     found: Sequence[DiscoveredUrl] = ()  # the links or entries that it names
     new_links: int = 0  # of these, those that were queued
-    marks: tuple[int, ...] = ()  # of its text, rules/traps/text_marks.py
+    marks: tuple[int, ...] = ()  # of its text, rules/text_likeness.py
     fingerprint: int | None = None  # SimHash of the text
     duplicate: Duplicate | None = None  # the page whose text or payload it repeats
     is_feed: bool = False

@@ -1,7 +1,7 @@
 """How a host is treated after an answer: its pace, its rests, its retries and when it is left alone.
 
 The hours in which it answers slowly are learned from its answers, and lengthen its pause (``QuietHours``). Applies
-``rules/politeness/pace`` and ``rules/politeness/backoff`` to a ``Host``.
+``rules/politeness/pauses`` to a ``Host``.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from operator import attrgetter
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.passage import REST_STATUSES, Visit
-from crawlerproject.rules.politeness.backoff import (
+from crawlerproject.rules.politeness.pauses import (
     FAILURES,
     THEIR_FAILURES,
     UNSENT_FAILURES,
     Breaker,
     BreakerLimits,
+    PacePreset,
     Rest,
     RestLimits,
+    after_answer,
     after_success,
     after_trouble,
     breaker_failed,
+    delay_seconds,
     door_after_trouble,
     failure_rest_seconds,
+    jitter_seconds,
     left_alone_seconds,
 )
-from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
 from crawlerproject.rules.politeness.quiet_hours import (
     LEAST_WORK_SECONDS,
     SLOWER,

@@ -16,9 +16,8 @@ from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS, MOST_ASKED, sent_on
-from crawlerproject.rules.row_kinds import FLAG_ROBOTS
+from crawlerproject.rules.row_kinds import FLAG_ROBOTS, HOP_PREREQUISITE, ROBOTS, of_external
 from crawlerproject.rules.url.domains import bounded_domain
-from crawlerproject.rules.url.priority import HOP_PREREQUISITE, ROBOTS, of_external
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
 from crawlerproject.rules.url.urls import origin as origin_of
 from crawlerproject.runtime.lru import LruCache

@@ -15,12 +15,11 @@ from crawlerproject.rules.row_kinds import (
     Budget,
     RowKind,
 )
-from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
-from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
-from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.traps.budgets import DEFAULT_MAX_HOSTS, DEFAULT_MAX_REQUISITES, NAMED_FACTOR
 from crawlerproject.rules.url.refused_urls import (
     DEFAULT_MAX_PORTS,
+    AddressRules,
+    Exclusion,
     bad_port,
     extensions_of,
     of_sitemaps,
@@ -68,7 +67,7 @@ class UrlFilters:
     max_hosts_per_domain: int = DEFAULT_MAX_HOSTS
     hubs: bool = False  # whether hubs may push to us: else nothing is asked of them
     requisites: str = NO_REQUISITES  # whose requisites of pages are fetched
-    max_requisites_per_host: int = DEFAULT_MAX_PER_HOST
+    max_requisites_per_host: int = DEFAULT_MAX_REQUISITES
     withdrawn: WithdrawnFile = field(default_factory=partial(WithdrawnFile, None))
 
     def __post_init__(self) -> None:

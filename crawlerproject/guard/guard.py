@@ -31,7 +31,7 @@ from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
-from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.refused_urls import bad_port
 from crawlerproject.rules.url.urls import host_key, host_name

@@ -26,7 +26,7 @@ from crawlerproject.frontier.hosts.host import (
     HostState,
 )
 from crawlerproject.inspection.host_table import UNDONE, HostRow, Outlook, host_rows, outlook
-from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
+from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS
 from crawlerproject.rules.printable import LATEST
 from crawlerproject.stores.protocols import QueuedPage
 

@@ -13,7 +13,7 @@ from crawlerproject.frontier.hosts.host import HELD, Host, HostState
 from crawlerproject.frontier.passage import caused_externally
 from crawlerproject.inspection.url_state import Said
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
-from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
+from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS
 from crawlerproject.stores.protocols import QueuedPage
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"

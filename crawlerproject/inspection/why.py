@@ -23,10 +23,8 @@ from crawlerproject.reasons import ANSWERED, RESERVED, Reason
 from crawlerproject.rules.printable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.parser import read_robots_text
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
-from crawlerproject.rules.traps.external_budgets import external_key
-from crawlerproject.rules.traps.invented_hosts import DomainHosts, NamedHosts
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, external_key, requisite_key
+from crawlerproject.rules.traps.budgets import DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, host_name, key_of, parse, port_of
 from crawlerproject.stores.protocols import FrontierReader, HostFact, PageRecord, QueuedPage

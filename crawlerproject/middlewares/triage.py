@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.rules.page.page import is_html, looks_whole
-from crawlerproject.rules.rendering.triage import RenderNeed, judge
+from crawlerproject.rules.rendering.thin_pages import RenderNeed, judge
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -18,12 +18,10 @@ from crawlerproject.rules.row_kinds import (
     FLAG_LISTED,
     FLAG_REQUISITE,
     FLAG_SITEMAP,
-    KEPT_BY_REDIRECT,
-    KEPT_WITHIN_DOMAIN,
-)
-from crawlerproject.rules.url.priority import (
     HOP_EMBED,
     HOP_LINK,
+    KEPT_BY_REDIRECT,
+    KEPT_WITHIN_DOMAIN,
     MAX_EMBED_HOPS,
     SEED,
     of_redirect,

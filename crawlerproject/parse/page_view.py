@@ -14,9 +14,8 @@ from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.rules.rendering.triage import Triage, judge
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
-from crawlerproject.rules.url.priority import HOP_LINK
+from crawlerproject.rules.rendering.thin_pages import Triage, judge
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, HOP_LINK
 from crawlerproject.rules.url.urls import UrlRefused, host_key, origin, parse
 
 if TYPE_CHECKING:

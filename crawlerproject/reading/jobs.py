@@ -26,9 +26,9 @@ from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, looks_whole, read_html
 from crawlerproject.rules.page.requisites import sheet_text
-from crawlerproject.rules.rendering.triage import PLAIN, Triage, judge
-from crawlerproject.rules.traps.text_marks import text_marks
-from crawlerproject.rules.url.priority import HOP_LINK
+from crawlerproject.rules.rendering.thin_pages import PLAIN, Triage, judge
+from crawlerproject.rules.row_kinds import HOP_LINK
+from crawlerproject.rules.text_likeness import text_marks
 from crawlerproject.rules.url.urls import Address, Base, parse
 from crawlerproject.stores.protocols import QueuedPage
 

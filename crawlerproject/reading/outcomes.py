@@ -45,7 +45,7 @@ class Consent(NamedTuple):
 RECORDED = Consent("archive", False, lambda _: [])
 """Of those who only read what a crawl has judged."""
 
-# What rules/revisits/refetch.py reads of an answer's freshness.
+# What rules/revisits/history.py reads of an answer's freshness.
 _FRESHNESS_NAMES = {name.title().encode(): name for name in ("cache-control", "expires", "date", "age")}
 _AI_USE_NAMES = {name.title().encode(): name for name in HEADERS}
 _PRICES = {b"Crawler-Price": "crawler-price", b"Crawler-Charged": "crawler-charged", b"Payment-Required": "x402"}

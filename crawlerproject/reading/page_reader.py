@@ -15,7 +15,7 @@ from crawlerproject.reading.reader import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, Not
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
-from crawlerproject.rules.rendering.challenge import HEADERS, MORE_HEADERS, looks_short, wall
+from crawlerproject.rules.rendering.thin_pages import HEADERS, MORE_HEADERS, looks_short, wall
 from crawlerproject.rules.row_kinds import Content
 
 if TYPE_CHECKING:

@@ -39,8 +39,9 @@ from crawlerproject.rules.row_kinds import (
     FLAG_REQUISITE,
     FLAG_ROBOTS,
     FLAG_SEED,
+    HOP_PREREQUISITE,
+    priority,
 )
-from crawlerproject.rules.url.priority import HOP_PREREQUISITE, priority
 from crawlerproject.rules.url.urls import Address, UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.crawl_dir import CrawlDir

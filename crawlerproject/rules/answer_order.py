@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS, near
+from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS, near
 
 MOST_OF_A_HOST = 2
 """Answers of a host that come before those of others (ours; the large engines do it so)."""

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from crawlerproject.rules.near_duplicates import near
+from crawlerproject.rules.text_likeness import near
 
 # 32 MB: the 10,000 hosts of a broad crawl with 400 pages each. A host that fell out is read again, 0.25 µs a page.
 MAX_FINGERPRINTS = 4_000_000

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from xxhash import xxh3_64_digest
 
-from crawlerproject.rules import near_duplicates as across
+from crawlerproject.rules import text_likeness as across
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_dir import FORMATS

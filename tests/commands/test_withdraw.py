@@ -16,7 +16,7 @@ from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.pywb import ReplayIndex
 from crawlerproject.reasons import Reason
 from crawlerproject.reparse.chosen_captures import chosen
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists

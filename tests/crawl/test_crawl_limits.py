@@ -16,7 +16,7 @@ from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.crawl_limits import Limits
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share
-from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.rules.rendering.thin_pages import RenderNeed
 from crawlerproject.stores.protocols import Changes
 from tests.crawl.sessions import run_of
 from tests.stores.memory_store import MemoryStore

@@ -33,7 +33,7 @@ from crawlerproject.fetch.resolver import (
     resolver_for,
 )
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.settings import OURS
 from tests.fetch.servers import run
 

@@ -24,7 +24,7 @@ from crawlerproject.rules.identity.key_ring import (
     new_key,
 )
 from crawlerproject.rules.identity.message_signatures import Proof, proofs
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.stores.operator_files.key_file import read_keys, write_keys
 from tests.fetch.handlers import handler, wire_of
 from tests.fetch.servers import answering, ok, run

@@ -20,8 +20,7 @@ from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.politeness.address_turns import LONG_APART, LONG_SECONDS
-from crawlerproject.rules.politeness.backoff import RestLimits
-from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.politeness.pauses import PRESETS, RestLimits
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,
     FLAG_HUB,
@@ -30,8 +29,9 @@ from crawlerproject.rules.row_kinds import (
     FLAG_ROBOTS,
     FLAG_SEED,
     FLAG_SITEMAP,
+    external_key,
 )
-from crawlerproject.rules.traps.external_budgets import FIRST_NAMED, external_key
+from crawlerproject.rules.traps.budgets import FIRST_NAMED
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from tests.frontier.conftest import Bench
 
 A, B = "http://a.example/", "http://b.example/"

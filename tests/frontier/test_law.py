@@ -28,7 +28,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONGEST_APART_SECONDS
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.rules.url.urls import host_name, parse
 from crawlerproject.stores.crawl_folders import alone, shared_out
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, Due, QueuedPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.frontier.politeness import QuietHours
-from crawlerproject.rules.politeness.pace import HostPaces
+from crawlerproject.rules.politeness.pauses import HostPaces
 from crawlerproject.rules.politeness.quiet_hours import SLOWER
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench, next_of

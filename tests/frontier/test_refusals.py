@@ -18,11 +18,9 @@ from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.change_rate import WEB, packed
-from crawlerproject.rules.revisits.history import History, HostHistory
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_HUB, FLAG_RENDER
-from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.priority import LAST
+from crawlerproject.rules.revisits.history import DAY_SECONDS, History, HostHistory
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_HUB, FLAG_RENDER, LAST
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench

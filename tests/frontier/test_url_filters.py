@@ -10,9 +10,7 @@ from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP
-from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.ip_addresses import AddressRules
-from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS
+from crawlerproject.rules.url.refused_urls import SKIP_EXTENSIONS, AddressRules, Exclusion
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.protocols import QueuedPage

@@ -22,8 +22,7 @@ from crawlerproject.guard.guard import PaceGuard, Refused
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.http_messages import Wire
-from crawlerproject.rules.politeness.backoff import RestLimits
-from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.politeness.pauses import PRESETS, RestLimits
 from crawlerproject.settings import OURS
 from tests.exchanges import under_lease
 

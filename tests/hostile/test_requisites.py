@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from crawlerproject.parse.links import MAX_REDIRECTS
+from crawlerproject.rules.row_kinds import MAX_EMBED_HOPS
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
-from crawlerproject.rules.url.priority import MAX_EMBED_HOPS
 from tests.hostile.arena import Arena, Asked, Crawled, Make, answer, arena, page
 from tests.hostile.ledger import pays
 from tests.web import zygote

@@ -10,8 +10,7 @@ from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.inspection import host_census
 from crawlerproject.inspection.host_census import census
 from crawlerproject.inspection.host_table import HostRow, host_rows, outlook
-from crawlerproject.rules.politeness.backoff import Door
-from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
+from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, Door
 
 NOW = 1_800_000_000.0
 

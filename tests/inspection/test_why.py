@@ -14,8 +14,8 @@ from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import RobotsRecord
-from crawlerproject.rules.traps.invented_hosts import DomainHosts
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.traps.budgets import DomainHosts
+from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile

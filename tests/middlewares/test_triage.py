@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from crawlerproject.middlewares.triage import TriageMiddleware, goes_to_browser
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.rules.page.page import PageFacts
-from crawlerproject.rules.rendering.triage import RenderNeed, Triage
+from crawlerproject.rules.rendering.thin_pages import RenderNeed, Triage
 from crawlerproject.rules.row_kinds import FLAG_RENDER, ROW_KINDS
 from tests.exchanges import under_lease
 

@@ -22,9 +22,9 @@ from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.page.text_fingerprint import text_fingerprint
-from crawlerproject.rules.rendering.triage import triage
+from crawlerproject.rules.rendering.thin_pages import triage
 from crawlerproject.rules.row_kinds import FLAG_SITEMAP
-from crawlerproject.rules.traps.text_marks import text_marks
+from crawlerproject.rules.text_likeness import text_marks
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
 from tests.fetch.servers import run

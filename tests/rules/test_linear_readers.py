@@ -16,13 +16,11 @@ from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.extract import main_text, read_page
 from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.page import read_html, refresh_target
-from crawlerproject.rules.politeness.backoff import retry_after_seconds
-from crawlerproject.rules.rendering.challenge import wall
-from crawlerproject.rules.rendering.triage import triage
+from crawlerproject.rules.politeness.pauses import retry_after_seconds
+from crawlerproject.rules.rendering.thin_pages import triage, wall
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.traps.template_yield import template_of
-from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.refused_urls import trap
+from crawlerproject.rules.url.refused_urls import Exclusion, trap
 from crawlerproject.rules.url.urls import Base, encode_query, parse
 from crawlerproject.rules.web_encodings import xml_encoding
 from tests.spending import bounded

@@ -93,14 +93,14 @@ PARTS = (
     ),
     Part(
         "strangers", 2, "links of strangers, a fact of the frontier", ("frontier",),
-        "rules.traps.external_budgets:_FORMAT",
+        "rules.traps.budgets:_FORMAT",
         changes=(
-            Change("1.8.0", "shares without ports", How.READ, "rules.traps.external_budgets:ExternalBudgets.unpack",
-                   "rules/traps/test_external_budgets.py::test_what_the_version_before_kept_is_read"),
+            Change("1.8.0", "shares without ports", How.READ, "rules.traps.budgets:ExternalBudgets.unpack",
+                   "rules/traps/test_budgets.py::test_what_the_version_before_kept_is_read"),
         ),
     ),
     Part("requisites", 1, "what requisites a host names, a fact of the frontier", ("frontier",),
-         "rules.traps.requisite_budgets:_FORMAT"),
+         "rules.traps.budgets:_REQUISITES_FORMAT"),
     Part(
         "revisits", 1, "a page's history, in its record", ("frontier",), "rules.revisits.history:_FORMAT",
         changes=(

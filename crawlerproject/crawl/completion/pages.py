@@ -12,10 +12,9 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import caused_externally, document_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import HTML_TYPES
-from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
-from crawlerproject.rules.row_kinds import Budget
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.row_kinds import Budget, requisite_key
 from crawlerproject.stores.protocols import PageRecord
 
 if TYPE_CHECKING:

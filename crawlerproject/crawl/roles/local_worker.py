@@ -20,7 +20,7 @@ from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.known_seeds import widened_by
 from crawlerproject.frontier.other_workers import HubMessage, ScopeWidened, unsure_until
 from crawlerproject.rules.fleet_shares import partitions_wanted
-from crawlerproject.rules.near_duplicates import MAX_BITS
+from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier

@@ -25,8 +25,8 @@ from crawlerproject.frontier.other_workers import (
     pack_message,
     unpack_message,
 )
-from crawlerproject.rules.near_duplicates import MAX_BITS, NEAR_BITS
 from crawlerproject.rules.printable import human_seconds
+from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.redis_store import TO_LISTENER

@@ -14,7 +14,7 @@ from crawlerproject.config.settings_table import ALL, SETTINGS, Kind, Setting
 from crawlerproject.config.values import check_local_address, list_of, ranges_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
-from crawlerproject.rules.politeness.pace import HostPaces
+from crawlerproject.rules.politeness.pauses import HostPaces
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
 
 USER_LIST = "NEVERCRAWL_USER_FILE"

@@ -14,8 +14,8 @@ from typing import Any
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.tables import QuotaTable
 from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
-from crawlerproject.rules.near_duplicates import MAX_BITS
 from crawlerproject.rules.printable import counted
+from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.rocks.rocks_store import FrontierView

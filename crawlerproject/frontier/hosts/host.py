@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
-from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
 from crawlerproject.rules.politeness.clock_set_back import (
     Longest,
     Waits,
@@ -16,7 +15,7 @@ from crawlerproject.rules.politeness.clock_set_back import (
     door_brought_back,
     robots_brought_back,
 )
-from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, LONGEST_SECONDS, OPEN_DOOR, Door
 from crawlerproject.rules.printable import LATEST
 
 if TYPE_CHECKING:

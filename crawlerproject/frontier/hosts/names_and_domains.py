@@ -16,7 +16,7 @@ from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.passage import row_named_by
-from crawlerproject.rules.traps.invented_hosts import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
+from crawlerproject.rules.traps.budgets import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.urls import host_name, key_of, port_of
 from crawlerproject.stores.protocols import FactReader, FrontierStore, HostFact

@@ -20,8 +20,8 @@ from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, pla
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.crawl_limits import PER_HOST, Limits, Spent, reached
-from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longest
+from crawlerproject.rules.politeness.pauses import HOUR_SECONDS
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import host_name, key_of
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, EmbeddedStore, FrontierStore

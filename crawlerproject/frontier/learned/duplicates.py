@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.near_duplicates import near
+from crawlerproject.rules.text_likeness import near
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.protocols import Changes, Comparison, Fingerprint, FrontierStore

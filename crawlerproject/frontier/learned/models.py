@@ -13,9 +13,8 @@ import orjson
 
 from crawlerproject.frontier.passage import Visit, linking_domain
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.backoff import URLS_DOING
-from crawlerproject.rules.traps.external_budgets import ExternalBudgets
-from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
+from crawlerproject.rules.politeness.pauses import URLS_DOING
+from crawlerproject.rules.traps.budgets import ExternalBudgets, RequisiteBudgets
 from crawlerproject.rules.traps.template_yield import (
     CUT_COSTS_PAGES,
     LISTS,

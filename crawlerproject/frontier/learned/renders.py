@@ -14,7 +14,7 @@ from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.learned.models import Facts, HostModel
 from crawlerproject.frontier.passage import Visit
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.rendering.triage import Gain, RenderNeed, pays, template, worth_a_render
+from crawlerproject.rules.rendering.thin_pages import Gain, RenderNeed, pays, template, worth_a_render
 from crawlerproject.stores.protocols import Changes, FrontierStore, HostFact
 
 # Hosts whose history is in memory; the others' is in the store. About 1 KB each.

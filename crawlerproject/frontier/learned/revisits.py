@@ -17,20 +17,17 @@ from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.passage import DiscoveredUrl, Visit, linking_domain, seed_found
 from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import (
+    DAY_SECONDS,
     FEED,
     PAGE,
     REQUISITE,
     SITEMAP,
-    Found,
-    History,
-    HostHistory,
-    next_visit,
-)
-from crawlerproject.rules.revisits.refetch import (
-    DAY_SECONDS,
     TIERS,
     Answer,
     Change,
+    Found,
+    History,
+    HostHistory,
     Known,
     change,
     fit,
@@ -38,11 +35,19 @@ from crawlerproject.rules.revisits.refetch import (
     is_due,
     learned,
     longest_wait_days,
+    next_visit,
     validators,
     wait_seconds,
 )
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP
-from crawlerproject.rules.url.priority import HOP_EMBED, SEED, of_requisite
+from crawlerproject.rules.row_kinds import (
+    FLAG_EXTERNAL,
+    FLAG_RECRAWL,
+    FLAG_REQUISITE,
+    FLAG_SITEMAP,
+    HOP_EMBED,
+    SEED,
+    of_requisite,
+)
 from crawlerproject.rules.url.urls import Address, host_key, parse
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import FrontierStore, HostFact, PageRecord, QueuedPage

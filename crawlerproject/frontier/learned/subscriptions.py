@@ -22,9 +22,8 @@ from crawlerproject.frontier.passage import DiscoveredUrl, of_other_domain
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
 from crawlerproject.rules.feeds.websub import HubReply, Subscription, asking, hub_and_topic, pushed, verified
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_HUB, FLAG_LISTED
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_HUB, FLAG_LISTED, HOP_LINK, SEED
 from crawlerproject.rules.url.domains import registered_domain
-from crawlerproject.rules.url.priority import HOP_LINK, SEED
 from crawlerproject.rules.url.urls import Address, Base, host_key, host_name, parse
 from crawlerproject.stores.protocols import Changes, FactReader, FrontierStore, PageRecord, QueuedPage
 

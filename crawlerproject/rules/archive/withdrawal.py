@@ -21,7 +21,7 @@ from crawlerproject.rules.archive.http_messages import digest_text, payload_dige
 from crawlerproject.rules.archive.index_rows import surt_key
 from crawlerproject.rules.archive.warc_members import TOMBSTONE
 from crawlerproject.rules.archive.warc_records import one_line
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 
 _BELOW = "/*"

@@ -58,7 +58,7 @@ Attributes = Mapping[str, str | None]
 
 
 class Shell(NamedTuple):
-    """What a page shows and asks for without its scripts: what ``rules/rendering/triage.py`` judges."""
+    """What a page shows and asks for without its scripts: what ``rules/rendering/thin_pages.py`` judges."""
 
     source_bytes: int
     words: int

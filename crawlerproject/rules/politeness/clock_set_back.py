@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crawlerproject.rules.politeness.backoff import HOUR_SECONDS, Door
-from crawlerproject.rules.politeness.backoff import JITTER_SHARE as REST_JITTER_SHARE
-from crawlerproject.rules.politeness.pace import JITTER_SHARE
+from crawlerproject.rules.politeness.pauses import HOUR_SECONDS, JITTER_SHARE, REST_JITTER_SHARE, Door
 
 # Clocks of two machines, and the time between an answer's end and its commit, differ by less (ours).
 SLACK_SECONDS = 60.0

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlerproject.rules.revisits.refetch import RATE_COUNT, TIERS
+from crawlerproject.rules.revisits.history import RATE_COUNT, TIERS
 
 Numbers = float | NDArray[np.float64]
 Belief = NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from crawlerproject.rules.archive.http_messages import payload_type
 from crawlerproject.rules.consent.terms import Terms
 from crawlerproject.rules.consent.verdict import Note
-from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, PathAccess, rule_matches, spelled
 from crawlerproject.rules.robots.parser import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.rules.traps.text_marks import Marks
+from crawlerproject.rules.text_likeness import Marks
 
 # Ours, measured on the traps of tests/web/profiles/traps.py: small enough that a trap costs less than a minute's worth
 # of pages at a page a second, large enough that one dull hour of a good section does not end it.

@@ -1,15 +1,20 @@
-"""Decides from a URL alone whether it is never requested: by its extension, its port, or the shape of its path.
+"""Decides what is never requested, whatever the crawl: by a URL's extension, port or shape, its host, or its address.
 
 A crawler for text wants no pictures or archives; some ports speak other protocols; a path that nests endlessly, repeats
-itself or has a host name as a folder is a trap.
+itself or has a host name as a folder is a trap. A domain on the never-crawl list excludes itself and all below it. Of
+IP addresses only public ones may be connected to, and what the operator lists; all doubt refuses.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
 
-from crawlerproject.rules.url.urls import host_name
+from crawlerproject.rules.url.urls import UrlRefused, host_name, parse
 
 # Mischel ("Writing a web crawler: politeness"): his list of extensions that a crawler for text does not want, word for
 # word and in his order.
@@ -105,3 +110,218 @@ def trap(path: str, host_name: str = "") -> bool:
     if any(count > 1 and segment.startswith("www.") for segment, count in counts.items()):
         return True  # a host name as a folder, twice: a link without its "http://" that found itself
     return extra > 1 and _IN_A_ROW.search(path) is not None
+
+
+# RFC 1035 2.3.1 and 2.3.4: 63 octets a label, 253 characters a name; "_" occurs in real host names.
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_MOST_CHARACTERS = 254  # with a root dot; of a longer text, which names no host, only the end is looked at
+_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
+
+_DELIMITERS = frozenset("/\\?#@:%")  # of an address; none is within a name
+
+
+class UnusableLine(NamedTuple):
+    """A line that could not be used; ``line`` counts from 1."""
+
+    line: int
+    text: str
+    why: str
+
+
+class Exclusion:
+    """A list of domains never to be asked for anything. Immutable."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: Mapping[str, int] | None = None) -> None:
+        self._lines: dict[str, int] = dict(lines or {})  # domain or IP address -> line it stands on
+
+    @classmethod
+    def parse(cls, lines: Iterable[str]) -> tuple[Exclusion, list[UnusableLine]]:
+        """Read lines of one domain or IP address each, ``#`` comments; bad ones are returned as problems."""
+        found: dict[str, int] = {}
+        problems = []
+        for number, line in enumerate(lines, 1):
+            text = line.partition("#")[0].strip().removeprefix("\ufeff")
+            if not text:
+                continue
+            domain = _domain(text)
+            if domain:
+                found.setdefault(domain, number)
+            else:
+                problems.append(UnusableLine(number, text[:100], "is neither a domain nor an IP address"))
+        return cls(found), problems
+
+    def __or__(self, other: Exclusion) -> Exclusion:
+        """What either list excludes; line numbers are those of the first that has the domain."""
+        if not self._lines or not other._lines:
+            return self if self._lines else other
+        return Exclusion(other._lines | self._lines)
+
+    def excludes(self, host_name: str) -> bool:
+        """Whether ``host_name`` (lower-case ASCII, no port) is a listed domain or below one."""
+        lines = self._lines
+        if not lines:
+            return False
+        name = host_name[-_MOST_CHARACTERS:]
+        while True:
+            if name in lines:
+                return True
+            _, dot, name = name.partition(".")
+            if not dot:
+                return host_name.endswith(".") and self.excludes(host_name[:-1])
+
+    def domain_of(self, host_name: str) -> str | None:
+        """The listed domain that excludes ``host_name``: itself or one above; None when none does."""
+        name = host_name.rstrip(".")
+        while name and name not in self._lines:
+            name = name.partition(".")[2]
+        return name or None
+
+    def line_of(self, host_name: str) -> int | None:
+        """The line of the list that excludes ``host_name``; None when none does."""
+        domain = self.domain_of(host_name)
+        return None if domain is None else self._lines[domain]
+
+    @property
+    def entries(self) -> Mapping[str, int]:
+        """Every listed domain and address, and its line."""
+        return self._lines
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """Every listed domain and address."""
+        return frozenset(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+
+def _domain(text: str) -> str:
+    """The listed form of a line ("*.Example.org." is "example.org"); "" when it names no host."""
+    bare = text.strip("[]")
+    try:
+        address = ipaddress.ip_address(bare)
+    except ValueError:
+        pass
+    else:
+        return f"[{address.compressed}]" if address.version == 6 else str(address)
+    name = text.lower().removeprefix("*").removeprefix(".").removesuffix(".")
+    if not name.isascii():
+        if not _DELIMITERS.isdisjoint(name):
+            return ""
+        try:
+            name = parse(f"http://{name}/").host
+        except UrlRefused:
+            return ""
+    return name if _NAME.fullmatch(name) else ""
+
+
+_Address = IPv4Address | IPv6Address
+_Network = IPv4Network | IPv6Network
+
+# IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890): every block that is not globally reachable,
+# with multicast and what is reserved. 169.254.169.254 and fd00:ec2::254 (cloud metadata) lie within.
+_REFUSED_4: tuple[IPv4Network, ...] = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",  # "this network"; 0.0.0.0 reaches loopback on Linux
+            "10.0.0.0/8",  # private, RFC 1918
+            "100.64.0.0/10",  # carrier-grade NAT, RFC 6598; 100.100.100.200 is a cloud's metadata
+            "127.0.0.0/8",  # loopback
+            "169.254.0.0/16",  # link-local, RFC 3927
+            "172.16.0.0/12",  # private
+            "192.0.0.0/24",  # protocol assignments
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # 6to4 relay, deprecated
+            "192.168.0.0/16",  # private
+            "198.18.0.0/15",  # benchmarking
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "168.63.129.16/32",  # a cloud's host agent behind a public number
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, with broadcast
+        ),
+    )
+)
+# Of IPv6 only 2000::/3 is given out for the public internet; these blocks of it are not ordinary either.
+_GLOBAL_6 = IPv6Network("2000::/3")
+_REFUSED_6: tuple[IPv6Network, ...] = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocol assignments, with Teredo, which hides an IPv4 address
+            "2001:db8::/32",  # documentation
+            "2002::/16",  # 6to4: hides an IPv4 address
+            "3fff::/20",  # documentation, RFC 9637
+        ),
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+# Judged addresses kept at hand; 100 bytes each.
+_KEPT = 65_536
+
+
+class AddressRules:
+    """Which addresses may be connected to; ``allow`` lists CIDR blocks that are allowed although not public."""
+
+    def __init__(self, allow: Sequence[str] = ()) -> None:
+        self._allow: tuple[_Network, ...] = tuple(ip_network(block.strip(), strict=False) for block in allow)
+        self._judged = lru_cache(maxsize=_KEPT)(self._judge)
+
+    def refuses(self, ip: str) -> bool:
+        """Whether ``ip`` must not be connected to; what is no IP address is refused."""
+        return self._judged(ip)
+
+    def _judge(self, ip: str) -> bool:
+        try:
+            address = ip_address(ip.strip("[]"))
+        except ValueError:
+            return True
+        return not self._allowed(address)
+
+    def _allowed(self, address: _Address) -> bool:
+        if isinstance(address, IPv6Address):
+            hidden = address.ipv4_mapped
+            if hidden is not None:
+                return self._listed(hidden)  # never a public answer of DNS, so only by the operator's word
+            if address in _NAT64:
+                return self._listed(address) and self._allowed(IPv4Address(int(address) & 0xFFFFFFFF))
+            return self._listed(address) or (
+                address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)
+            )
+        return self._listed(address) or not any(address in network for network in _REFUSED_4)
+
+    def _listed(self, address: _Address) -> bool:
+        return any(address in network for network in self._allow)
+
+
+# Shown in examples (RFC 5737, RFC 3849, RFC 9637): not public, but an example must work as it stands.
+_DOCUMENTATION = tuple(
+    map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"))
+)
+_REFUSED: tuple[_Network, ...] = (*_REFUSED_4, *_REFUSED_6)
+
+
+def own_ranges(texts: Iterable[str]) -> list[_Network]:
+    """The networks from which a crawler asks, of addresses and CIDR blocks, each once and in their order.
+
+    Raises ValueError, which says what is wrong with the first that is no network, or not public.
+    """
+    found: dict[_Network, None] = {}
+    for text in texts:
+        try:
+            network = ip_network(text.strip())
+        except ValueError as error:
+            raise ValueError(f"{text!r}, which is no network ({error})") from None
+        if not any(_within(network, each) for each in _DOCUMENTATION):
+            outside = isinstance(network, IPv6Network) and not network.subnet_of(_GLOBAL_6)
+            if outside or any(network.overlaps(each) for each in _REFUSED):
+                raise ValueError(f"{text!r}, which is not public")
+        found[network] = None
+    return list(found)
+
+
+def _within(network: _Network, block: _Network) -> bool:
+    return network.version == block.version and network.overlaps(block) and network.prefixlen >= block.prefixlen

@@ -22,9 +22,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.index_rows import CdxjEntry, sha1_of
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, whole_length
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.rules.url.priority import SEED
+from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE, SEED, requisite_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_reader import Progress, members, next_member, packed_members
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open

@@ -10,9 +10,9 @@ from operator import is_not
 from pathlib import Path
 from typing import NamedTuple
 
-from crawlerproject.rules.politeness.pace import HostPaces, PacePreset
+from crawlerproject.rules.politeness.pauses import HostPaces, PacePreset
 from crawlerproject.rules.traps.template_yield import LISTS
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from typing import cast
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules import near_duplicates as across
-from crawlerproject.rules.near_duplicates import near
+from crawlerproject.rules import text_likeness as across
+from crawlerproject.rules.text_likeness import near
 from crawlerproject.stores.fingerprints import HostFingerprints, NearText, Text
 from crawlerproject.stores.protocols import Fingerprint, Near
 from crawlerproject.stores.rocks.rocks_tables import database_options, make_folder, open_to_read, opening_error

@@ -11,8 +11,7 @@ from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.history import REQUISITE, History
-from crawlerproject.rules.row_kinds import FLAG_REQUISITE
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.row_kinds import FLAG_REQUISITE, requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawl.sessions import HOST, Bench, page_of

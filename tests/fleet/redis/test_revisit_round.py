@@ -10,8 +10,7 @@ import pytest
 from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.frontier.learned.revisits import RevisitPolicy
-from crawlerproject.rules.revisits.history import History
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.revisits.history import DAY_SECONDS, History
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, RoundOptions
 from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore

@@ -14,8 +14,7 @@ from xxhash import xxh3_64_digest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS
-from crawlerproject.rules.traps.external_budgets import external_key
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS, external_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.crawl_dir import CrawlDir

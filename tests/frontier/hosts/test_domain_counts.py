@@ -5,7 +5,7 @@ from __future__ import annotations
 from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_SEED
-from crawlerproject.rules.traps.invented_hosts import PAGES_A_HOST
+from crawlerproject.rules.traps.budgets import PAGES_A_HOST
 from crawlerproject.stores.protocols import Changes, HostFact
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore

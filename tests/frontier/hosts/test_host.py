@@ -9,9 +9,8 @@ import pytest
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_table import host_row, host_state, outlook, pace_source
-from crawlerproject.rules.politeness.backoff import OPEN_DOOR, Door
 from crawlerproject.rules.politeness.clock_set_back import Longest
-from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
+from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, OPEN_DOOR, Door
 from crawlerproject.rules.printable import human_seconds, moment
 
 

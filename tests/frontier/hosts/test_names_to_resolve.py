@@ -10,7 +10,7 @@ from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
-from crawlerproject.rules.traps import invented_hosts
+from crawlerproject.rules.traps import budgets
 from crawlerproject.rules.url.urls import parse
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
@@ -57,7 +57,7 @@ class AllInMemory(MemoryStore):
 @pytest.fixture
 def small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer names than ten thousand."""
-    monkeypatch.setattr(invented_hosts, "FIRST_NAMES", BUDGET)
+    monkeypatch.setattr(budgets, "FIRST_NAMES", BUDGET)
 
 
 def test_names_that_must_wait_are_on_disk() -> None:
@@ -121,7 +121,7 @@ def test_beyond_its_budget_a_domain_names_no_host_more() -> None:
     assert bench.add("http://invented0.example/page") == 1
     live = invented(5)
     assert set(look_up(bench, *live)) > set(live)
-    assert names(bench, *invented(80, first=BUDGET + 1)) == 5 * (invented_hosts.EARNED_NAMES + 1)
+    assert names(bench, *invented(80, first=BUDGET + 1)) == 5 * (budgets.EARNED_NAMES + 1)
 
 
 @pytest.mark.usefixtures("small_budget")

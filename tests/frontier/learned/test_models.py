@@ -15,8 +15,7 @@ from crawlerproject.frontier.passage import Visit
 from crawlerproject.frontier.politeness import QuietHours
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.rules.revisits.history import History
-from crawlerproject.rules.revisits.refetch import NEW_HOST
+from crawlerproject.rules.revisits.history import NEW_HOST, History
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_RENDER, FLAG_ROBOTS
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, HostFact, PageRecord, QueuedPage, host_of_fact

@@ -9,7 +9,7 @@ from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.passage import Lease, Visit
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.rules.rendering.thin_pages import RenderNeed
 from crawlerproject.rules.row_kinds import FLAG_RENDER
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench, next_of

@@ -14,10 +14,8 @@ from crawlerproject.frontier.learned.revisits import (
     chosen_since,
     due,
 )
-from crawlerproject.rules.revisits.history import FEED, REQUISITE, History, HostHistory
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE
-from crawlerproject.rules.url.priority import REQUISITE_PLACES, priority
+from crawlerproject.rules.revisits.history import DAY_SECONDS, FEED, REQUISITE, History, HostHistory
+from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_RECRAWL, FLAG_REQUISITE, REQUISITE_PLACES, priority
 from crawlerproject.stores.protocols import PageRecord
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore

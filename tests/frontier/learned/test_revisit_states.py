@@ -13,10 +13,9 @@ from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.learned.revisits import DueRevisit, RevisitPolicy, Revisits, again, due
 from crawlerproject.frontier.passage import Visit
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.revisits.history import HostHistory
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.revisits.history import DAY_SECONDS, HostHistory
 from crawlerproject.rules.row_kinds import FLAG_RECRAWL, FLAG_REQUISITE
-from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from tests.frontier.conftest import Bench, drain

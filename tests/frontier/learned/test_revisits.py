@@ -11,8 +11,7 @@ import pytest
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.passage import Visit
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.revisits.history import FEED, REQUISITE, SITEMAP, History
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.revisits.history import DAY_SECONDS, FEED, REQUISITE, SITEMAP, History
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,
     FLAG_FRAME,
@@ -21,8 +20,8 @@ from crawlerproject.rules.row_kinds import (
     FLAG_REQUISITE,
     FLAG_ROBOTS,
     FLAG_SITEMAP,
+    requisite_key,
 )
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from tests.stores.memory_store import MemoryStore

@@ -17,8 +17,7 @@ from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES, SIMILAR_COSTS_PAGES
-from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.refused_urls import AddressRules, Exclusion
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile

@@ -20,7 +20,7 @@ from tests.web.waiting import busyness
 
 EVIL, GOOD, SITES_ADDRESS = "evil.test", "good.test", "127.78.0.2"
 PAGES, LINKS = 4, 3_000
-BUDGET, AT_ONCE, A_SECOND = 10_000, 100, 8  # rules/traps/invented_hosts.py
+BUDGET, AT_ONCE, A_SECOND = 10_000, 100, 8  # rules/traps/budgets.py
 SECONDS = 6.0
 ATTACK = "12,000 links to domains that do not exist"
 

@@ -36,7 +36,7 @@ PAGES = 3  # of each of these
 CALLS = 8  # of each page to each interface, each with a URL of its own
 GREEDY = "greedy.test"  # its two pages want more of OPEN than one domain may have of a host
 GREEDY_CALLS = 30
-BUDGET = 40  # rules/traps/external_budgets.py
+BUDGET = 40  # rules/traps/budgets.py
 RETRY_SECONDS = 3.0  # of an idle machine: where the same pages take longer, as many calls are made meanwhile
 # What a server sees of a pause may be shorter than what was kept: its last write returns after we have read it.
 SEEN_SECONDS = 0.03

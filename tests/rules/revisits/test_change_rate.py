@@ -19,7 +19,7 @@ from crawlerproject.rules.revisits.change_rate import (
     visited,
     worth,
 )
-from crawlerproject.rules.revisits.refetch import NEAR_WEIGHT, TIERS, longest_wait_days
+from crawlerproject.rules.revisits.history import NEAR_WEIGHT, TIERS, longest_wait_days
 
 beliefs = st.lists(st.floats(0.01, 1), min_size=len(RATES), max_size=len(RATES)).map(lambda w: np.array(w) / sum(w))
 days = st.floats(0.01, 400)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.politeness.pace import LONGEST_SECONDS
+from crawlerproject.rules.politeness.pauses import LONGEST_SECONDS
 from crawlerproject.rules.robots.parser import MAX_BYTES
 from crawlerproject.rules.robots.policy import (
     ALLOW_ALL,

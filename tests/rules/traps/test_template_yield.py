@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlerproject.rules.text_likeness import text_marks
 from crawlerproject.rules.traps.template_yield import (
     CUT_COSTS_PAGES,
     EARNED_LISTS,
@@ -21,7 +22,6 @@ from crawlerproject.rules.traps.template_yield import (
     Yield,
     template_of,
 )
-from crawlerproject.rules.traps.text_marks import text_marks
 
 SITE = "http://a.example"
 

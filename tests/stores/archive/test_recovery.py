@@ -12,8 +12,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE
-from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE, requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.recovery import Discovery, LostCapture, LostPages, places_of, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.politeness.pauses import PRESETS
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
 
 BASE = PRESETS["default"]
