@@ -7,8 +7,7 @@ from weakref import ref
 
 from scrapy import Request
 
-from crawlerproject.fetch.exchange import META_KEY, Exchange
-from crawlerproject.middlewares.leased import LeasedExchange
+from crawlerproject.request_meta import META_KEY, Exchange, LeasedExchange
 
 
 def told(request: Request, **fields: Any) -> Request:

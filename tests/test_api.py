@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.api import Crawl, CrawlStatus, OperatorError, start
+from crawlerproject.api import Crawl, CrawlStatus, start
 from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import PAGE_SCHEMA, ExtractOptions
+from crawlerproject.errors import OperatorError
 from tests.commands.crawled import ask
 from tests.commands.running import archive
 from tests.commands.status_schema import SCHEMA

@@ -22,20 +22,20 @@ MAY_IMPORT = {
     "documents": ("documents", "rules"),
     "stores": ("stores", "rules", "runtime", "errors", "reasons"),
     "config": ("config", "stores", "rules", "settings", "errors"),
-    "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons"),
+    "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "request_meta"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it.
     "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
     "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
-    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items"),
+    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "request_meta"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "native", "parse", "frontier.passage", "rules", "runtime.services"),
-        *("documents", "stores.protocols", "items", "errors", "reasons"),
+        *("documents", "stores.protocols", "items", "errors", "reasons", "request_meta"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
         *("middlewares", "reading", "parse", "guard", "frontier", "fetch", "config", "stores", "rules", "runtime"),
-        *("items", "errors", "reasons"),
+        *("items", "errors", "reasons", "request_meta"),
     ),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
@@ -52,10 +52,22 @@ MAY_IMPORT = {
             "hooks",
             "reports",
         ),
-        *("fetch", "config", "settings", "stores", "rules", "runtime", "items", "errors", "reasons", "__version__"),
+        *("fetch", "config", "settings", "stores", "rules", "runtime"),
+        *("items", "errors", "reasons", "request_meta", "__version__"),
     ),
     "reports": ("reports", "stores", "rules", "errors", "reasons"),
-    "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
+    "guard": (
+        "guard",
+        "frontier",
+        "fetch",
+        "config",
+        "stores",
+        "rules",
+        "runtime",
+        "errors",
+        "reasons",
+        "request_meta",
+    ),
     # A crawl seen from outside.
     "inspection": (
         *("inspection", "reports", "frontier", "fetch", "config", "settings"),

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import deferred_from_coro
-
-from crawlerproject.crawl.dns_lookups import DnsLookups
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
+from crawlerproject.fetch.resolver import MIN_TTL_SECONDS, OF_PROXIED_SECONDS, UNNAMED
+from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY, UNRESOLVED
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.passage import Lease
+from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.loop_budget import LoopBudget
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
 
     from crawlerproject.crawl.completion.outage import Outage
+    from crawlerproject.crawl.engine import Engine
     from crawlerproject.crawl.requests import LeaseRequests
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
-    from crawlerproject.fetch.resolver import Resolver
+    from crawlerproject.fetch.resolver import Resolved, Resolver
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.hosts.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -46,17 +47,16 @@ _OPENS_A_SECOND = 200.0
 # Not asked for longer: nothing was free to be sent, and nothing is known of what the processor could do.
 _LONGEST_SECONDS = 0.1
 
+# Least time between two batches of questions: a timer for each would cost more than the question.
+_APART_SECONDS = 0.01
+
 
 class Fetches(NamedTuple):
     """What the dispatch must know of requests on their way."""
 
     resolver: Resolver
-    lines: tuple[LoopBudget, ...]  # in which answers wait to be read, and pages to be archived
+    lines: tuple[LoopBudget, LoopBudget]  # in which answers wait to be read, and pages to be archived
     behind_proxy: Callable[[str], bool]  # whether a proxy resolves this name or name:port
-
-    def unread(self) -> int:
-        """How many of both wait."""
-        return sum([line.waiting for line in self.lines])
 
 
 class InFlight:
@@ -85,7 +85,7 @@ class InFlight:
 
     def over(self, lease: Lease) -> None:
         """It has ended."""
-        self.answered(lease)
+        self._sent.pop(id(lease), None)
         if self.by_host.get(lease.host.name) is lease:
             del self.by_host[lease.host.name]
         if self._rest is not None:
@@ -126,59 +126,6 @@ class SendWindow:
     def sent(self) -> None:
         """One more was sent."""
         self._under_way += 1
-
-
-class Engine:
-    """One timer at most, for the earliest moment that was asked for. Moments are epoch seconds."""
-
-    def __init__(self, crawler: Crawler, run: Run) -> None:
-        self._crawler = crawler
-        self._run = run
-        self._timer: CallLaterResult | None = None
-        self._at = 0.0
-
-    def ask_at(self, moment: float | None, now: float) -> None:
-        """Have the engine ask then, or sooner when that was asked for; None: no moment."""
-        if moment is None or (self._timer is not None and self._at <= moment):
-            return
-        self.cancel()
-        self._at = moment
-        self._timer = call_later(max(0.0, moment - now), self._ask_now)
-
-    def cancel(self) -> None:
-        """Forget the moment."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def ask(self) -> None:
-        """Have the engine ask in the next turn of the loop. One that is full asks when a request has ended."""
-        engine = self._crawler.engine
-        if engine is None or engine.spider is None or self._run.closed or engine.needs_backout():
-            return
-        # Scrapy 2.19 has no public call for it but ``crawl``, which takes a request and hands it back to the scheduler.
-        slot: Any = engine._slot
-        slot.nextcall.schedule()
-
-    def _ask_now(self) -> None:
-        self._timer = None
-        self.ask()
-
-    def requests(self) -> set[Request]:
-        """The requests in progress."""
-        slot: Any = getattr(self._crawler.engine, "_slot", None)
-        return set() if slot is None else slot.inprogress
-
-    def stop_for_damage(self, error: FrontierDamaged) -> None:
-        """End the crawl: what cannot be read of its frontier would be forgotten."""
-        logger.error("%s The crawl stops.", error)
-        self.stop("frontier_damaged")
-
-    def stop(self, reason: str) -> None:
-        """End the crawl; what is on its way ends first."""
-        engine = self._crawler.engine
-        assert engine is not None
-        deferred_from_coro(engine.close_spider_async(reason=reason))
 
 
 class LeaseDispatch:
@@ -250,7 +197,15 @@ class LeaseDispatch:
             return None if self._budget.over() else self._ready.popleft()
         if self._outage is not None and self._outage.shut and not self._outage.takes_probe():
             return None
-        while self._room(now := self._run.now()) and not (self._run.stopped or self._damaged or self._budget.over()):
+        while True:
+            now = self._run.now()
+            # A page in the browser asks for nothing itself, and must not keep out what it waits for.
+            under_way = frontier.state.leased - frontier.renders.in_flight
+            answers, pages = self._fetches.lines
+            shut = not self._window.open(under_way, len(answers.waiting) + len(pages.waiting), now)
+            self._full = shut or not self._limits.room(under_way)
+            if self._full or self._run.stopped or self._damaged or self._budget.over():
+                return None
             try:
                 turn = frontier.next(now, self._budget.over)
                 if isinstance(turn, Lookup):
@@ -271,14 +226,6 @@ class LeaseDispatch:
                 return turn, None
             else:
                 self._addresses.want(turn)
-        return None
-
-    def _room(self, now: float) -> bool:
-        """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
-        under_way = self._frontier.state.leased - self._frontier.renders.in_flight
-        shut = not self._window.open(under_way, self._fetches.unread(), now)
-        self._full = shut or not self._limits.room(under_way)
-        return not self._full
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
         if self._addresses is not None and not lease.row.kind.is_render:
@@ -327,3 +274,128 @@ class LeaseDispatch:
         self._lookups.cancel()
         if self._addresses is not None:
             self._addresses.close()
+
+
+class DnsLookups:
+    """One task per question; hosts beyond the rate wait in line without one."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        frontier: Frontier,
+        run: Run,
+        found: Callable[[Lease, FetchError | None], None],
+        nothing: Callable[[], None],
+        behind_proxy: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        """``found(lease, error)`` is called when a host gets a lease (``error``: without address), else ``nothing``.
+
+        ``behind_proxy``: whether a proxy resolves this name. Our own look-up then only tells which hosts share an
+        address; it need not succeed.
+        """
+        self._resolver = resolver
+        self._frontier = frontier
+        self._run = run
+        self._found = found
+        self._nothing = nothing
+        self._behind_proxy = behind_proxy
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Hosts that had an address before go first: new hosts, however many, must not hold up those being crawled. Then
+        # those that seeds or pages of their own domain name, then others, of each domain that names some one in turn.
+        self._again: deque[Host] = deque()
+        self._own: deque[Host] = deque()
+        self._named: OrderedDict[str, deque[Host]] = OrderedDict()
+        self._waiting = 0  # in all of these
+        self._timer: asyncio.Handle | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks or self._waiting)
+
+    def begin(self, host: Host) -> None:
+        """Look up a host: here and now from the cache, else as soon as the rate allows a question."""
+        try:
+            resolved = self._resolver.at_hand(_name(host))
+        except FetchError as failed:
+            self._end(host, failed)
+            return
+        if resolved is not None:
+            self._end(host, resolved)
+            return
+        self._line_up(host)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_soon(self._go_on)
+
+    def cancel(self) -> None:
+        """Cancel all look-ups."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._again.clear()
+        self._own.clear()
+        self._named.clear()
+        self._waiting = 0
+        for task in self._tasks:
+            task.cancel()
+
+    def _go_on(self) -> None:
+        """Ask as many questions as the rate allows; they are counted before the next call."""
+        self._timer = None
+        if not self._waiting:
+            return
+        for _ in range(min(self._resolver.room(), self._waiting)):
+            self._start(self._next())
+        self._timer = asyncio.get_running_loop().call_later(_APART_SECONDS, self._go_on)
+
+    def _line_up(self, host: Host) -> None:
+        self._waiting += 1
+        if host.address:
+            self._again.append(host)
+        elif named_by := self._frontier.names.namer(host):
+            self._named.setdefault(named_by, deque()).append(host)
+        else:
+            self._own.append(host)
+
+    def _next(self) -> Host:
+        self._waiting -= 1
+        if line := self._again or self._own:
+            return line.popleft()
+        named_by, line = self._named.popitem(last=False)
+        host = line.popleft()
+        if line:
+            self._named[named_by] = line
+        return host
+
+    def _start(self, host: Host) -> None:
+        task = asyncio.get_running_loop().create_task(self._resolve(host))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _resolve(self, host: Host) -> None:
+        try:
+            within = OF_PROXIED_SECONDS if self._behind_proxy(host.name) else None
+            answer: Resolved | FetchError = await self._resolver.resolve(_name(host), within)
+        except FetchError as failed:
+            answer = failed
+        self._end(host, answer)
+
+    def _end(self, host: Host, answer: Resolved | FetchError) -> None:
+        frontier, now = self._frontier, self._run.now()
+        error = answer if isinstance(answer, FetchError) else None
+        if error is not None and error.reason in UNNAMED and self._behind_proxy(host.name):
+            address, until, error = BEHIND_PROXY + host.name, now + MIN_TTL_SECONDS, None
+        elif isinstance(answer, FetchError):  # the host keeps its turn: the failure is logged and judged like any other
+            address, until = UNRESOLVED + host.name, 0.0
+        else:
+            address, until = frontier.leasing.address_for(host, answer.addresses, now), answer.expires_at
+        try:
+            lease = frontier.leasing.looked_up(host, address, until, now)
+        except StorageError as away:
+            self._run.pause(str(away))
+            return
+        if lease is not None:
+            self._found(lease, error)
+        else:
+            self._nothing()
+
+
+def _name(host: Host) -> str:
+    return host_name(host.name).strip("[]")

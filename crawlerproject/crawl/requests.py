@@ -15,21 +15,19 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError, LeaseOver
-from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import LeaseResult, RenderFailed
-from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
-from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.outcomes import result_of
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import META_KEY, REDIRECTS, LeasedExchange, header, lease_in, leased
 from crawlerproject.rules.url.urls import Base
 
 if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from crawlerproject.crawl.completion.long_pages import LongPages
+    from crawlerproject.crawl.intake import LongPages
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.passage import Lease
     from crawlerproject.guard.guard import Guard

@@ -13,23 +13,21 @@ from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.completion.outage import Outage
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.dispatch import Engine, Fetches, InFlight, LeaseDispatch
-from crawlerproject.crawl.fast_path import FastPath
-from crawlerproject.crawl.intake import Intake, WebSub
+from crawlerproject.crawl.dispatch import Fetches, InFlight, LeaseDispatch
+from crawlerproject.crawl.engine import Engine, FastPath
+from crawlerproject.crawl.intake import Intake, LongPages, WebSub
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests, SubrequestAnswers
 from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_messages, read_unread
 from crawlerproject.errors import NOTHING_FETCHED
-from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import LeaseResult
-from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import META_KEY, LeasedExchange
 from crawlerproject.rules.politeness.outage import MAX_WAIT_SECONDS
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
@@ -230,14 +228,11 @@ class FrontierScheduler:
 
         Pages begin here at once where they may go the fast path, and the engine gets what is left.
         """
-        if not self._others:
-            return self._next_leased()
-        if not self._budget.over():
-            return self._others.popleft()
-        self._engine.ask_at(0.0, self.crawl.run.now())
-        return None
-
-    def _next_leased(self) -> Request | None:
+        if self._others:
+            if not self._budget.over():
+                return self._others.popleft()
+            self._engine.ask_at(0.0, self.crawl.run.now())
+            return None
         fast = self._fast
         while (request := self._dispatch.next()) is not None:
             if fast is None or not fast.takes(request):

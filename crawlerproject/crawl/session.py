@@ -15,12 +15,10 @@ from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_
 from crawlerproject.config.crawl_kind import whole_crawl, worker_name
 from crawlerproject.config.values import documents_asked, identity, obeyed_for, preset_of, rest_limits_of
 from crawlerproject.crawl.completion.commits import Commits
-from crawlerproject.crawl.completion.pages import PageCompletion
-from crawlerproject.crawl.completion.records import CrawlRecords
-from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
+from crawlerproject.crawl.completion.pages import CrawlRecords, PageCompletion
 from crawlerproject.crawl.progress.failure_reports import FailureReporter
-from crawlerproject.crawl.progress.tallies import TotalsBook
 from crawlerproject.crawl.roles.single_process import role_of
+from crawlerproject.crawl.run import CrawlLimits, TotalsBook, share_renders
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier

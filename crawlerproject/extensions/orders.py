@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DontCloseSpider
 
-from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
-from crawlerproject.crawl.intake import visit_again
+from crawlerproject.crawl.intake import MOST_AT_ONCE, visit_again
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.frontier.hosts.host import HostState

@@ -21,12 +21,12 @@ from scrapy.responsetypes import responsetypes
 from crawlerproject.config.values import identity, list_of, local_address
 from crawlerproject.errors import FetchError, LeaseOver, OperatorError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.http1 import SIGNATURE_FIELDS, RequestWriter, Target, parse_target
 from crawlerproject.fetch.pool import Endpoint, Limits, Pool
 from crawlerproject.fetch.resolver import UNNAMED, Resolver, address_rules, ip_of, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.loop_budget import LoopBudget

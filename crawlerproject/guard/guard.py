@@ -22,7 +22,6 @@ from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.config.values import ip_seconds_of
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import OF_PROXIED_SECONDS, Resolved, resolver_for
 from crawlerproject.frontier.assembly import never_crawl_of, politeness_of
 from crawlerproject.frontier.hosts.host import Host
@@ -30,6 +29,7 @@ from crawlerproject.frontier.passage import Visit
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.printable import human_seconds

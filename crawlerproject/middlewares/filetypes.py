@@ -9,8 +9,8 @@ from scrapy.exceptions import NotConfigured
 
 from crawlerproject.config.values import list_of
 from crawlerproject.guard.guard import refused
-from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import lease_in
 from crawlerproject.rules.url.refused_urls import extensions_of, url_path, useless
 
 if TYPE_CHECKING:

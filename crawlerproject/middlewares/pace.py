@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from crawlerproject.guard.guard import PaceGuard, guard_of
-from crawlerproject.middlewares.leased import lease_in
+from crawlerproject.request_meta import lease_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

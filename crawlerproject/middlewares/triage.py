@@ -1,16 +1,12 @@
-"""Decides which pages are nothing without their scripts, and go to the browser.
-
-In a crawl the spider asks for it once the page is read: such a page goes back to the frontier marked "render", and
-meets scrapy-playwright on a later lease. Anywhere else (``scrapy shell``) the middleware logs the verdict in one line.
-"""
+"""Says in ``scrapy shell`` and its like which pages are nothing without their scripts, and would go to the browser."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Self
 
-from crawlerproject.middlewares.leased import leased
-from crawlerproject.parse.response_page import header, html_facts
+from crawlerproject.parse.page_view import html_facts
+from crawlerproject.request_meta import header, leased
 from crawlerproject.rules.page.page import is_html, looks_whole
 from crawlerproject.rules.rendering.thin_pages import RenderNeed, judge
 
@@ -19,20 +15,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawlerproject.frontier.learned.renders import Renders
-    from crawlerproject.frontier.passage import Lease
-    from crawlerproject.reading.jobs import ReadPage
-
 logger = logging.getLogger(__name__)
-
-
-def goes_to_browser(lease: Lease, read: ReadPage, renders: Renders) -> bool:
-    """Whether a page that was read is rendered, too: once, no anti-bot wall, and within the budgets of the crawl."""
-    return (
-        read.facts is not None
-        and not (read.challenge or lease.row.kind.is_render)
-        and renders.wanted(lease.row.url, lease.row.host, read.triage.verdict)
-    )
 
 
 class TriageMiddleware:

@@ -10,9 +10,9 @@ from scrapy import Request
 from crawlerproject.frontier.assembly import scope_of, url_filters_of
 from crawlerproject.frontier.passage import DiscoveredUrl, of_other_domain
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.page.page import PageFacts, is_html
+from crawlerproject.request_meta import header
+from crawlerproject.rules.page.page import PageFacts, is_html, read_html
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.rendering.thin_pages import Triage, judge
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, HOP_LINK
@@ -177,3 +177,9 @@ def shown_page(page: PageView) -> list[Any]:
 def _pace_text(pace: Pace) -> str:
     free = "a request is in flight" if pace.free_in_seconds is None else f"free in {pace.free_in_seconds:.1f} s"
     return f"{pace.delay_seconds:.2f} s after each answer; {free}"
+
+
+def html_facts(response: Response, content_type: str | None, token: str) -> PageFacts:
+    """Read an HTML response, which may take a second."""
+    x_robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+    return read_html(response.body, url=response.url, content_type=content_type, x_robots=x_robots, token=token)

@@ -14,8 +14,8 @@ from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
-from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.dispatch import InFlight
+from crawlerproject.crawl.intake import LongPages
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.pipelines.warc import WarcPipeline

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages
 from crawlerproject.pipelines.dedup import is_of_frontier
 from crawlerproject.runtime.services import Services, services_of
 

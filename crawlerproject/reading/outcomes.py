@@ -15,8 +15,8 @@ from crawlerproject.parse.links import (
     redirected_enough,
     sitemaps_of_robots,
 )
-from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reasons import RESERVED, Reason
+from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.consent.terms import read_document, source_of
 from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
 from crawlerproject.rules.page.meta_robots import HEADERS, bounded, license_of_feed, page_robots, stated_by_site
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from crawlerproject.reading.jobs import ReadPage
     from crawlerproject.rules.archive.http_messages import Wire
     from crawlerproject.rules.page.page import PageFacts
+    from crawlerproject.rules.rendering.thin_pages import RenderNeed
 
 
 class Consent(NamedTuple):
@@ -96,6 +97,18 @@ def result_of_hub(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
     if not taken:
         result.error = response.body[:200].decode("latin-1").strip()
     return result
+
+
+def goes_to_browser(lease: Lease, read: ReadPage, wanted: Callable[[str, str, RenderNeed], bool]) -> bool:
+    """Whether a page that was read is rendered, too: once, no anti-bot wall, and within the budgets of the crawl.
+
+    It goes back to the frontier marked "render" and meets the browser on a later lease. ``wanted`` is ``Renders``'.
+    """
+    return (
+        read.facts is not None
+        and not (read.challenge or lease.row.kind.is_render)
+        and wanted(lease.row.url, lease.row.host, read.triage.verdict)
+    )
 
 
 class Outcomes:

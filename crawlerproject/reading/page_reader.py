@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from crawlerproject import native
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
-from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
 from crawlerproject.reading.reader import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
+from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks

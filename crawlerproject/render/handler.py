@@ -25,11 +25,11 @@ from scrapy.http import Response
 
 from crawlerproject.config.values import NO_BOUND_BYTES
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
 from crawlerproject.guard.guard import Guard, Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.render.request import wants_browser
+from crawlerproject.request_meta import META_KEY, exchange_of
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.items import Rendered, RenderFailed
-from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.request import PAGE_METHODS
@@ -35,6 +34,7 @@ from crawlerproject.render.subresources import (
     embedded,
 )
 from crawlerproject.render.visit import WAIT_RULE, PageTime, PageVisit
+from crawlerproject.request_meta import leased
 from crawlerproject.rules.archive.http_messages import header_pairs
 from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
 from crawlerproject.rules.url.urls import host_key

@@ -23,12 +23,8 @@ class LoopBudget:
     def __init__(self, most_seconds: float = _MOST_SECONDS) -> None:
         self._most_seconds = most_seconds
         self._until: float | None = None
-        self._line: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def waiting(self) -> int:
-        """How many wait for room."""
-        return len(self._line)
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        """Those who wait for room."""
 
     def over(self) -> bool:
         """Whether enough was done in this turn of the loop."""
@@ -40,24 +36,24 @@ class LoopBudget:
 
     async def room(self) -> None:
         """Wait until there is time for one more, who has come first being first; at once when there is."""
-        if not self._line and not self.over():
+        if not self.waiting and not self.over():
             return
         loop = asyncio.get_running_loop()
         place = loop.create_future()
-        self._line.append(place)
-        if len(self._line) == 1:
+        self.waiting.append(place)
+        if len(self.waiting) == 1:
             loop.call_soon(self._let_in, loop)
         await place
 
     def _let_in(self, loop: asyncio.AbstractEventLoop) -> None:
         """Some of those who wait, and some in each turn that follows."""
         free = _AT_A_TIME
-        while self._line and free:
-            place = self._line.popleft()
+        while self.waiting and free:
+            place = self.waiting.popleft()
             if not place.done():  # who waited may have been cancelled
                 place.set_result(None)
                 free -= 1
-        if self._line:
+        if self.waiting:
             loop.call_soon(self._let_in, loop)
 
     def _end(self) -> None:

@@ -18,8 +18,7 @@ from crawlerproject.config.crawl_file import apply, crawl_file_of
 from crawlerproject.config.old_settings import warn_unused
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.values import let_in_flight, obeyed_for
-from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.crawl.intake import Intake, WebSub
+from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages, WebSub
 from crawlerproject.crawl.requests import result_of_error
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
@@ -27,15 +26,20 @@ from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.items import LeaseResult
-from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
-from crawlerproject.middlewares.triage import goes_to_browser
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
-from crawlerproject.parse.response_page import header
 from crawlerproject.reading.jobs import ReadPage
-from crawlerproject.reading.outcomes import Consent, Outcomes, rendered_result, result_of, result_of_hub
+from crawlerproject.reading.outcomes import (
+    Consent,
+    Outcomes,
+    goes_to_browser,
+    rendered_result,
+    result_of,
+    result_of_hub,
+)
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import RESERVED, Reason
+from crawlerproject.request_meta import LeasedExchange, header, lease_in, leased
 from crawlerproject.rules.consent.verdict import PURPOSES
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
@@ -211,7 +215,7 @@ class WebSpider(Spider):
         if lease.row.kind.is_hub:
             return self._of_hub(response, lease, wire)
         try:
-            to_render = goes_to_browser(lease, read, self.services[Renders])
+            to_render = goes_to_browser(lease, read, self.services[Renders].wanted)
             result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
             self._pass_on(result, response, read)
         except Exception as error:

@@ -13,16 +13,16 @@ import pytest
 from scrapy import Request
 
 from crawlerproject.crawl import dispatch as send_window
-from crawlerproject.crawl.dispatch import LEAST, Engine, Fetches, InFlight, LeaseDispatch, SendWindow
+from crawlerproject.crawl.dispatch import LEAST, Fetches, InFlight, LeaseDispatch, SendWindow
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.hosts.host import Stage
 from crawlerproject.frontier.passage import Lease
-from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import lease_in, leased
 from crawlerproject.rules.row_kinds import FLAG_RENDER, FLAG_SEED, ROW_KINDS
 from crawlerproject.runtime.loop_budget import LoopBudget
-from tests.crawl.sessions import HOST, Bench, requests_of, run_of
+from tests.crawl.sessions import HOST, Bench, requests_of
 
 HOSTS = [f"http://h{number}.test/" for number in range(4)]
 
@@ -78,13 +78,14 @@ class Out(Bench):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, FRONTIER_MAX_IN_FLIGHT=3)
         self.engine, self.resolver, self.under_way = EngineDouble(), Resolver(), InFlight()
-        self.unread = SimpleNamespace(waiting=0)
+        self.unread = LoopBudget()
         self.add(*HOSTS, flags=FLAG_SEED)
         self.dispatch = self.made()
 
     def made(self) -> LeaseDispatch:
         """A dispatch of this session."""
-        parts: Any = (self.engine, Fetches(*cast("Any", (self.resolver, (self.unread,), lambda name: False))))
+        lines = self.unread, self.under_way.line
+        parts: Any = (self.engine, Fetches(cast("Any", self.resolver), lines, lambda name: False))
         dispatch = LeaseDispatch(self.session, self.run, requests_of(self), self.under_way, *parts)
         dispatch._budget = LoopBudget(most_seconds=60.0)  # by the clock: a busy machine must not end a turn
         return dispatch
@@ -138,9 +139,9 @@ def test_while_answers_wait_to_be_read_nothing_more_goes_out(out: Out, monkeypat
     """Requests that ended let the next one out; nothing is lost by it, and it is asked again soon."""
     out.resolver.known = {f"h{number}.test" for number in range(4)}
     monkeypatch.setattr(send_window, "_BEHIND", 1)
-    out.unread.waiting = 1
 
     async def run() -> tuple[Any, Any]:
+        out.unread.waiting.append(asyncio.get_running_loop().create_future())
         first, second = out.dispatch.next(), out.dispatch.next()
         assert first is not None
         assert second is None
@@ -150,7 +151,7 @@ def test_while_answers_wait_to_be_read_nothing_more_goes_out(out: Out, monkeypat
         lease = lease_in(first)
         assert lease is not None
         out.frontier.requeue(lease, out.now)
-        out.unread.waiting = 0
+        out.unread.waiting.clear()
         return first, out.dispatch.next()
 
     first, third = asyncio.run(run())
@@ -459,105 +460,3 @@ def test_a_request_that_nobody_has_any_more_is_found() -> None:
     under_way.answered(two)
     assert under_way.unanswered({REQUEST}) == []
     assert under_way.unanswered(set()) == [one]
-
-
-class Scrapys:
-    """As far as Scrapy's engine is asked."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.full = False
-        self.ended = ""
-        self.spider: Any = object()
-        self._slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._schedule), inprogress={"a request"})
-
-    def _schedule(self) -> None:
-        self.asked += 1
-
-    def needs_backout(self) -> bool:
-        """Whether it has all that it may have."""
-        return self.full
-
-    async def close_spider_async(self, *, reason: str) -> None:
-        """The end."""
-        self.ended = reason
-
-
-@pytest.fixture
-def scrapys() -> Scrapys:
-    """A running engine."""
-    return Scrapys()
-
-
-def engine_of(scrapys: Scrapys | None) -> Engine:
-    """Ours, before that one."""
-    return Engine(SimpleNamespace(engine=scrapys), run_of())  # type: ignore[arg-type]
-
-
-def test_it_is_asked_to_ask(scrapys: Scrapys) -> None:
-    """One question of the engine's takes all that is ready."""
-    engine_of(scrapys).ask()
-
-    assert scrapys.asked == 1
-
-
-@pytest.mark.parametrize("why", ["full", "no spider", "closed", "not there"])
-def test_it_is_left_alone(scrapys: Scrapys, why: str) -> None:
-    """A request that ends has a full one ask; one that ends takes nothing more."""
-    engine = engine_of(None if why == "not there" else scrapys)
-    scrapys.full = why == "full"
-    engine._run.closed = why == "closed"
-    if why == "no spider":
-        scrapys.spider = None
-    engine.ask()
-
-    assert scrapys.asked == 0
-
-
-def test_the_earliest_moment_counts(scrapys: Scrapys) -> None:
-    """A later one does not put it off, an earlier one takes its place, none changes nothing."""
-    engine = engine_of(scrapys)
-
-    async def run() -> None:
-        engine.ask_at(1000.01, 1000.0)
-        engine.ask_at(2000.0, 1000.0)
-        engine.ask_at(None, 1000.0)
-        engine.ask_at(999.0, 1000.0)
-        while not scrapys.asked:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.03)
-
-    asyncio.run(run())
-    assert scrapys.asked == 1
-
-
-def test_a_moment_that_is_forgotten(scrapys: Scrapys) -> None:
-    """At the end of a crawl nothing wakes the engine."""
-    engine = engine_of(scrapys)
-
-    async def run() -> None:
-        engine.ask_at(1000.0, 1000.0)
-        engine.cancel()
-        await asyncio.sleep(0.01)
-
-    asyncio.run(run())
-    assert scrapys.asked == 0
-
-
-def test_what_it_has_begun(scrapys: Scrapys) -> None:
-    """Before it runs there is nothing."""
-    assert cast("set[object]", engine_of(scrapys).requests()) == {"a request"}
-    assert engine_of(None).requests() == set()
-
-
-def test_damage_ends_the_crawl(scrapys: Scrapys, caplog: pytest.LogCaptureFixture) -> None:
-    """With its sentence, and a reason that a watcher sees."""
-    engine = engine_of(scrapys)
-
-    async def run() -> None:
-        engine.stop_for_damage(FrontierDamaged("a block is broken."))
-        await asyncio.sleep(0)
-
-    asyncio.run(run())
-    assert scrapys.ended == "frontier_damaged"
-    assert caplog.messages == ["a block is broken. The crawl stops."]

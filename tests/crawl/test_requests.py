@@ -15,12 +15,11 @@ from scrapy.http import Response
 
 from crawlerproject.crawl.requests import SubrequestAnswers
 from crawlerproject.errors import FetchError, LeaseOver
-from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.items import LeaseResult
-from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import META_KEY, LeasedExchange, leased
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_SUBREQUEST, ROW_KINDS
 from crawlerproject.rules.url.urls import parse

@@ -17,15 +17,14 @@ from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
 
 from crawlerproject.crawl import session as sessions
-from crawlerproject.crawl.completion.long_pages import LongPages
-from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.intake import Intake, LongPages
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.pipelines.processor import PageProcessor
+from crawlerproject.request_meta import lease_in, leased
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider

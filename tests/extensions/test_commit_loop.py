@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from crawlerproject.crawl.progress.tallies import Tallies
+from crawlerproject.crawl.run import Tallies
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions import commit_loop

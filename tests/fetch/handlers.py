@@ -12,8 +12,8 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.settings import OURS
 

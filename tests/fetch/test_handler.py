@@ -10,9 +10,9 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
 from crawlerproject.errors import FetchError, OperatorError
-from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler, Proxies, Proxy, parse_proxy
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.archive.http_messages import Wire
 from tests.exchanges import told
 from tests.fetch.handlers import failure, handler, wire_of

@@ -14,9 +14,9 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.config.promised_settings import keep_guard, keep_whole
-from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.guard.guard import Guard, Refused, guard_of
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import META_KEY
 from crawlerproject.settings import OURS
 from tests.exchanges import under_lease
 

@@ -16,11 +16,10 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.guard import PaceGuard, Refused
-from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import exchange_of, lease_in
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.politeness.pauses import PRESETS, RestLimits
 from crawlerproject.settings import OURS

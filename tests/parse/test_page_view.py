@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.parse.page_view import PageView
+from crawlerproject.parse.page_view import PageView, html_facts
 from crawlerproject.settings import OURS
 
 URL = "http://a.test/dir/"
@@ -83,3 +83,11 @@ def test_what_is_no_html_has_no_words(crawler: Crawler) -> None:
     page = PageView(crawler, Response("http://a.test/x.bin", body=b"\x00\x01"))
     assert (page.words, list(page.links), page.triage) == (0, [], None)
     assert "no HTML" in repr(page)
+
+
+def test_a_page_is_read_with_what_its_headers_ask() -> None:
+    """Each X-Robots-Tag counts beside the page's own meta elements."""
+    headers = {"Content-Type": "text/html", "X-Robots-Tag": ["noindex", "noai"]}
+    facts = html_facts(Response("http://a.test/", body=b"<a href=/1>1</a>", headers=headers), "text/html", "TestBot")
+
+    assert ([link.url for link in facts.links], facts.noindex) == (["http://a.test/1"], True)

@@ -11,9 +11,8 @@ from typing import Any, cast
 import pytest
 from scrapy.exceptions import DropItem
 
-from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.dispatch import InFlight
-from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.pipelines.processor import PageProcessor

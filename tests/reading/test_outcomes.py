@@ -12,11 +12,19 @@ from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.parse.links import linked
 from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
-from crawlerproject.reading.outcomes import Consent, Outcomes, rendered_result, result_of, result_of_hub
+from crawlerproject.reading.outcomes import (
+    Consent,
+    Outcomes,
+    goes_to_browser,
+    rendered_result,
+    result_of,
+    result_of_hub,
+)
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.http_messages import Wire
-from crawlerproject.rules.page.page import read_html
-from crawlerproject.rules.row_kinds import FLAG_ROBOTS, FLAG_SITEMAP
+from crawlerproject.rules.page.page import PageFacts, read_html
+from crawlerproject.rules.rendering.thin_pages import RenderNeed, Triage
+from crawlerproject.rules.row_kinds import FLAG_RENDER, FLAG_ROBOTS, FLAG_SITEMAP
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
 
@@ -395,3 +403,56 @@ def test_a_page_that_costs_money() -> None:
     page = fetched(ReadPage(), status=402, headers={"Crawler-Price": "USD 0.01"})
 
     assert (page.reason, page.notes) == (Reason.PAYMENT_REQUIRED, [("crawler-price", "USD 0.01")])
+
+
+NEEDS = ReadPage(PageFacts(words=3), 1, Triage(RenderNeed.RENDER, 9, ("empty root",)))
+
+
+class Budgets:
+    """The frontier's renders, which answer as the test says."""
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self.asked: list[tuple[str, str, RenderNeed]] = []
+        self._wanted = wanted
+
+    def wanted(self, url: str, host: str, verdict: RenderNeed) -> bool:
+        """Whether there is room."""
+        self.asked.append((url, host, verdict))
+        return self._wanted
+
+    def decide(self, page: ReadPage, *, is_render: bool = False) -> bool:
+        """Whether a page that was read goes to the browser."""
+        return goes_to_browser(lease_of(FLAG_RENDER if is_render else 0), page, self.wanted)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_frontiers_budgets_have_the_last_word(wanted: bool) -> None:
+    """They are asked with the verdict."""
+    budgets = Budgets(wanted=wanted)
+
+    assert budgets.decide(NEEDS) == wanted
+    assert budgets.asked == [(URL, "a.test", RenderNeed.RENDER)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ReadPage(),
+        ReadPage(unread="could not be read in 1 s"),
+        ReadPage(PageFacts(), challenge="cloudflare"),
+    ],
+)
+def test_what_is_no_readable_page_is_not_sent(page: ReadPage) -> None:
+    """Lists, pictures, walls."""
+    budgets = Budgets()
+
+    assert not budgets.decide(page)
+    assert budgets.asked == []
+
+
+def test_a_rendered_page_is_not_sent_again() -> None:
+    """Once is all it gets."""
+    budgets = Budgets()
+
+    assert not budgets.decide(NEEDS, is_render=True)
+    assert budgets.asked == []

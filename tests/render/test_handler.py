@@ -20,12 +20,12 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
 from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.render import handler as handlers
 from crawlerproject.render.handler import RenderingDownloadHandler, ScrapyDownloadHandler
+from crawlerproject.request_meta import META_KEY, exchange_of
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.robots import policy
 from crawlerproject.rules.row_kinds import FLAG_ROBOTS, ROW_KINDS

@@ -16,7 +16,6 @@ from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import Rendered, RenderFailed
-from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render import renderer as renderers
 from crawlerproject.render.browser import BrowserMissing
@@ -24,6 +23,7 @@ from crawlerproject.render.renderer import Renderer
 from crawlerproject.render.request import rendered as rendered_request
 from crawlerproject.render.subresources import CrawlSubrequests
 from crawlerproject.render.visit import PageVisit
+from crawlerproject.request_meta import leased
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -14,9 +14,8 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.spiders import Spider
 from twisted.python.failure import Failure
 
-from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.crawl.dispatch import InFlight
-from crawlerproject.crawl.intake import Intake, WebSub
+from crawlerproject.crawl.intake import Intake, LongPages, WebSub
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.processor import PageProcessor

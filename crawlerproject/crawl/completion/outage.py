@@ -117,13 +117,13 @@ class Outage:
             return False
         if lease.row.kind.sent_once and result.reason not in UNSENT_FAILURES:
             return False
-        if self.down:
+        if self._down_since:
             self._spare(result)
             return True
         now = self._run.now()
         if now < self._believed_until or not self._suspects(lease.host.name):
             return False
-        self._held[_is_tls(result)].append(_Held(result, now))
+        self._held[result.row.url.startswith("https:")].append(_Held(result, now))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._look())
         return True
@@ -168,20 +168,20 @@ class Outage:
         now, lease, wire = self._run.now(), result.lease, result.wire
         if wire is None:
             return
-        tls = _is_tls(result)
+        tls = result.row.url.startswith("https:")
         if now >= self._remember_at and wire.ip and wire.ip == lease.address:
             self._remember_at = now + (_REMEMBER_SECONDS if len(self._witnesses) >= MOST_WITNESSES else 0.0)
-            self._remember(Endpoint(wire.ip, wire.port, host_name(lease.host.name).strip("[]"), tls))
+            known = self._witnesses.pop(wire.ip, None)
+            if known is None or not known.tls:
+                known = Endpoint(wire.ip, wire.port, host_name(lease.host.name).strip("[]"), tls)
+            self._witnesses[wire.ip] = known
+            if len(self._witnesses) > MOST_WITNESSES:
+                del self._witnesses[next(iter(self._witnesses))]
         self._any_reached = True
-        self._believe(wire.started_at, tls=tls)
-        if self.down and wire.started_at >= self._down_since and (tls or not self._tls_witnesses()):
+        if self._held[True] or self._held[False]:
+            self._believe(wire.started_at, tls=tls)
+        if self._down_since and wire.started_at >= self._down_since and (tls or not self._tls_witnesses()):
             self._over()
-
-    def _remember(self, endpoint: Endpoint) -> None:
-        known = self._witnesses.pop(endpoint.ip, None)
-        self._witnesses[endpoint.ip] = known if known is not None and known.tls else endpoint
-        if len(self._witnesses) > MOST_WITNESSES:
-            del self._witnesses[next(iter(self._witnesses))]
 
     def _believe(self, sent_at: float, *, tls: bool) -> None:
         """A request of that moment (epoch seconds) was answered: failures before it are their hosts'."""
@@ -276,7 +276,3 @@ class Outage:
     def _spare(self, result: LeaseResult) -> None:
         self._spared += 1
         self._pages.requeue_blameless(result)
-
-
-def _is_tls(result: LeaseResult) -> bool:
-    return result.lease.row.url.startswith("https:")

@@ -1,36 +1,159 @@
-"""The end of a page: its place in the archive, its line in the log, the end of its lease."""
+"""The end of a page: its place in the archive, its line in the log, the end of its lease. Renders end here, too."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
 
-from crawlerproject.crawl.completion.records import log_line
-from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.failure_reports import GOOD
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import caused_externally, document_of
-from crawlerproject.reasons import Reason
+from crawlerproject.reasons import RESERVED, Reason
+from crawlerproject.rules.archive.http_messages import SAMPLE_BYTES, payload_digest
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
 from crawlerproject.rules.row_kinds import Budget, requisite_key
-from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.archive.archive import Written
+from crawlerproject.stores.archive.warc_reader import PlainResponse
+from crawlerproject.stores.logs.request_log import attempt_line
+from crawlerproject.stores.protocols import Fingerprint, PageRecord
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.completion.records import Records
     from crawlerproject.crawl.progress.failure_reports import FailureReporter
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.duplicates import DuplicateIndex
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.passage import Lease
-    from crawlerproject.items import LeaseResult
-    from crawlerproject.stores.archive.archive import Written
+    from crawlerproject.frontier.subrequests import Subrequest
+    from crawlerproject.items import LeaseResult, Rendered
+    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.archive.archive import Archive
+
+logger = logging.getLogger(__name__)
 
 # A host whose request met a limit of ours rests so long: what it sent may have to be sent once more (ours).
 _LIMIT_REST_SECONDS = 60.0
 _SHOWN = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.RENDERED})
 _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what brings a page further
+
+# A page during whose render the browser died is given to the next browser this often (our choice): it may be the cause.
+_TRIES = 3
+_NO_TURN = {
+    Reason.RENDER_PACE: "no turn of its host within the page's time",
+    Reason.STRANGER: "pages of this domain have loaded enough from the host, which is another domain's",
+    Reason.STRANGER_DOOR: "the host has had trouble with what other domains' pages asked of it",
+}
+"""Why a sub-request that its page may make got no turn of its host, in words; what else refuses one is no news."""
+
+
+class Records(Protocol):
+    """Where the completion of pages records them."""
+
+    def write(self, result: LeaseResult) -> Written | None:
+        """Record what was received; None when that is nothing. StorageError without room."""
+
+    def log(self, now: float, line: dict[str, object]) -> None:
+        """Record one attempt by its line in the request log."""
+
+
+class CrawlRecords:
+    """``Records`` in the crawl's archive and request log."""
+
+    def __init__(self, archive: Archive, frontier: Frontier, duplicates: DuplicateIndex) -> None:
+        self._archive = archive
+        self._frontier = frontier
+        self._duplicates = duplicates
+        self.log = archive.log.write
+
+    def write(self, result: LeaseResult) -> Written | None:
+        """Archive a page; StorageError when there is no room, and nothing has changed then."""
+        lease, wire = result.lease, result.wire
+        if result.rendered is not None:
+            return self._write_render(result.rendered, result)
+        if wire is None or not wire.status or not lease.row.kind.is_archived:
+            return None
+        context = Context(
+            lease.row.url,
+            lease.row.via,
+            lease.embed.page.hops + lease.row.hops if lease.embed else lease.row.hops,
+            lease.delay_seconds,
+            wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
+            result.body[:SAMPLE_BYTES],
+            result.notes,
+        )
+        if result.reason in RESERVED:
+            self._archive.write_withheld(wire, context)
+            return None
+        digest = result.digest or payload_digest(wire.body)
+        original = self._original(result, digest) if lease.embed is None else None
+        if original is not None and self._archive.withdrawn(original.url):
+            original = None  # what depends on it would be shown no more
+        written = self._archive.write(wire, context, digest, original)
+        if lease.embed is None:
+            remember(result, written, original, self._duplicates, self._frontier)
+        return written
+
+    def _write_render(self, rendered: Rendered, result: LeaseResult) -> Written | None:
+        if not rendered.html:
+            return None
+        facts = [*rendered.facts(), *result.notes]
+        times = rendered.started_at, rendered.ended_at
+        return self._archive.write_render(
+            Render(result.lease.row.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
+        )
+
+    def _original(self, result: LeaseResult, digest: bytes) -> Original | None:
+        """The capture that this one need not repeat."""
+        row = result.row
+        if result.status == 304:
+            before = self._frontier.state.store.page(row.page_key, row.host)
+            original = self._duplicates.original(before.digest) if before else None
+            return original and original._replace(profile=NOT_MODIFIED)
+        if result.shell is not None:
+            return None  # the browser is given this very record
+        return self._duplicates.original(digest) if result.payload else None
+
+
+def remember(
+    result: LeaseResult, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
+) -> None:
+    """Let later pages refer to this one."""
+    row, changes = result.row, frontier.state.changes
+    if original is None and result.payload:
+        duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
+    if result.fingerprint is not None and result.duplicate is None:
+        duplicates.add_fingerprint(Fingerprint(row.host, result.fingerprint, row.page_key), row.url, changes)
+
+
+def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:
+    """The line of a page in the request log; it ended ``now`` (epoch seconds) where no answer says when."""
+    lease, row, wire, seen = result.lease, result.row, result.wire, result.rendered
+    times: Any = seen or wire
+    started_at = times.started_at if times and times.started_at else lease.leased_at
+    ended_at = times.ended_at if times and times.ended_at else now
+    more: dict[str, Any] = {}
+    if written is not None:
+        more = {"warc": written.filename, "offset": written.offset, "length": written.length}
+        more["digest"] = written.digest_text
+    if result.duplicate is not None:
+        more.update(duplicate=result.duplicate.kind, duplicate_of=result.duplicate.url)
+    if result.is_render:
+        more.update(rendered=True, mime="text/html" if written else "")
+    else:
+        more.update(mime=result.mime, location=result.location, delay_seconds=lease.delay_seconds)
+        if row.kind.is_hub:
+            more["method"] = "POST"
+    if wire is not None:
+        more.update(status=wire.status or None, bytes=wire.received_bytes, ttfb_seconds=wire.ttfb_seconds)
+        more.update(truncated=wire.truncated, ip=lease.address if lease.embed and lease.embed.proxy else wire.ip)
+    return attempt_line(
+        started_at, ended_at, row.url, result.reason,
+        host=row.host, via=row.via, depth=row.depth, hop=row.hops, error=result.error, tries=row.tries, **more,
+    )  # fmt: skip
 
 
 class PageCompletion:
@@ -70,7 +193,7 @@ class PageCompletion:
             self._unwritten.append(result)
             self._run.pause(str(error))
             return
-        self._end_or_lose(result, written)
+        self._end(result, written)
 
     def requeue(self, lease: Lease) -> None:
         """Return the lease of a page whose completion failed by an error of our own, unless it has ended."""
@@ -94,7 +217,7 @@ class PageCompletion:
 
     def _write_first(self) -> None:
         written = self._records.write(self._unwritten[0])
-        self._end_or_lose(self._unwritten.pop(0), written)
+        self._end(self._unwritten.pop(0), written)
 
     @property
     def unwritten(self) -> int:
@@ -121,31 +244,51 @@ class PageCompletion:
         while self._unwritten:
             self.requeue(self._unwritten.pop().lease)
 
-    def _end_or_lose(self, result: LeaseResult, written: Written | None) -> None:
-        """End a page. When Redis fails meanwhile, the session is lost with what is half ended."""
-        self._run.stats.inc_value(f"{result.row.kind.stat}/{result.reason}")
+    def _end(self, result: LeaseResult, written: Written | None) -> None:
+        """Count and log what came, then let the frontier and the models judge it.
+
+        When Redis fails meanwhile, the session is lost with what is half ended.
+        """
+        run, models, lease, kind, now = self._run, self._models, result.lease, result.row.kind, self._run.now()
+        run.stats.inc_value(f"{kind.stat}/{result.reason}")
         try:
             if result.is_render:
-                self._run.tallies.errors += result.reason is not Reason.RENDERED
+                run.tallies.errors += result.reason is not Reason.RENDERED
                 self.renders.end(result, written)
-            else:
-                self._end_fetch(result, written)
+                return
+            self._count(result)
+            self._records.log(now, log_line(result, written, now))
+            self._weigh(result, written, now)
+            if kind.is_robots:
+                what = "terms" if document_of(result.row.hops) else "robots"
+                run.stats.inc_value(f"{what}/{robots_verdict(result.status).value}")
+            if lease.embed is not None:
+                self._end_embed(result, lease.embed, now)
+                return
+            record = models.revisits.learn(result, now)
+            if kind.is_requisite:
+                self._end_requisite(result, record, now)
+                return
+            self._frontier.finish(lease, result, record, now)
+            if result.reason not in GOOD:
+                if lease.host.rest_until > now:
+                    run.stats.inc_value(f"rests/{result.reason}")
+                self._reporter.ended(result, now)
+            models.learn(result, now)
         except StorageError as error:
-            if not self._run.rejoins:
+            if not run.rejoins:
                 raise
-            self.requeue(result.lease)
-            self._run.lose(str(error))
+            self.requeue(lease)
+            run.lose(str(error))
 
-    def _end_fetch(self, result: LeaseResult, written: Written | None) -> None:
-        """Count and log what came, then let the frontier and the models judge it."""
-        frontier, models, lease, row, kind = self._frontier, self._models, result.lease, result.row, result.row.kind
-        now, wire, embed = self._run.now(), result.wire, lease.embed
-        self._count(result)
-        self._records.log(now, log_line(result, written, now))
+    def _weigh(self, result: LeaseResult, written: Written | None, now: float) -> None:
+        """What the frontier and the models judge by, beside what was read."""
+        row, kind, wire, embed = result.row, result.row.kind, result.wire, result.lease.embed
         result.digest = written.digest if written else b""
         result.retry_after_seconds = retry_after_seconds(result.retry_after or None, now, self._retry_after_max_seconds)
         result.stranger = embed.external if embed else caused_externally(row)
-        result.render = self.renders.place(result.shell, written)
+        if result.shell is not None and written is not None:
+            result.render = self.renders.place(result.shell, written)
         # A requisite that turned out to be HTML: a page that links lead to all the same, if any do.
         result.apart = kind.budget is Budget.REQUISITES and result.status == 200 and result.mime in HTML_TYPES
         if wire is not None:
@@ -156,27 +299,16 @@ class PageCompletion:
         if result.target is not None and result.target.address.key == row.page_key:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.
             result.respelled = result.target.address.url if result.target.address.url != row.url else ""
-        if kind.is_robots:
-            what = "terms" if document_of(row.hops) else "robots"
-            self._run.stats.inc_value(f"{what}/{robots_verdict(result.status).value}")
-        if embed is not None:  # no page of its own: nothing is kept of it but its capture
-            frontier.finish(lease, result, PageRecord(row.url, result.reason, 0, now), now)
-            models.certificates.learn(result, now)
-            if embed.foreign:
-                models.traps.learn_embed(result, embed.page.host)
-            if result.status == 200:  # the page as its scripts leave it may name it among its requisites
-                frontier.state.recent.add([requisite_key(row.key)])
-            return
-        record = models.revisits.learn(result, now)
-        if kind.is_requisite:
-            self._end_requisite(result, record, now)
-            return
-        frontier.finish(lease, result, record, now)
-        if result.reason not in GOOD:
-            if lease.host.rest_until > now:
-                self._run.stats.inc_value(f"rests/{result.reason}")
-            self._reporter.ended(result, now)
-        models.learn(result, now)
+
+    def _end_embed(self, result: LeaseResult, embed: Subrequest, now: float) -> None:
+        """No page of its own: nothing is kept of it but its capture."""
+        row, models = result.row, self._models
+        self._frontier.finish(result.lease, result, PageRecord(row.url, result.reason, 0, now), now)
+        models.certificates.learn(result, now)
+        if embed.foreign:
+            models.traps.learn_embed(result, embed.page.host)
+        if result.status == 200:  # the page as its scripts leave it may name it among its requisites
+            self._frontier.state.recent.add([requisite_key(row.key)])
 
     def _end_requisite(self, result: LeaseResult, record: PageRecord, now: float) -> None:
         """No page: it says nothing of its host's pages. A document is not visited again but as a page."""
@@ -213,3 +345,50 @@ class PageCompletion:
             tallies.pages += 1
             tallies.good += result.reason in _SHOWN
             host.pages += 1
+
+
+class RenderCompletion:
+    """As ``PageCompletion``, for pages that were in the browser."""
+
+    def __init__(self, frontier: Frontier, records: Records, models: CrawlModels, run: Run) -> None:
+        self._frontier = frontier
+        self._records = records
+        self._models = models
+        self._run = run
+        self._said_no_browser = False
+
+    def no_browser(self, why: str) -> None:
+        """Keep pages that need a browser queued for a later run; logged once."""
+        self._frontier.renders.closed = why
+        if not self._said_no_browser:
+            self._said_no_browser = True
+            logger.warning("Pages that need a browser stay queued for a later run: %s.", why)
+
+    def place(self, shell: tuple[int, int], written: Written) -> str:
+        """Where the browser finds the plain response of a page that goes to it."""
+        if why := self._frontier.renders.closed:
+            self.no_browser(why)
+        return PlainResponse(written.filename, written.offset, written.length, *shell).note()
+
+    def end(self, result: LeaseResult, written: Written | None) -> None:
+        """Log a render, learn what it gained and end its lease."""
+        frontier, row, now = self._frontier, result.row, self._run.now()
+        self._records.log(now, log_line(result, written, now))
+        again = result.again and (row.tries + 1 < _TRIES or bool(frontier.renders.closed))
+        rendered = result.rendered
+        if result.gained is None or row.kind.is_external or rendered is None or rendered.short:
+            result.gained = None  # no measure of other pages like it
+        else:
+            plain = PlainResponse.of(row.note)
+            result.plain = plain.words, plain.links
+        self._models.learn(result, now)
+        frontier.finish_render(result.lease, now, again=again)
+
+    def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
+        """Log and count a sub-request that got no turn of its host for a reason of this moment."""
+        if reason not in _NO_TURN:
+            return
+        row, now = lease.row, self._run.now()
+        self._frontier.state.refused.counts[reason] += 1
+        about: dict[str, Any] = {"via": row.url, "depth": row.depth + 1, "hop": "E", "error": _NO_TURN[reason]}
+        self._records.log(now, attempt_line(now, now, address.url, reason, host=address.host, **about))

@@ -19,7 +19,7 @@ from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore, Frontie
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.dispatch import Engine
+    from crawlerproject.crawl.engine import Engine
     from crawlerproject.crawl.session import Session
 
 logger = logging.getLogger(__name__)

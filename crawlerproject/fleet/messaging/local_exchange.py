@@ -18,7 +18,7 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Changes, Messages
 
-# Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/completion/long_pages.py).
+# Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/intake.py).
 _URLS_A_TURN = 100
 # Of other workers, taken in before one commit: half a second at most, in slices.
 _URLS_A_COMMIT = 5_000

@@ -82,7 +82,7 @@ RULES = {
     "unsure-until": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/other_workers.py
     "clock": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/hosts/table.py
     **{name: Rule(FactMove.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
-    "totals": Rule(FactMove.ONE, _sums),  # crawl/progress/tallies.py
+    "totals": Rule(FactMove.ONE, _sums),  # crawl/run.py
     "renders": Rule(FactMove.ONE, lambda kept: b"%d" % sum(map(int, kept))),  # frontier/learned/renders.py
     "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py

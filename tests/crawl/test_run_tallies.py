@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from crawlerproject.crawl.progress.tallies import Classes, Tallies, TotalsBook
+from crawlerproject.crawl.run import Classes, Tallies, TotalsBook
 from crawlerproject.stores.protocols import Changes
 from tests.stores.memory_store import MemoryStore
 

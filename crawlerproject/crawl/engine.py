@@ -1,9 +1,10 @@
-"""A leased page's way through Scrapy's engine in one asyncio task, where nothing but ours stands on that way.
+"""Scrapy's engine: when it asks for a request, and a leased page's way through it in one asyncio task.
 
-Scrapy's own way takes a request through five tasks, eight Deferreds, four signals and six generators: 1.0 of the 7.3
-million instructions of a small page (benchmarks/check.py). Where the chain has a middleware of the project, the
-downloader's signals have listeners, or a slot delays, requests go Scrapy's way; so do errors, and what a spider
-extracts. The engine counts each request as it does its own: it waits for it, is full with it, and ends after it.
+That way is taken where nothing but ours stands on it. Scrapy's own takes a request through five tasks, eight
+Deferreds, four signals and six generators: 1.0 of the 7.3 million instructions of a small page (benchmarks/check.py).
+Where the chain has a middleware of the project, the downloader's signals have listeners, or a slot delays, requests go
+Scrapy's way; so do errors, and what a spider extracts. The engine counts each request as it does its own: it waits for
+it, is full with it, and ends after it.
 """
 
 from __future__ import annotations
@@ -21,22 +22,27 @@ from scrapy.core.scraper import Scraper, Slot
 from scrapy.extensions.corestats import CoreStats
 from scrapy.http import Response
 from scrapy.spidermiddlewares.metacopy import MetaCopyDetectionMiddleware
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 from crawlerproject.middlewares.filetypes import FileTypesMiddleware
-from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.triage import TriageMiddleware
+from crawlerproject.request_meta import leased
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.errors import FrontierDamaged
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +58,59 @@ _DOWNLOADER_SIGNALS = (
 )
 # What the engine does with a request, and what is done here instead.
 _ENGINE_STEPS = ("_start_scheduled_request", "_download", "_handle_downloader_output", "_remove_request")
+
+
+class Engine:
+    """Has Scrapy's engine ask, by one timer at most, for the earliest moment that was asked for (epoch seconds)."""
+
+    def __init__(self, crawler: Crawler, run: Run) -> None:
+        self._crawler = crawler
+        self._run = run
+        self._timer: CallLaterResult | None = None
+        self._at = 0.0
+
+    def ask_at(self, moment: float | None, now: float) -> None:
+        """Have the engine ask then, or sooner when that was asked for; None: no moment."""
+        if moment is None or (self._timer is not None and self._at <= moment):
+            return
+        self.cancel()
+        self._at = moment
+        self._timer = call_later(max(0.0, moment - now), self._ask_now)
+
+    def cancel(self) -> None:
+        """Forget the moment."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def ask(self) -> None:
+        """Have the engine ask in the next turn of the loop. One that is full asks when a request has ended."""
+        engine = self._crawler.engine
+        if engine is None or engine.spider is None or self._run.closed or engine.needs_backout():
+            return
+        # Scrapy 2.19 has no public call for it but ``crawl``, which takes a request and hands it back to the scheduler.
+        slot: Any = engine._slot
+        slot.nextcall.schedule()
+
+    def _ask_now(self) -> None:
+        self._timer = None
+        self.ask()
+
+    def requests(self) -> set[Request]:
+        """The requests in progress."""
+        slot: Any = getattr(self._crawler.engine, "_slot", None)
+        return set() if slot is None else slot.inprogress
+
+    def stop_for_damage(self, error: FrontierDamaged) -> None:
+        """End the crawl: what cannot be read of its frontier would be forgotten."""
+        logger.error("%s The crawl stops.", error)
+        self.stop("frontier_damaged")
+
+    def stop(self, reason: str) -> None:
+        """End the crawl; what is on its way ends first."""
+        engine = self._crawler.engine
+        assert engine is not None
+        deferred_from_coro(engine.close_spider_async(reason=reason))
 
 
 class FastPath:
@@ -79,8 +138,8 @@ class FastPath:
 
     def takes(self, request: Request) -> bool:
         """Whether this request goes here: a page's or a robots.txt's, and the downloader's signals have no listener."""
-        lease = lease_in(request)
-        if lease is None or not lease.row.kind.is_plain_get:
+        exchange = leased(request)
+        if exchange is None or not exchange.lease.row.kind.is_plain_get:
             return False
         return not _heard(self._crawler, _DOWNLOADER_SIGNALS)
 
@@ -94,35 +153,42 @@ class FastPath:
         return not self._engine.needs_backout()
 
     async def _run(self, request: Request) -> None:
-        slot = self._slot
+        """``Downloader.fetch`` without the middlewares, then ``ExecutionEngine._download`` and ``Scraper._scrape``."""
+        slot, scraper = self._slot, self._scraper
         try:
-            result = await self._download(request)
+            response: Response | Failure
+            try:
+                handler = self._downloader.handlers._get_handler(request.url.partition(":")[0])
+                response = await handler.download_request(request)
+            except Exception:
+                response = _failure()
+            finally:
+                self._downloader.active.remove(request)
             slot.nextcall.schedule()
-            if isinstance(result, Response):
-                await self._scrape(result, request)
-            else:
-                await maybe_deferred_to_future(self._scraper.enqueue_scrape(result, request))
+            if not isinstance(response, Response):
+                await maybe_deferred_to_future(scraper.enqueue_scrape(response, request))
+                return
+            response.request = request
+            self._announce(response, request)
+            scraper.slot.active.add(request)
+            scraper.slot.active_size += max(len(response.body), Slot.MIN_RESPONSE_SIZE)
+            try:
+                given = await request.callback(response)  # type: ignore[misc]  # a coroutine function: ``of``
+                if given or not isinstance(given, list):
+                    await self._hand_on(given, response, request)
+            except Exception:
+                scraper.handle_spider_error(_failure(), request, response)
+            finally:
+                scraper.slot.finish_response(response, request)
         except Exception:
             logger.exception("could not handle %s", request.url, extra={"url": request.url})
         finally:
             slot.remove_request(request)
             slot.nextcall.schedule()
 
-    async def _download(self, request: Request) -> Response | Failure:
-        """``Downloader.fetch``, without the middlewares."""
-        try:
-            handler = self._downloader.handlers._get_handler(request.url.partition(":")[0])
-            response: Response = await handler.download_request(request)
-            return response
-        except Exception:
-            return _failure()
-        finally:
-            self._downloader.active.remove(request)
-
-    async def _scrape(self, response: Response, request: Request) -> None:
-        """``ExecutionEngine._download`` once it has a response, and ``Scraper._scrape``."""
+    def _announce(self, response: Response, request: Request) -> None:
+        """The line in Scrapy's log, and its signal or what alone listens to it."""
         crawler, scraper = self._crawler, self._scraper
-        response.request = request
         line = scraper.logformatter.crawled(request, response, crawler.spider)
         if line is not None:
             logging.getLogger(ExecutionEngine.__module__).log(
@@ -134,17 +200,6 @@ class FastPath:
             crawler.signals.send_catch_log(
                 signal=signals.response_received, response=response, request=request, spider=crawler.spider
             )
-        slot: Slot = scraper.slot
-        slot.active.add(request)
-        slot.active_size += max(len(response.body), Slot.MIN_RESPONSE_SIZE)
-        try:
-            given = await request.callback(response)  # type: ignore[misc]  # a coroutine function: ``of``
-            if given or not isinstance(given, list):
-                await self._hand_on(given, response, request)
-        except Exception:
-            scraper.handle_spider_error(_failure(), request, response)
-        finally:
-            slot.finish_response(response, request)
 
     async def _hand_on(self, given: Any, response: Response, request: Request) -> None:
         """Items and requests that a spider extracts: to its middlewares and pipelines, by Scrapy."""
@@ -190,6 +245,6 @@ def _heard(crawler: Crawler, names: Iterable[object]) -> bool:
     """Whether one of these signals, or all, of this crawler or of any, have a listener."""
     for sender in (crawler.signals.sender, dispatcher.Any):
         listeners = dispatcher.connections.get(id(sender))
-        if listeners and (dispatcher.Any in listeners or any(name in listeners for name in names)):
+        if listeners and (dispatcher.Any in listeners or not listeners.keys().isdisjoint(names)):
             return True
     return False

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.dns_lookups import DnsLookups
+from crawlerproject.crawl.dispatch import DnsLookups
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.hosts.host import Host

@@ -1,4 +1,8 @@
-"""The one object that a request of this crawler carries in its meta, beside Scrapy's own keys."""
+"""What a request of this crawler carries, and how its answer's headers are read.
+
+It carries one object in its meta, beside Scrapy's own keys: an ``Exchange``, or the ``LeasedExchange`` of what the
+frontier leased. The download handler leaves what crossed the wire in it.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,15 @@ from weakref import ref
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.http import Headers
 
     from crawlerproject.errors import FetchError
+    from crawlerproject.frontier.passage import Lease
+    from crawlerproject.items import Rendered
     from crawlerproject.rules.archive.http_messages import Wire
 
 META_KEY = "crawlerproject"
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(slots=True)
@@ -39,6 +47,14 @@ class Exchange:
         return Exchange, (_no_owner,)
 
 
+@dataclass(slots=True, kw_only=True)
+class LeasedExchange(Exchange):
+    """The exchange of a request that the frontier leased."""
+
+    lease: Lease
+    rendered: Rendered | None = None  # of a page to render, once the browser has shown it
+
+
 def exchange_of(request: Request) -> Exchange:
     """The request's own exchange; a new one if it has none."""
     found = request.meta.get(META_KEY)
@@ -46,6 +62,27 @@ def exchange_of(request: Request) -> Exchange:
         return found
     made = request.meta[META_KEY] = Exchange(ref(request))
     return made
+
+
+def leased(request: Request) -> LeasedExchange | None:
+    """The exchange of a leased request; None for others, copies of a leased one included."""
+    found = request.meta.get(META_KEY)
+    return found if isinstance(found, LeasedExchange) and found.owner() is request else None
+
+
+def lease_in(request: Request) -> Lease | None:
+    """The lease of a leased request."""
+    found = leased(request)
+    return None if found is None else found.lease
+
+
+def header(headers: Headers, name: bytes) -> str:
+    """A header's last value as text; "" without one. ``name`` in title case, as Scrapy keeps names: "Etag".
+
+    Past ``Headers.get``, which normalises the name at each of the dozen looks that a page takes.
+    """
+    values = dict.get(headers, name)
+    return values[-1].decode("latin-1") if values else ""
 
 
 def _no_owner() -> None:

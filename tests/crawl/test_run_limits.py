@@ -8,9 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from crawlerproject.crawl.crawl_limits import CrawlLimits, share_renders
-from crawlerproject.crawl.progress.tallies import TotalsBook
-from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.run import CrawlLimits, Run, TotalsBook, share_renders
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.completion.long_pages import LongPages
+from crawlerproject.crawl.intake import LongPages
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request
+from scrapy.http import Headers
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.exchange import META_KEY, exchange_of
-from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import META_KEY, exchange_of, header, lease_in, leased
 from crawlerproject.rules.archive.http_messages import Wire
 from tests.exchanges import told, under_lease
 
@@ -72,3 +72,11 @@ def test_a_request_that_is_over_is_freed() -> None:
     exchange = exchange_of(Request("http://a.test/"))
 
     assert exchange.owner() is None
+
+
+def test_a_headers_last_value_counts() -> None:
+    """Names in title case, as Scrapy keeps them."""
+    headers = Headers({"X-Y": ["one", "two"]})
+
+    assert header(headers, b"X-Y") == "two"
+    assert header(headers, b"Z") == ""
