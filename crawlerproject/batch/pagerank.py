@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -35,8 +36,10 @@ WORK = "work"
 """Folder beside the results, for what does not fit into memory; removed at the end."""
 _MAX_DISTANCE = 30  # links between two hosts beyond which nothing shows in a harmonic sum of doubles
 _EXACT_HOSTS, _SAMPLED_HOSTS = 20_000, 2_000
-_SPREAD_BYTES = 64 * 1024 * 1024  # for the links between hosts, while distances are counted
+_SPREAD_BYTES = 64 * 1024 * 1024  # of the bits of all hosts, while distances are counted
+_WORDS, _BLOCK_LINKS = 32, 4096  # measured: a quarter of the CPU of all links at once (benchmarks/rank.py)
 _BATCH_ROWS = 65_536
+_SCHEME_LETTERS = len("https://")
 _INCOMING = "incoming"
 _LINKS = pa.schema([(name, pa.int64()) for name in ("source", "target", "source_host", "target_host")])
 _PAGES = pa.schema([("url", pa.string()), ("id", pa.int64()), ("host", pa.string()), ("host_id", pa.int64())])
@@ -62,20 +65,26 @@ _PLACED = """
 SELECT s.place AS source, t.place AS target
 FROM edges e JOIN nodes s ON e.source = s.id JOIN nodes t ON e.target = t.id ORDER BY target, source
 """
+# Pages that have links, and the links between them: what was never fetched takes part in no step, and is most of it.
+_GIVERS = "SELECT place, leaving, 1e0 / {nodes:d} AS score, -1e0 AS before FROM nodes WHERE leaving > 0 ORDER BY place"
+_BETWEEN = """
+SELECT p.source, p.target FROM placed p JOIN scores s ON p.target = s.place ORDER BY p.target, p.source
+"""
 # What a page gives each of its links is divided once a page: links are many more.
 # Numbers in the queries have an exponent: without one they would be decimals, of another precision.
-_STEP = """
-SELECT n.place, n.leaving, {base:.17e} + {damping:.17e} * coalesce(g.given, 0e0) AS score, n.score AS before
-FROM scores n LEFT JOIN (
-    SELECT e.target AS place, sum(s.share) AS given
-    FROM placed e JOIN (SELECT place, score / leaving AS share FROM scores WHERE leaving > 0) s ON e.source = s.place
-    GROUP BY e.target
-) g ON n.place = g.place
+_GIVEN = """
+SELECT e.target AS place, sum(s.share) AS given
+FROM {links} e JOIN (SELECT place, score / leaving AS share FROM scores) s ON e.source = s.place GROUP BY e.target
 """
-_SUMS = """
-SELECT coalesce(sum(CASE WHEN leaving = 0 THEN score ELSE 0e0 END), 0e0), coalesce(sum(abs(score - before)), 0e0)
-FROM scores
+_STEP = f"""
+SELECT n.place, n.leaving, {{base:.17e}} + {{damping:.17e}} * coalesce(g.given, 0e0) AS score, n.score AS before
+FROM scores n LEFT JOIN ({_GIVEN.format(links="between_givers")}) g ON n.place = g.place
 """
+_ALL = f"""
+SELECT n.id, {{base:.17e}} + {{damping:.17e}} * coalesce(g.given, 0e0) AS score
+FROM nodes n LEFT JOIN ({_GIVEN.format(links="placed")}) g ON n.place = g.place
+"""
+_SUMS = "SELECT count(*), coalesce(sum(score), 0e0), coalesce(sum(abs(score - before)), 0e0) FROM scores"
 _PAGES_RANKED = """
 SELECT r.url, r.pagerank, r.pagerank / {mean:.17e} AS weight,
     (row_number() OVER (ORDER BY r.pagerank, r.url) - 1) / {pages:d}e0 AS less_important,
@@ -177,10 +186,11 @@ def pages_of(file: str) -> Iterator[pa.RecordBatch]:
 def _numbers(addresses: pa.Array) -> tuple[Ids, Ids]:
     """``node_id`` of each address, and of its host."""
     encoded = addresses.dictionary_encode()
-    texts, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-    pages = np.fromiter(map(node_id, texts), np.uint64, len(texts))
-    hosts = np.fromiter(map(_host_id, map(host_name, texts)), np.uint64, len(texts))
-    return pages[places].view(np.int64), hosts[places].view(np.int64)
+    texts, places = encoded.dictionary, encoded.indices.to_numpy()
+    pages = np.fromiter(map(xxh3_64_intdigest, texts.cast(pa.binary()).to_pylist()), np.uint64, len(texts))
+    # A third of the links' reading goes by here: nothing more is called for each.
+    hosts = [_host_id(url[: url.find("/", _SCHEME_LETTERS) + 1 or None]) or node_id(url) for url in texts.to_pylist()]
+    return pages[places].view(np.int64), np.array(hosts, np.uint64)[places].view(np.int64)
 
 
 def node_id(text: str) -> int:
@@ -188,13 +198,19 @@ def node_id(text: str) -> int:
     return xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
-_host_id = lru_cache(maxsize=65_536)(node_id)
 _host_key = lru_cache(maxsize=65_536)(host_key)
+
+
+@lru_cache(maxsize=65_536)
+def _host_id(start: str) -> int:
+    """Of the host of an address up to its path; 0 where that is none."""
+    host = host_key(start)
+    return node_id(host) if host else 0
 
 
 def host_name(url: str) -> str:
     """The host as ``hosts.parquet`` has it. The address up to its path is enough to know it, and few differ there."""
-    return _host_key(url[: url.find("/", len("https://")) + 1 or None]) or url
+    return _host_key(url[: url.find("/", _SCHEME_LETTERS) + 1 or None]) or url
 
 
 def _columns(tables: Tables, query: str, count: int) -> NDArray[np.int64]:
@@ -220,43 +236,56 @@ def harmonic(
     chosen = np.arange(nodes)
     if nodes > exact_to:
         chosen = np.random.default_rng(seed).choice(nodes, sample, replace=False)
-    # A bit a source: 64 of them spread along the links in one word.
-    words = max(1, min(_SPREAD_BYTES // 8 // len(targets), -(-len(chosen) // 64)))
+    # A bit a source, so many words of them go along a link at once; links in blocks that the processor's cache holds.
+    ends = [*starts.tolist(), len(targets)]
+    cuts = [*np.unique(np.searchsorted(starts, np.arange(0, len(targets), _BLOCK_LINKS))).tolist(), len(starts)]
+    blocks = [(reached[a:b], sources[ends[a] : ends[b]], starts[a:b] - starts[a]) for a, b in pairwise(cuts) if a < b]
+    most = max(nodes, *(len(block[1]) for block in blocks))
+    words = max(1, min(_WORDS, _SPREAD_BYTES // 8 // most, -(-len(chosen) // 64)))
+    found: list[NDArray[np.int32]] = []  # how many sources reach a node, by distance
     for first in range(0, len(chosen), words * 64):
         some = chosen[first : first + words * 64]
-        front = np.zeros((words, nodes), dtype=np.uint64)
-        for place, node in enumerate(some.tolist()):
-            front[place // 64, node] |= np.uint64(1 << place % 64)
+        bits = np.arange(len(some), dtype=np.uint64)
+        front = np.zeros((nodes, words), np.uint64)
+        front[some, bits // 64] = np.uint64(1) << bits % 64
         seen = front.copy()
         for distance in range(1, _MAX_DISTANCE + 1):
             spread = np.zeros_like(front)
-            spread[:, reached] = np.bitwise_or.reduceat(front[:, sources], starts, axis=1)
+            for there, here, places in blocks:
+                spread[there] = np.bitwise_or.reduceat(front[here], places, axis=0)
             front = spread & ~seen
             if not front.any():
                 break
-            total += np.bitwise_count(front).sum(axis=0) / distance
+            if len(found) < distance:
+                found.append(np.zeros(nodes, np.int32))
+            found[distance - 1] += np.bitwise_count(front).sum(axis=1, dtype=np.int32)
             seen |= front
+    for distance, sources_there in enumerate(found, 1):
+        total += sources_there / distance
     return total * (nodes / len(chosen))
 
 
 def _pagerank(tables: Tables) -> tuple[int, int]:
     """Table ``by_id`` (id, score) of all ends of ``edges``, of a total of 1; how many, after how many steps.
 
-    Nodes without links give to all alike.
+    Nodes without links give to all alike. How far they moved in a step is known from the others, at most.
     """
     _number_nodes(tables)
     tables.keep("placed", _PLACED)
     (nodes,) = tables.row("SELECT count(*) FROM nodes")
-    first = f"SELECT place, leaving, 1e0 / {max(1, nodes):d} AS score, -1e0 AS before FROM nodes ORDER BY place"
-    tables.keep("scores", first)
-    steps = 0
-    dangling, change = tables.row(_SUMS)
+    tables.keep("scores", _GIVERS.format(nodes=max(1, nodes)))
+    tables.keep("between_givers", _BETWEEN)
+    givers, share, _ = tables.row(_SUMS)
+    steps, base, moved, change = 0, 0.0, 1.0, 1.0
     while nodes and change >= TOLERANCE and steps < MAX_STEPS:
-        base = (1 - DAMPING + DAMPING * dangling) / nodes
+        before, moved_before = base, moved
+        base = (1 - DAMPING * share) / nodes
         tables.keep("scores", _STEP.format(base=base, damping=DAMPING))
-        dangling, change = tables.row(_SUMS)
+        _, share, moved = tables.row(_SUMS)
+        change = moved + DAMPING * moved_before + (nodes - givers) * abs(base - before)
         steps += 1
-    tables.keep("by_id", "SELECT n.id, s.score FROM nodes n JOIN scores s ON n.place = s.place")
+    base = (1 - DAMPING * share) / max(1, nodes)
+    tables.keep("by_id", _ALL.format(base=base, damping=DAMPING))
     return nodes, steps
 
 
