@@ -10,15 +10,14 @@ import tracemalloc
 from pathlib import Path
 
 from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.frontier_state import FrontierState, HostOwnership
 from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.table import HostTable, Start
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
-from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.politeness.pauses import PRESETS, RestLimits

@@ -22,16 +22,15 @@ from typing import TypeVar
 
 from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.frontier_state import FrontierState, HostOwnership, unsure_until
 from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots_cache import RobotsCache
-from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason

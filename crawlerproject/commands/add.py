@@ -10,7 +10,7 @@ from crawlerproject.frontier.passage import seed_found
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, option, waited_for
 from crawlerproject.rules.printable import counted, human_seconds
-from crawlerproject.rules.url.seeds import BadOption, Seeds, seeds_of
+from crawlerproject.rules.url.scope import BadOption, Seeds, seeds_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import spool_seeds
 from crawlerproject.terminal import say, say_json

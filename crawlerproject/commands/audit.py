@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, option
-from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
+from crawlerproject.rules.politeness.pause_audit import Asked, Audit, Violation, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.terminal import say, say_json

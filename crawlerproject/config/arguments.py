@@ -10,8 +10,8 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.crawl_limits import LIMITS, BadLimit, amount
-from crawlerproject.rules.url.seeds import BadGlob, Glob, globs
+from crawlerproject.rules.limits import LIMITS, BadLimit, amount
+from crawlerproject.rules.url.scope import BadGlob, Glob, globs
 
 INCLUDE, EXCLUDE = "include", "exclude"
 PATTERNS = (INCLUDE, EXCLUDE)

@@ -27,7 +27,7 @@ from crawlerproject.config.settings_table import ALL as ALL_SETTINGS
 from crawlerproject.config.settings_table import RENAMED, SETTINGS, WITHOUT_EFFECT, Kind
 from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.crawl_limits import LIMITS, amount
+from crawlerproject.rules.limits import LIMITS, amount
 from crawlerproject.settings import user
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir, open_lock

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from crawlerproject.fleet.fleet_quotas import FleetQuota
-from crawlerproject.frontier.learned.renders import MAX_PER_CRAWL, Renders
+from crawlerproject.frontier.learned.render_gains import MAX_PER_CRAWL, Renders
 from crawlerproject.frontier.url_filters import NeverCrawl
-from crawlerproject.rules.crawl_limits import Limits, Spent, reached
-from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
+from crawlerproject.rules.limits import Limits, Spent, reached
+from crawlerproject.rules.politeness.pause_audit import ROUNDING_SECONDS
 from crawlerproject.runtime.clock import CRAWL
 from crawlerproject.runtime.services import Stats
 from crawlerproject.stores.operator_files.control import Pauses

@@ -28,7 +28,7 @@ from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import META_KEY, LeasedExchange
-from crawlerproject.rules.politeness.outage import MAX_WAIT_SECONDS
+from crawlerproject.rules.politeness.whose_failure import MAX_WAIT_SECONDS
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
 

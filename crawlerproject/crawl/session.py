@@ -22,27 +22,26 @@ from crawlerproject.crawl.run import CrawlLimits, TotalsBook, share_renders
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.frontier_state import FrontierState, HostOwnership, unsure_until
 from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostSuspensions, HostTable, Start
 from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels, TrapModel
-from crawlerproject.frontier.learned.renders import MAX_PER_HOST, RenderLimits, Renders
+from crawlerproject.frontier.learned.render_gains import MAX_PER_HOST, RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
-from crawlerproject.frontier.other_workers import HostOwnership, unsure_until
 from crawlerproject.frontier.robots_cache import RobotsCache
-from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.crawl_limits import limits_of
+from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pauses import HOUR_SECONDS, delay_seconds
 from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
 from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
-from crawlerproject.rules.url.seeds import host_limits
+from crawlerproject.rules.url.scope import host_limits
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.recovery import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
@@ -59,8 +58,8 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.roles.single_process import SingleProcess, Store
     from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier_state import HostOwnership
     from crawlerproject.frontier.learned.duplicates import Ahead, OtherWorkers
-    from crawlerproject.frontier.other_workers import HostOwnership
     from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
     from crawlerproject.stores.protocols import FrontierStore
 

@@ -23,7 +23,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import moment
-from crawlerproject.rules.url.seeds import BadOption, seeds_of
+from crawlerproject.rules.url.scope import BadOption, seeds_of
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.archive.warc_reader import members, names_of
 from crawlerproject.stores.crawl_dir import CrawlDir, facts_in, read_facts

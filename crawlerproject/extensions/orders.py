@@ -17,7 +17,7 @@ from crawlerproject.frontier.hosts.host import HostState
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.passage import seed_found
 from crawlerproject.rules.printable import listed
-from crawlerproject.rules.url.seeds import BadOption, Seeds, host_limits, seeds_of
+from crawlerproject.rules.url.scope import BadOption, Seeds, host_limits, seeds_of
 from crawlerproject.stores.backup.checkpoint_orders import Answer, Order, OrdersHere, Stage, remove_checkpoint
 from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.other_workers import Changed, HostOwnership, Links, Message, pack_message
+from crawlerproject.frontier.frontier_state import HostOwnership
+from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message
 from crawlerproject.frontier.passage import linking_domain
 
 if TYPE_CHECKING:

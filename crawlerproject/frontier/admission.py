@@ -9,12 +9,12 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.frontier_state import FrontierState
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
 from crawlerproject.frontier.known_seeds import MOVES_FACT, SCOPE_FACT, moves_of
 from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.passage import DiscoveredUrl, caused_externally
-from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.url_filters import HostsAtOnce, UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import RobotsRules

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
+from crawlerproject.frontier.frontier_state import FrontierState
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.learned.revisits import Revisits, again
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.other_workers import (
@@ -33,7 +34,6 @@ from crawlerproject.frontier.other_workers import (
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit, document_of
 from crawlerproject.frontier.politeness import Consequence, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
-from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason

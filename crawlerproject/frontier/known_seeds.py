@@ -9,7 +9,7 @@ import orjson
 
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened
-from crawlerproject.rules.url.seeds import SeedRule, rule_of
+from crawlerproject.rules.url.scope import SeedRule, rule_of
 from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import FactReader
 

@@ -13,14 +13,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.frontier_state import UNSTORED_WAIT_SECONDS, FrontierState, decided_key
 from crawlerproject.frontier.hosts.host import EMPTY, Host, HostState
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.hosts.table import LEFT_ALONE
-from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
+from crawlerproject.frontier.learned.render_gains import LINE_SECONDS, Renders
 from crawlerproject.frontier.learned.revisits import unseen
 from crawlerproject.frontier.passage import Lease, caused_externally
 from crawlerproject.frontier.robots_responses import RobotsResponses
-from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState, decided_key
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason

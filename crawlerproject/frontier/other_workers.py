@@ -1,7 +1,4 @@
-"""Other workers of the crawl: whose hosts are whose, and what workers write to each other about hosts.
-
-All hosts are ours in a crawl of one process, those of our partitions in a fleet.
-"""
+"""What the workers of a crawl write to each other about hosts."""
 
 from __future__ import annotations
 
@@ -15,58 +12,6 @@ from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import KEPT_BYTES
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
-from crawlerproject.stores.protocols import Changes, FrontierStore
-
-_UNSURE_FACT = "unsure-until"
-
-
-class HostOwnership:
-    """Whose a host is that a page may name: all are ours in a crawl of one process. Workers override what differs."""
-
-    sole = True  # there is no other worker
-    doubt_seconds = 0.0  # by so much the clock of the process that stored a host's state may have been behind ours
-
-    def __init__(self, unsure_until: float = 0.0) -> None:
-        """``unsure_until``: as the function of that name says."""
-        self._unsure_before = unsure_until
-
-    def mine(self, host: str) -> bool:
-        """Whether this worker decides about the host now."""
-        return True
-
-    def may_ask(self, host: str) -> bool:
-        """Whether an answer will surely come before another worker may ask the host."""
-        return self.mine(host)
-
-    def ask_until(self, host: str) -> float | None:
-        """Until when (seconds since boot) an answer must be complete; None: it may take as long as it takes."""
-        return None
-
-    def crowded(self) -> bool:
-        """Whether so much is decided and not stored that deciding more must wait for the next write."""
-        return False
-
-    def unsure_until(self, host: str) -> float:
-        """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
-        return self._unsure_before
-
-    def send(self, host: str, message: Message) -> None:
-        """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
-        raise AssertionError(f"no other worker decides about {host}")
-
-    def add_messages(self, changes: Changes) -> None:
-        """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
-
-
-def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
-    """Until then an earlier process may have asked any host without a trace in the store; 0.0 when none has.
-
-    Kept, since a clean start may follow soon after an unclean one.
-    """
-    if clean_start:
-        return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
-    store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
-    return started_at
 
 
 class Links(NamedTuple):

@@ -7,12 +7,12 @@ import random
 
 import orjson
 
+from crawlerproject.frontier.frontier_state import UNSTORED_WAIT_SECONDS, FrontierState
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.other_workers import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.passage import Lease, Visit, document_of, of_other_domain, robots_for_other_domain
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS, FrontierState
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS, MOST_ASKED, sent_on

@@ -19,8 +19,8 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.domains import bounded_domain
 
 if TYPE_CHECKING:
+    from crawlerproject.frontier.frontier_state import FrontierState
     from crawlerproject.frontier.hosts.host import Host
-    from crawlerproject.frontier.state import FrontierState
     from crawlerproject.frontier.url_filters import UrlFilters
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.protocols import QueuedPage

@@ -3,24 +3,32 @@
 Pure: no clock, no network, no store. A host with work is always in exactly one place: waiting for its
 own moment (in the heap), waiting for another port of its name (in that name's line), waiting at its address
 (in that address's line), being looked up or waiting for that (``domains``), aside while places in flight are short and
-its domain has its share of them, or in flight. An address serves one
+its domain has its share of them (``Places``), or in flight. An address serves one
 request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench, WWW 2014: an address is ready when
 it and its first host are). The ports of one name are hosts of their own with one clock: one of them has the turn.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from crawlerproject.frontier.hosts.domain_turns import SLOW, DomainTurns, Places
+from crawlerproject.frontier.hosts.domain_turns import DomainTurns
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks, TimerHeap
 from crawlerproject.rules.politeness.address_turns import LONG_SECONDS
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
 _LOOKED_THROUGH = 2_000
+
+
+SLOW = "…"
+"""Stands for the domains of all hosts whose requests take long."""
+# Hosts that take long have most places in any crawl (ours: as many slow ones as a broad crawl has in flight).
+_SLOW_SHARE = 3
+# Domains that are looked at when a place is free: those who wait come in turn (ours).
+_LOOKED_AT = 8
 
 
 class Turn(NamedTuple):
@@ -56,7 +64,7 @@ class Workbench:
         # forgotten. What an earlier process asked of one is unknown: after a start every address rests once.
         self.ips = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from, domain_of)
         self.domains = DomainTurns(domain_of)
-        self.places: Places[Host] = Places(places)
+        self.places = Places(places)
         self._payer_of = payer_of or (lambda host: host.domain or domain_of(host.name))
         self.waited: deque[Host] | None = None  # hosts that began to wait, the last last; None: they are not recorded
 
@@ -272,3 +280,63 @@ class Workbench:
         payer = host.payer = self._payer(host)
         self.places.take(payer)
         return Turn(host, host.address)
+
+
+class Places:
+    """Shared by the registered domains while they are short: each domain may have as many as are left.
+
+    So one domain has half of them at most, two have a third each, and any other has its turn. What counts is what is in
+    flight at the moment: a domain's share of the places is its share of their time. Hosts whose requests take long
+    count as one domain together, which may have three times as many as are left: three quarters. ``in_flight`` is how
+    many are taken.
+    """
+
+    def __init__(self, places: int) -> None:
+        """0: there is no end of them."""
+        self._places = places
+        self.short_from = places // 2 if places else float("inf")
+        self._taken: dict[str, int] = {}
+        self._aside: OrderedDict[str, deque[Host]] = OrderedDict()
+
+    def room(self, domain: str, in_flight: int) -> bool:
+        """Whether the domain may have one more while they are short."""
+        left = self._places - in_flight
+        return self._taken.get(domain, 0) < (_SLOW_SHARE * left if domain == SLOW else left)
+
+    def wait(self, domain: str, host: Host) -> None:
+        """A host waits until ``leave`` returns it."""
+        self._aside.setdefault(domain, deque()).append(host)
+
+    def forget(self, domain: str, host: Host) -> None:
+        """A host waits no more."""
+        hosts = self._aside[domain]
+        hosts.remove(host)
+        if not hosts:
+            del self._aside[domain]
+
+    def take(self, domain: str) -> None:
+        """One more of the domain's is in flight."""
+        self._taken[domain] = self._taken.get(domain, 0) + 1
+
+    def leave(self, domain: str, in_flight: int) -> list[Host]:
+        """One of the domain's has ended, which leaves ``in_flight``; the hosts that may be asked now."""
+        taken = self._taken
+        if (left := taken[domain] - 1) > 0:
+            taken[domain] = left
+        else:
+            del taken[domain]
+        return self._come_back(in_flight) if self._aside else []
+
+    def _come_back(self, in_flight: int) -> list[Host]:
+        if in_flight < self.short_from:
+            back = [host for hosts in self._aside.values() for host in hosts]
+            self._aside.clear()
+            return back
+        for _ in range(min(_LOOKED_AT, len(self._aside))):
+            domain, hosts = self._aside.popitem(last=False)
+            host = hosts.popleft() if self.room(domain, in_flight) else None
+            if hosts:
+                self._aside[domain] = hosts
+            if host is not None:
+                return [host]
+        return []

@@ -30,7 +30,7 @@ from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.neighbours import Neighbours, shared_file
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import exchange_of
-from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.pause_audit import ROUNDING_SECONDS
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.refused_urls import bad_port

@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from xxhash import xxh3_64_intdigest
 
-from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.pause_audit import ROUNDING_SECONDS
 from crawlerproject.runtime.clock import since_boot
 
 logger = logging.getLogger(__name__)

@@ -21,10 +21,9 @@ from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.crawl_limits import limits_of
+from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.printable import without_passwords
-from crawlerproject.rules.url.scope import Patterns
-from crawlerproject.rules.url.seeds import globs, host_limits
+from crawlerproject.rules.url.scope import Patterns, globs, host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses

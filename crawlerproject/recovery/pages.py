@@ -8,7 +8,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
 from crawlerproject.items import LeaseResult, Rendered

@@ -31,8 +31,7 @@ from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.recovery.attempts import Attempt, attempts
 from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.recovery.replay import Replay
-from crawlerproject.rules.url.scope import Patterns
-from crawlerproject.rules.url.seeds import Seeds
+from crawlerproject.rules.url.scope import Patterns, Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores import row_codec
 from crawlerproject.stores.archive.warc_reader import Progress

@@ -19,7 +19,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import ANSWERED, REMEDIES, Reason
-from crawlerproject.rules.politeness.audit import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.pause_audit import ROUNDING_SECONDS
 from crawlerproject.stores.logs.log_query import open_log, rows
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from crawlerproject.rules.politeness.audit import LastAnswers, Pause, asked_of
+from crawlerproject.rules.politeness.pause_audit import LastAnswers, Pause, asked_of
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import open_log, rows

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.audit import Audit, Pause, asked_of
+from crawlerproject.rules.politeness.pause_audit import Audit, Pause, asked_of
 from crawlerproject.rules.printable import PLAINER, counted, printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of

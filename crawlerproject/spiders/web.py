@@ -24,7 +24,7 @@ from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.items import LeaseResult
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page

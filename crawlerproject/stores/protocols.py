@@ -267,7 +267,7 @@ class HostFact(StrEnum):
     STRANGERS = "strangers/"  # frontier/learned/models.py: what other domains have named
     REQUISITES = "requisites/"  # frontier/learned/models.py: what page requisites have yielded
     CERTIFICATE = "certificate/"  # frontier/learned/models.py
-    RENDERS = "render/"  # frontier/learned/renders.py
+    RENDERS = "render/"  # frontier/learned/render_gains.py
     VISITS = "visits:"  # frontier/learned/revisits.py
     ROBOTS_SENT = "robots-sent/"  # frontier/robots_responses.py
     DOMAIN = "domains/"  # frontier/hosts/names_and_domains.py

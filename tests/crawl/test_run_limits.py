@@ -10,10 +10,10 @@ import pytest
 
 from crawlerproject.crawl.run import CrawlLimits, Run, TotalsBook, share_renders
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
-from crawlerproject.frontier.learned.renders import RenderLimits, Renders
+from crawlerproject.frontier.learned.render_gains import RenderLimits, Renders
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.crawl_limits import Limits
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share
+from crawlerproject.rules.limits import Limits
 from crawlerproject.rules.rendering.thin_pages import RenderNeed
 from crawlerproject.stores.protocols import Changes
 from tests.crawl.sessions import run_of

@@ -36,7 +36,11 @@ _FOUND = "frontier/admission.py:add"
 _REQUESTED = "crawl/requests.py:request"
 _ENDED = "frontier/frontier.py:finish"
 _OF_A_PAGE = tuple(f"extensions/{name}.py" for name in ("commit_loop", "crawl_task", "log_formatter"))
-_COMMIT = ("crawl/completion/commits.py:prepare", "frontier/state.py:apply", "crawl/completion/commits.py:_answer")
+_COMMIT = (
+    "crawl/completion/commits.py:prepare",
+    "frontier/frontier_state.py:apply",
+    "crawl/completion/commits.py:_answer",
+)
 
 
 class Way:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.other_workers import HostOwnership
+from crawlerproject.frontier.frontier_state import HostOwnership
 from crawlerproject.stores.protocols import Box, Changes
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore

@@ -15,14 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlerproject.fleet.messaging.local_exchange import LocalHosts
+from crawlerproject.frontier.frontier_state import UNSTORED_WAIT_SECONDS, unsure_until
 from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.on_disk import place_of
-from crawlerproject.frontier.learned.renders import RenderLimits
+from crawlerproject.frontier.learned.render_gains import RenderLimits
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.other_workers import Message, RobotsGiven, RobotsWanted, unpack_message, unsure_until
+from crawlerproject.frontier.other_workers import Message, RobotsGiven, RobotsWanted, unpack_message
 from crawlerproject.frontier.passage import Lease, caused_externally
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONGEST_APART_SECONDS

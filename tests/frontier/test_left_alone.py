@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.frontier_state import HostOwnership
 from crawlerproject.frontier.hosts.table import HostSuspensions
-from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.crawl_limits import Limits
+from crawlerproject.rules.limits import Limits
 from tests.frontier.conftest import Bench, drain
 from tests.frontier.test_breaker import DAY, HOUR, fail, filled
 from tests.stores.memory_store import MemoryStore

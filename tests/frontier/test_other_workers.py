@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from crawlerproject.frontier.frontier_state import HostOwnership
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.frontier_state import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.learned.revisits import DueRevisit, RevisitPolicy, due
 from crawlerproject.frontier.learned.revisits import again as again_of
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
-from crawlerproject.frontier.state import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.change_rate import WEB, packed

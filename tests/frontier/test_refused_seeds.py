@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.state import _MAX_SEEDS
+from crawlerproject.frontier.frontier_state import _MAX_SEEDS
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.refused_urls import Exclusion
 from tests.frontier.conftest import Bench

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from crawlerproject.reports.summary import main, summarise
-from crawlerproject.rules.politeness.audit import Pause
+from crawlerproject.rules.politeness.pause_audit import Pause
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 
 

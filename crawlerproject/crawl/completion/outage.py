@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.fetch.pool import Endpoint
 from crawlerproject.reasons import REMEDIES, Reason
-from crawlerproject.rules.politeness.outage import (
+from crawlerproject.rules.politeness.pauses import UNSENT_FAILURES
+from crawlerproject.rules.politeness.whose_failure import (
     BELIEVED_DEAD_SECONDS,
     BELIEVED_SECONDS,
     LEAST_STRANGERS,
@@ -33,7 +34,6 @@ from crawlerproject.rules.politeness.outage import (
     is_doubtful,
     next_try_seconds,
 )
-from crawlerproject.rules.politeness.pauses import UNSENT_FAILURES
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.urls import host_name
 

@@ -17,8 +17,9 @@ from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.frontier_state import unsure_until
 from crawlerproject.frontier.known_seeds import widened_by
-from crawlerproject.frontier.other_workers import HubMessage, ScopeWidened, unsure_until
+from crawlerproject.frontier.other_workers import HubMessage, ScopeWidened
 from crawlerproject.rules.fleet_shares import partitions_wanted
 from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir

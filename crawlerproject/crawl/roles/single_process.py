@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.frontier_state import HostOwnership
     from crawlerproject.frontier.learned.duplicates import Ahead
     from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.frontier.other_workers import HostOwnership, HubMessage
+    from crawlerproject.frontier.other_workers import HubMessage
     from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 

@@ -33,7 +33,7 @@ from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.hooks.delivery import hook_in
 from crawlerproject.rules.url.refused_urls import AddressRules
-from crawlerproject.rules.url.seeds import SCOPES, BadOption, Seeds, seeds_of
+from crawlerproject.rules.url.scope import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import is_alone, read_plan

@@ -30,7 +30,7 @@ class LocalHosts(FleetHosts):
     """Those of such a worker: the plan does not change while it runs. What is written goes with the next commit."""
 
     def __init__(self, plan: FleetPlan, worker: str, unsure_until: float = 0.0) -> None:
-        """``unsure_until``: as ``frontier.other_workers.unsure_until`` says."""
+        """``unsure_until``: as ``frontier.frontier_state.unsure_until`` says."""
         self._packed: list[tuple[int, bytes]] = []  # for the next commit
         super().__init__(partial(partition_of, partitions=plan.partitions), lambda *each: self._packed.append(each))
         self.partitions = plan.held(worker)

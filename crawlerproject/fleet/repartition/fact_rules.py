@@ -79,11 +79,11 @@ RULES = {
     DUE_FACT: Rule(FactMove.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
     CLEAN_FACT: Rule(FactMove.ALL),  # ``_clean``
     IMPORTED_FACT: Rule(FactMove.ALL),
-    "unsure-until": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/other_workers.py
+    "unsure-until": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/frontier_state.py
     "clock": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/hosts/table.py
     **{name: Rule(FactMove.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(FactMove.ONE, _sums),  # crawl/run.py
-    "renders": Rule(FactMove.ONE, lambda kept: b"%d" % sum(map(int, kept))),  # frontier/learned/renders.py
+    "renders": Rule(FactMove.ONE, lambda kept: b"%d" % sum(map(int, kept))),  # frontier/learned/render_gains.py
     "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),

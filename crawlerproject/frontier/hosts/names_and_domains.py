@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.learned.models import HostModel
-from crawlerproject.frontier.other_workers import HostOwnership
 from crawlerproject.frontier.passage import row_named_by
 from crawlerproject.rules.traps.budgets import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
@@ -22,6 +21,7 @@ from crawlerproject.rules.url.urls import host_name, key_of, port_of
 from crawlerproject.stores.protocols import FactReader, FrontierStore, HostFact
 
 if TYPE_CHECKING:
+    from crawlerproject.frontier.frontier_state import HostOwnership
     from crawlerproject.frontier.hosts.table import HostTable
 
 

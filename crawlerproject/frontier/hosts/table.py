@@ -19,7 +19,7 @@ from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve, Port
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.crawl_limits import PER_HOST, Limits, Spent, reached
+from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
 from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longest
 from crawlerproject.rules.politeness.pauses import HOUR_SECONDS
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS

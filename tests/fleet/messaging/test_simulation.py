@@ -94,7 +94,7 @@ class Effects:
         self.changes.facts.append((f"count {what}", b"%d" % (count + 1)))
 
     def take_back(self, changes: Changes) -> None:
-        """As frontier/state.py does."""
+        """As frontier/frontier_state.py does."""
         later, self.changes = self.changes, changes
         for name in ("facts", "messages", "read", "delivered"):
             getattr(changes, name).extend(getattr(later, name))

@@ -13,7 +13,7 @@ from crawlerproject.frontier.hosts.table import HostSuspensions
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_table import host_state
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.crawl_limits import Limits
+from crawlerproject.rules.limits import Limits
 from tests.frontier.conftest import Bench, drain
 from tests.frontier.test_subrequests import Heard, known
 from tests.stores.memory_store import MemoryStore

@@ -1,5 +1,6 @@
 """Subscriptions to hubs: once a feed, kept from run to run, renewed before their lease ends."""
 
+from crawlerproject.frontier.frontier_state import HostOwnership
 from crawlerproject.frontier.learned.subscriptions import (
     HUBS_FACT,
     MAX_UNPROVEN_PER_DOMAIN,
@@ -9,7 +10,6 @@ from crawlerproject.frontier.learned.subscriptions import (
     Subscriptions,
 )
 from crawlerproject.frontier.other_workers import (
-    HostOwnership,
     HubMessage,
     HubMoved,
     HubNamed,

@@ -9,13 +9,14 @@ from functools import partial
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.crawl_limits import Limits
-from crawlerproject.rules.url.scope import Patterns, Scope
-from crawlerproject.rules.url.seeds import (
+from crawlerproject.rules.limits import Limits
+from crawlerproject.rules.url.scope import (
     MAX_CHARACTERS,
     BadGlob,
     BadOption,
     BadSeed,
+    Patterns,
+    Scope,
     first_match,
     glob,
     globs,

@@ -180,7 +180,7 @@ class BufferedStore:
             waiting = self.outbox.waiting()
             asked = {key: host for key, host in pages if not self.links.has(key, waiting)}
             wanted = dict.fromkeys(asked.values())
-            # The name without its port knows of the others (frontier/state.py).
+            # The name without its port knows of the others (frontier/frontier_state.py).
             wanted.update(dict.fromkeys(host_name(name) for name in asked.values() if ":" in name))
             names = [name for name in wanted if name not in self._hosts]
             fields = self._fields.missing_of_domains(names)

@@ -11,18 +11,20 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host, Stage
 from crawlerproject.frontier.hosts.table import HostTable
-from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.row_kinds import ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.poison import NO_MARK, Waiting
-from crawlerproject.stores.protocols import IN_MEMORY, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.other_workers import Message, ScopeWidened
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
@@ -31,6 +33,8 @@ _LOOKED_THROUGH = 50
 UNSTORED_WAIT_SECONDS = 1.3
 
 _MOST = 65_536  # keys of each of the two generations; some 120 bytes each, so 16 MB at most
+_UNSURE_FACT = "unsure-until"
+
 # Refused seeds that are kept between two commits; their count goes on.
 _MAX_SEEDS = 1000
 # Reasons that refuse a row, not its page.
@@ -90,6 +94,55 @@ def decided_key(row: QueuedPage, reason: str) -> bytes:
     What is refused for another site may still be named by the host itself, and a requisite that is refused as a page.
     """
     return row.key if reason in _OF_THE_ROW else row.page_key
+
+
+class HostOwnership:
+    """Whose a host is that a page may name: all are ours in a crawl of one process. Workers override what differs."""
+
+    sole = True  # there is no other worker
+    doubt_seconds = 0.0  # by so much the clock of the process that stored a host's state may have been behind ours
+
+    def __init__(self, unsure_until: float = 0.0) -> None:
+        """``unsure_until``: as the function of that name says."""
+        self._unsure_before = unsure_until
+
+    def mine(self, host: str) -> bool:
+        """Whether this worker decides about the host now."""
+        return True
+
+    def may_ask(self, host: str) -> bool:
+        """Whether an answer will surely come before another worker may ask the host."""
+        return self.mine(host)
+
+    def ask_until(self, host: str) -> float | None:
+        """Until when (seconds since boot) an answer must be complete; None: it may take as long as it takes."""
+        return None
+
+    def crowded(self) -> bool:
+        """Whether so much is decided and not stored that deciding more must wait for the next write."""
+        return False
+
+    def unsure_until(self, host: str) -> float:
+        """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
+        return self._unsure_before
+
+    def send(self, host: str, message: Message) -> None:
+        """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
+        raise AssertionError(f"no other worker decides about {host}")
+
+    def add_messages(self, changes: Changes) -> None:
+        """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
+
+
+def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
+    """Until then an earlier process may have asked any host without a trace in the store; 0.0 when none has.
+
+    Kept, since a clean start may follow soon after an unclean one.
+    """
+    if clean_start:
+        return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
+    store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
+    return started_at
 
 
 class FrontierState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.outage import is_doubtful, next_try_seconds
+from crawlerproject.rules.politeness.whose_failure import is_doubtful, next_try_seconds
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.state import RecentKeys
+from crawlerproject.frontier.frontier_state import RecentKeys
 
 
 @given(st.lists(st.lists(st.binary(min_size=1, max_size=2), max_size=5)))

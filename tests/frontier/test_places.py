@@ -7,9 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.hosts.domain_turns import Places
 from crawlerproject.frontier.hosts.host import Host, Stage
-from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.frontier.workbench import Places, Workbench
 
 PLACES = 100
 
@@ -105,15 +104,15 @@ def test_a_host_that_is_dropped_stands_aside_no_more() -> None:
 def test_law_none_is_forgotten_and_a_new_domain_finds_a_place(seed: int, places: int) -> None:
     """For any order of starts and ends: what stands aside comes back by the time that all has ended."""
     rng = random.Random(seed)
-    shared: Places[int] = Places(places)
+    shared = Places(places)
     flying: list[str] = []
     aside = 0
     for number in range(60):
         domain = rng.choice("aaaab")
         if len(flying) < places and rng.random() < 0.6:
-            if shared.short(len(flying)) and not shared.room(domain, len(flying)):
+            if len(flying) >= shared.short_from and not shared.room(domain, len(flying)):
                 assert flying.count(domain) >= places - len(flying) > 0
-                shared.wait(domain, number)
+                shared.wait(domain, Host(f"h{number}.{domain}"))
                 aside += 1
             else:
                 shared.take(domain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from crawlerproject.frontier.learned.renders import RenderLimits, Renders
+from crawlerproject.frontier.learned.render_gains import RenderLimits, Renders
 from crawlerproject.frontier.passage import Lease, Visit
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason

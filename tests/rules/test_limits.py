@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.rules.crawl_limits import LIMITS, BadLimit, Limits, Spent, amount, limits_of, reached
+from crawlerproject.rules.limits import LIMITS, BadLimit, Limits, Spent, amount, limits_of, reached
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.rules.politeness.audit import REORDER_SECONDS, ROUNDING_SECONDS, Asked, Audit, LastAnswers, Pause
+from crawlerproject.rules.politeness.pause_audit import (
+    REORDER_SECONDS,
+    ROUNDING_SECONDS,
+    Asked,
+    Audit,
+    LastAnswers,
+    Pause,
+)
 
 
 def audited(*requests: Asked, ip_seconds: float | None = 0.5) -> Audit:
