@@ -6,6 +6,7 @@ Scrapy lists every command class that a module of ``commands/`` defines, so the 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import sys
 import time
@@ -217,6 +218,23 @@ def locked(folders: Iterable[CrawlDir]) -> Iterator[None]:
     with ExitStack() as locks:
         for folder in folders:
             locks.callback(os.close, take_lock(folder))
+        yield
+
+
+@contextmanager
+def still(folders: Iterable[Path], *, erases: bool = False) -> Iterator[None]:
+    """Nothing is erased in these folders meanwhile; or, for what ``erases``, nothing reads them to make something.
+
+    Raises OperatorError when it does.
+    """
+    with ExitStack() as locks:
+        for folder in folders:
+            locks.callback(os.close, descriptor := os.open(folder, os.O_RDONLY))
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_NB | (fcntl.LOCK_EX if erases else fcntl.LOCK_SH))
+            except BlockingIOError:
+                other = "process, load or export" if erases else "withdraw --erase"
+                raise OperatorError(f"A scrapy {other} is at work in {folder}; let it end first, or stop it.") from None
         yield
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crawlerproject.batch.process_warcs import LINKS, PAGES, WAT, WET
+from crawlerproject.batch.process_warcs import LINKS, PAGES, PART, WAT, WET
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.rules.printable import counted
@@ -41,6 +41,9 @@ def leave_out(crawl: CrawlDir, withdrawn: Withdrawn, *, erase: bool) -> list[str
     if erase and crawl.search.exists():
         shutil.rmtree(crawl.search)
         said.append(f"{crawl.search} was removed: scrapy load makes it again")
+    if erase:  # what a scrapy process left that was killed: none is at work now
+        for path in crawl.processed.glob(f"*/*{PART}*"):
+            path.unlink(missing_ok=True)
     for path, column in tables:
         _without_rows(path, column, withdrawn)
     texts = [path for kind in (WET, WAT) for path in sorted((crawl.processed / kind).glob("*.gz"))]

@@ -17,6 +17,7 @@ from crawlerproject.operator_command import (
     named_crawl,
     option,
     processed_files,
+    still,
     workers_of,
 )
 from crawlerproject.terminal import say
@@ -52,7 +53,7 @@ class Command(OperatorCommand):
         folder = named_crawl(args, self.settings)
         pages, files = processed_files(folder, PAGES, "There is nothing to export")
         out, form = (opts.out or folder.exports) / opts.format, FORMATS[opts.format]
-        with alone(out, "export"), Bytes("Exporting", files) as progress:
+        with still([folder]), alone(out, "export"), Bytes("Exporting", files) as progress:
             exported = export(pages, out, opts.format, progress.advance, workers_of(opts))
         say(f"{exported:,} pages exported into {out}")
         if opts.to:

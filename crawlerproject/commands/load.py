@@ -16,6 +16,7 @@ from crawlerproject.operator_command import (
     named_crawl,
     option,
     processed_files,
+    still,
 )
 from crawlerproject.stores.crawl_dir import check_there
 from crawlerproject.terminal import say
@@ -50,7 +51,7 @@ class Command(OperatorCommand):
             moments, pages = looks(Going(folder, tables=True), TABLES_SECONDS), folder.processed / PAGES
         else:
             moments, (pages, _) = iter((True,)), processed_files(folder, PAGES, "There is nothing to load")
-        with alone(folder.search, "load"), leaving_cores():
+        with still([folder]), alone(folder.search, "load"), leaving_cores():
             try:
                 with closing(Loading(pages, folder.search)) as index:
                     for _ in moments:

@@ -19,6 +19,7 @@ from crawlerproject.operator_command import (
     leaving_cores,
     named_archives,
     option,
+    still,
 )
 from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
@@ -76,9 +77,10 @@ class Command(OperatorCommand):
             raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
         wanted, out = ExtractOptions(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
         self.exitcode = 0
-        for outcome in _outcomes(archives, warcs, out, wanted, opts):
-            say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
-            self.exitcode = 1 if outcome.problem else self.exitcode
+        with still([archives.crawl] if archives.crawl.is_here else []):
+            for outcome in _outcomes(archives, warcs, out, wanted, opts):
+                say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
+                self.exitcode = 1 if outcome.problem else self.exitcode
 
 
 def _outcomes(

@@ -18,6 +18,7 @@ from crawlerproject.operator_command import (
     named_crawl,
     one_argument,
     option,
+    still,
     waited_for,
 )
 from crawlerproject.rules.archive.withdrawal import State, Withdrawal, Withdrawn, selector
@@ -153,7 +154,7 @@ class Command(InspectCommand):
         from crawlerproject.batch.withdrawn_results import leave_out
 
         archives, path = archives_of(crawl), list_of(crawl)
-        with locked(archives.to_lock()):
+        with locked(archives.to_lock()), still(archives.to_lock(), erases=True):
             begun = [entry._replace(state=State.ERASING) for entry in entries]
             change(path, dict(zip(entries, begun, strict=True)))
             files = [file for folder in archives.folders for file in archive_files(folder)]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
+from crawlerproject.operator_command import still
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.robots.policy import RobotsRecord
@@ -111,6 +112,7 @@ def test_it_is_gone_and_nothing_else(made: Made) -> None:
     """Tombstones of the same length, no byte of it anywhere, all other records, lines and rows as they were."""
     folder, lines = made
     processed(folder)
+    (folder.processed / "pages" / "killed.parquet.part0a").write_bytes(SECRET)
     assert len(where(folder)) > 5
     before = records(folder)
     asked_back = {each.offset for each in before if GONE in each.url}
@@ -186,6 +188,21 @@ def test_beside_a_crawl(made: Made) -> None:
     assert (done.returncode, "in use by a running crawl" in done.stderr) == (2, True)
     assert len(where(made.folder)) > 3
     assert scrapy("lookup", f"http://{GONE}/0", "-s", f"CRAWL_DIR={made.folder}").returncode == 1
+
+
+def test_beside_what_reads_it(made: Made) -> None:
+    """Tables and a search index that are just being made would have it again; and none is begun meanwhile."""
+    processed(made.folder)
+    with still([made.folder]), still([made.folder]):
+        done = withdraw(made.folder, GONE, "--why", WHY, "--erase")
+    assert (done.returncode, "A scrapy process, load or export is at work in" in done.stderr) == (2, True)
+    assert SECRET in b"".join(data for _, data in everything_in(made.folder.warc))
+    with still([made.folder], erases=True):
+        refused = [scrapy(command, str(made.folder)) for command in ("process", "load", "export")]
+    assert {(each.returncode, "A scrapy withdraw --erase is at work" in each.stderr) for each in refused} == {(2, True)}
+
+    assert withdraw(made.folder, GONE, "--why", WHY, "--erase").returncode == 0
+    assert where(made.folder) == set()
 
 
 def test_what_was_uploaded(made: Made, tmp_path: Path) -> None:
