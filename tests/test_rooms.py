@@ -81,7 +81,7 @@ MAY_IMPORT = {
             "parse.page_view",
             "render.request",
             "recovery",
-            "hooks.delivery",
+            "hooks.hook_events",
             "reparse",
             "watch.fleet_summary",
             "desk",

@@ -23,7 +23,7 @@ from crawlerproject.crawl.start.preflight import (
 )
 from crawlerproject.crawl.start.setting_limits import check_scrapys
 from crawlerproject.errors import OperatorError, sentence_of
-from crawlerproject.hooks.delivery import tell_refused
+from crawlerproject.hooks.hook_events import tell_refused
 from crawlerproject.json_log import take_process
 from crawlerproject.terminal import quiet_scrapy
 

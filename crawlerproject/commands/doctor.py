@@ -6,7 +6,7 @@ import argparse
 
 from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.crawl.start.setting_limits import check_word
-from crawlerproject.inspection.own_endpoints import findings
+from crawlerproject.inspection.identity_checks import findings
 from crawlerproject.operator_command import InspectCommand
 from crawlerproject.terminal import say, say_json
 

@@ -18,8 +18,7 @@ from crawlerproject.commands.spider_command import log_refusal
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import LOCAL, shared, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.fleet import LocalFleet
-from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
+from crawlerproject.fleet.local.local_fleet import LOCAL_NAME, LocalFleet, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.json_log import take_process
 from crawlerproject.stores.crawl_dir import CrawlDir

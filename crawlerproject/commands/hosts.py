@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_progress import NOTHING_LEFT
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.host_census import census
-from crawlerproject.inspection.host_table import HostRow, host_rows
+from crawlerproject.inspection.host_table import HostRow, census, host_rows
 from crawlerproject.inspection.status_facts import ahead_of, left_lines
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.printable import human_seconds

@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.http1 import RequestWriter, parse_target
 from crawlerproject.fetch.key_directory import advice, flaws, served_directory
 from crawlerproject.fetch.signing import COVERS, Signer
-from crawlerproject.inspection.request_proof import moment_of, read_request
+from crawlerproject.inspection.identity_checks import moment_of, read_request
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.identity.key_ring import (
     CLOCK_SECONDS,

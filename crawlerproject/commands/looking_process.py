@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.robots_versions import robots_versions
+from crawlerproject.inspection.robots_opinions import robots_versions
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.logs.request_log import last_of_host

@@ -15,7 +15,7 @@ from crawlerproject.config.crawl_kind import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.operator_command import InspectCommand, one_argument, option, waited_for
-from crawlerproject.reports.host_history import bare_host
+from crawlerproject.reports.summary import bare_host
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.rules.url.refused_urls import Exclusion

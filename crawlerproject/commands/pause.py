@@ -8,7 +8,7 @@ from typing import Any
 
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import ORDER_SECONDS, InspectCommand, option, waited_for
-from crawlerproject.reports.host_history import bare_host
+from crawlerproject.reports.summary import bare_host
 from crawlerproject.rules.printable import human_seconds, moment
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses

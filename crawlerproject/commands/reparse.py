@@ -16,9 +16,8 @@ from scrapy.spiderloader import get_spider_loader
 from crawlerproject.config.arguments import refuse_other_than_one
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
-from crawlerproject.reparse.chosen_captures import closed_indexes
 from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned
-from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler
+from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler, closed_indexes
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import folders_of

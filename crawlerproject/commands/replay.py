@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import Settings
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.inspection.about_crawl import about, title_of, view_of
+from crawlerproject.inspection.crawl_view import about, title_of, view_of
 from crawlerproject.inspection.pywb import (
     ADDRESS,
     COLLECTION,
@@ -166,7 +166,7 @@ def _distant_files(archives: Archives) -> Iterator[Callable[[Path], str | None]]
     if archives.crawl.is_here and not any(folder.upload.is_dir() for folder in archives.folders):
         yield lambda path: None
         return
-    from crawlerproject.inspection.range_server import ranges_served  # a crawl that is all here does without
+    from crawlerproject.inspection.pywb import ranges_served  # a crawl that is all here does without
     from crawlerproject.stores.uploads.distant import DistantPath
 
     with ranges_served() as server:

@@ -11,10 +11,10 @@ from crawlerproject.config.values import identity, own_keys
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.request_proof import Judgement, Known, judge, pasted, read_request
-from crawlerproject.inspection.robots_versions import then_and_now
+from crawlerproject.inspection.identity_checks import Judgement, Known, judge, pasted, read_request
+from crawlerproject.inspection.robots_opinions import then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
-from crawlerproject.reports.host_history import HostStory, bare_host, host_story
+from crawlerproject.reports.summary import HostStory, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from crawlerproject.config.crawl_file import CrawlFile
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.about_crawl import about, title_of
-from crawlerproject.inspection.crawl_view import CrawlView, View
-from crawlerproject.inspection.host_census import census
+from crawlerproject.inspection.crawl_view import CrawlView, View, about, title_of
+from crawlerproject.inspection.host_table import census
 from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import Count, SeedEnd, crawl_report, listed
 from crawlerproject.reports.report_page import Title, page

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 
-from crawlerproject.inspection.robots_versions import RobotsVersion, then_and_now
+from crawlerproject.inspection.robots_opinions import RobotsVersion, then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
-from crawlerproject.reports.host_history import HostStory, bare_host, host_story
+from crawlerproject.reports.summary import HostStory, bare_host, host_story
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 

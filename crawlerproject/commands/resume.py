@@ -7,7 +7,7 @@ import argparse
 from crawlerproject.commands.pause import order, show
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import InspectCommand, option
-from crawlerproject.reports.host_history import bare_host
+from crawlerproject.reports.summary import bare_host
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 
 

@@ -19,8 +19,7 @@ from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
-from crawlerproject.stores.copy.to_redis import to_redis
-from crawlerproject.stores.copy.to_rocks import to_rocks
+from crawlerproject.stores.copy.copying import to_redis, to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending

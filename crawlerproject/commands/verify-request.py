@@ -7,7 +7,7 @@ import argparse
 from crawlerproject.config.values import own_keys
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.key_directory import keys_of
-from crawlerproject.inspection.request_proof import Known, agent_of, judge, moment_of, pasted, read_request
+from crawlerproject.inspection.identity_checks import Known, agent_of, judge, moment_of, pasted, read_request
 from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.identity.message_signatures import Message
 from crawlerproject.terminal import say, say_json

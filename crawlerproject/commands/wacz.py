@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.about_crawl import settings_there
+from crawlerproject.inspection.crawl_view import settings_there
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, option
 from crawlerproject.stores.archive.wacz import Packing, WaczSigner, is_being_closed, parts_of, write_parts, write_wacz
 from crawlerproject.terminal import say

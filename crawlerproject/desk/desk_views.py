@@ -24,7 +24,7 @@ from crawlerproject.inspection.crawl_progress import worker_row
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.reports.report_page import Bar, bars, line, status_words
 from crawlerproject.rules.printable import human_bytes, human_seconds, moment, printable_line
-from crawlerproject.watch.host_sampler import ORDERS as HOST_ORDERS
+from crawlerproject.watch.live import ORDERS as HOST_ORDERS
 from crawlerproject.watch.live import STEP_SECONDS, Sample, errors_by_reason
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from crawlerproject.extensions.crawl_task import CrawlTask
-from crawlerproject.hooks.delivery import Delivery, Hook, hook_in
-from crawlerproject.hooks.watch import SILENT_SECONDS, Look, Watch
+from crawlerproject.hooks.hook_events import SILENT_SECONDS, Delivery, Hook, Look, Watch, hook_in
 
 if TYPE_CHECKING:
     from typing import Self

@@ -22,10 +22,29 @@ from crawlerproject.inspection.status_facts import SILENT_SECONDS
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.watch.fleet_summary import Beside, of_all
-from crawlerproject.watch.host_sampler import FIRST_ROWS, ORDERS, HostSampler
-from crawlerproject.watch.live import STEP_SECONDS, Levels, Totals, host_table, live_facts, read_last_hour
-from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
-from crawlerproject.watch.questions import NoAnswer, Questions
+from crawlerproject.watch.live import (
+    FIRST_ROWS,
+    ORDERS,
+    STEP_SECONDS,
+    HostSampler,
+    Levels,
+    Totals,
+    host_table,
+    live_facts,
+    read_last_hour,
+)
+from crawlerproject.watch.watch_pages import (
+    Bodiless,
+    NoAnswer,
+    Pages,
+    Questions,
+    Served,
+    Unfit,
+    json_page,
+    json_question,
+    one,
+    static,
+)
 
 logger = logging.getLogger(__name__)
 

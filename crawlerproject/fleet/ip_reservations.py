@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.errors import FetchError, StorageError
-from crawlerproject.fleet.local.questions import ADDRESSES
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink
+from crawlerproject.fleet.local.supervisor_link import ADDRESSES, SupervisorLink
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.rules.url.domains import bounded_domain

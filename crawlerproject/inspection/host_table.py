@@ -1,19 +1,40 @@
 """Every host of a crawl as one row: its state in one word, what it has, what it owes, where its pace comes from.
 
 And how long politeness alone will still take.
+
+All hosts of a crawl summed up, and the first of them in an order, whatever their number.
+
+A million hosts, row by row as in ``host_table``, take half a minute and gigabytes. Here their packed states are read
+some thousand at a time and reckoned column by column; rows are made of those that are shown, and of the few whose state
+is not plain. Of a small crawl every row is made.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crawlerproject.frontier.hosts.host import HELD, Host, HostState
+from crawlerproject.frontier.hosts.host import (
+    ANY_STATE,
+    HELD,
+    NOT_PLAIN_FLAGS,
+    PACKED,
+    PLAIN_BYTES,
+    PLAIN_VERSION,
+    STATE_FLAGS,
+    Host,
+    HostState,
+)
 from crawlerproject.frontier.passage import caused_externally
 from crawlerproject.inspection.url_state import Said
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
 from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS
+from crawlerproject.rules.printable import LATEST
 from crawlerproject.stores.protocols import QueuedPage
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
@@ -182,3 +203,241 @@ def with_addresses(ahead: Outlook, said: Mapping[str, Any]) -> Outlook:
 def _queue(row: HostRow) -> Queue:
     response_seconds = row.response_seconds or 0.0
     return Queue(row.host, row.address, row.queued, row.pace_seconds, response_seconds, row.free_in_seconds)
+
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_AT_ONCE = 20_000  # of hosts: some 4 MB; so many and fewer are small (ours)
+_SLOWEST = 3
+TEXTS = ("host", "state", "address")
+"""Columns of a HostRow that are ordered from a to z; numbers from the largest, what is not known last."""
+_WORDS = ("done", "free", "in-flight", "left-alone", "limited", "parked", "paused", "resting", "waiting")
+_DONE, _FREE, _LIMITED, _PARKED, _PAUSED, _RESTING, _WAITING = (
+    _WORDS.index(word) for word in ("done", "free", "limited", "parked", "paused", "resting", "waiting")
+)
+_AS_STORED = {  # of a HostRow, and in PACKED
+    "queued": "rows",
+    "done": "fetched",
+    "known": "known",
+    "pace_seconds": "delay_seconds",
+    "failures": "failures",
+}
+_PACKED_BYTES = struct.calcsize("<" + "".join(kind for _, kind in PACKED))
+Packed = tuple[str, bytes]
+Head = Callable[[str, int], list[QueuedPage]]
+
+
+class Census(NamedTuple):
+    """``ahead`` is of all hosts; ``chosen`` are in the state that was asked for, ``rows`` are the first of these."""
+
+    ahead: Outlook
+    chosen: int
+    rows: list[HostRow]
+
+
+def census(
+    hosts: Iterable[Packed],
+    now: float,
+    leased: Collection[str],
+    head: Head,
+    *,
+    column: str = "host",
+    limit: int = 0,
+    state: str | None = None,
+) -> Census:
+    """Look at each host of a store once; ``limit`` rows by a ``column`` of HostRow, then by name."""
+    stream = iter(hosts)
+    some = list(islice(stream, _AT_ONCE))
+    if len(some) < _AT_ONCE:
+        rows = list(host_rows(some, now, leased, head))
+        chosen = [row for row in rows if state in (None, row.state)]
+        return Census(
+            outlook(rows), len(chosen), nsmallest(limit, chosen, key=lambda row: (_rank(row, column), row.host))
+        )
+    counted = _Counted(now, frozenset(leased), head, column, limit, state)
+    while some:
+        counted.add(some)
+        some = list(islice(stream, _AT_ONCE))
+    return counted.result()
+
+
+def _rank(row: HostRow, column: str) -> float:
+    """The least comes first."""
+    if column in TEXTS:
+        return _WORDS.index(row.state) if column == "state" else 0.0  # by name, which stands behind each rank
+    value = attrgetter(column)(row)
+    return float("inf") if value is None else -value
+
+
+class _First:
+    """The hosts of the least ranks."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept: list[tuple[float, str, bytes]] = []
+
+    def add(self, found: Iterable[tuple[float, str, bytes]]) -> None:
+        self._kept = sorted([*self._kept, *found])[: self._limit]  # two runs in order, nearly
+
+    def add_columns(self, ranks: Array, places: Array, hosts: Sequence[Packed]) -> None:
+        """``places`` are those of the ranks among the ``hosts``, which are in order of name."""
+        if len(self._kept) == self._limit:
+            better = ranks <= self._kept[-1][0] if self._kept else ranks < ranks
+            ranks, places = ranks[better], places[better]
+        first = ranks.argsort(kind="stable")[: self._limit]
+        found = zip(ranks[first].tolist(), places[first].tolist(), strict=True)
+        self.add((rank, *hosts[place]) for rank, place in found)
+
+    def hosts(self) -> list[Packed]:
+        """From the first on."""
+        return [(name, packed) for _, name, packed in self._kept]
+
+
+class _Counted:
+    """What was seen so far."""
+
+    def __init__(
+        self, now: float, leased: frozenset[str], head: Head, column: str, limit: int, state: str | None
+    ) -> None:
+        self._now, self._leased, self._head, self._column = now, leased, head, column
+        self._state, self._code = state, None if state is None else _WORDS.index(state)
+        self._first, self._slowest = _First(limit), _First(_SLOWEST)
+        self._states: Counter[str] = Counter()
+        self._queued = self._resting_queued = self._parked_queued = self._count = 0
+        self._rests_seconds = self._eta_seconds = -1.0  # none yet
+        self._ceiling = 0.0
+        self._of_ports: list[HostRow] = []  # names share a clock with their ports: summed up together
+
+    def add(self, hosts: list[Packed]) -> None:
+        """The next ones, in order of name."""
+        import numpy as np  # 0.1 s of a start that a small crawl does without
+
+        kinds = np.dtype([(name, f"<{kind}") for name, kind in PACKED])
+        fixed = np.frombuffer(b"".join([packed[:_PACKED_BYTES] for _, packed in hosts]), kinds)
+        lengths = np.array([len(packed) for _, packed in hosts])
+        moments = np.stack([fixed[name] for name in ("next_free", "rest_until", "delay_seconds", "floor_seconds")])
+        plain = (fixed["version"] == PLAIN_VERSION) & (fixed["flags"] & NOT_PLAIN_FLAGS == 0)
+        plain &= lengths == PLAIN_BYTES + 8 * fixed["stored_samples"].astype(np.int64)
+        plain &= (np.abs(moments) <= LATEST).all(0) & (fixed["floor_seconds"] <= LEAVE_ALONE_SECONDS)
+        plain &= ~np.array([":" in name for name, _ in hosts])
+        if self._leased:
+            plain &= ~np.array([name in self._leased for name, _ in hosts])
+        self._add_rows([hosts[place] for place in np.flatnonzero(~plain)])
+        places = np.flatnonzero(plain)
+        self._add_columns(np, fixed[places], _means(np, hosts, fixed["stored_samples"], places), places, hosts)
+
+    def _add_rows(self, hosts: list[Packed]) -> None:
+        """Those of which a row is made."""
+        packed, alone = dict(hosts), []
+        for row in host_rows(hosts, self._now, self._leased, self._head):
+            if self._state in (None, row.state):
+                self._count += 1
+                self._first.add([(_rank(row, self._column), row.host, packed[row.host])])
+            if row.queued and (":" in row.host or Host.unpack(row.host, packed[row.host]).other_ports):
+                self._of_ports.append(row)
+            else:
+                alone.append(row)
+        self._sum(outlook(alone))
+        self._slowest.add((-(row.eta_seconds or 0.0), row.host, packed[row.host]) for row in alone if _waits(row))
+
+    def _sum(self, ahead: Outlook) -> None:
+        self._states += ahead.hosts
+        self._queued += ahead.queued
+        self._resting_queued += ahead.resting_queued
+        self._parked_queued += ahead.parked_queued
+        self._rests_seconds = max(self._rests_seconds, _known(ahead.rests_end_in_seconds))
+        self._eta_seconds = max(self._eta_seconds, _known(ahead.eta_seconds))
+        self._ceiling += ahead.ceiling
+
+    def _add_columns(self, np: Any, fixed: Array, means: Array, places: Array, hosts: list[Packed]) -> None:
+        """Those whose states are plain; what is said of one is what ``host_row`` says."""
+        states = _states(np, fixed, self._now)
+        free_in = np.maximum(0.0, np.maximum(fixed["next_free"], fixed["rest_until"]) - self._now)
+        rows, delays = fixed["rows"].astype(float), fixed["delay_seconds"]
+        cycles = delays + np.where(np.isnan(means), 0.0, means)
+        eta = np.where(
+            (rows > 0) & ~np.isin(states, (_PARKED, _LIMITED, _PAUSED)),
+            free_in + np.maximum(0.0, rows * cycles - delays),
+            np.nan,
+        )
+        rests = np.maximum(0.0, fixed["rest_until"] - self._now)
+        self._count_columns(np, states, rows, rests)
+        if (waits := np.isin(states, (_FREE, _WAITING))).any():
+            done_in = free_in + rows * cycles - delays
+            with np.errstate(divide="ignore"):
+                self._ceiling += float((1 / cycles[waits]).sum())
+            self._eta_seconds = max(self._eta_seconds, 0.0, float(done_in[waits].max()))
+            self._slowest.add_columns(-eta[waits], places[waits], hosts)
+        columns = {"response_seconds": means, "free_in_seconds": free_in, "rests_seconds": rests, "eta_seconds": eta}
+        columns |= {column: fixed[field] for column, field in _AS_STORED.items()}
+        chosen = np.ones(len(places), bool) if self._code is None else states == self._code
+        self._count += int(chosen.sum())
+        if self._column in TEXTS:
+            ranks = states if self._column == "state" else np.zeros(len(places))
+        else:
+            ranks = -columns[self._column].astype(float)
+        ranks = np.where(np.isnan(ranks), np.inf, ranks)  # unknown
+        self._first.add_columns(ranks[chosen], places[chosen], hosts)
+
+    def _count_columns(self, np: Any, states: Array, rows: Array, rests: Array) -> None:
+        self._states += Counter(dict(zip(_WORDS, np.bincount(states, minlength=len(_WORDS)).tolist(), strict=True)))
+        self._queued += int(rows[np.isin(states, (_FREE, _WAITING))].sum())
+        self._parked_queued += int(rows[states == _PARKED].sum())
+        if (resting := states == _RESTING).any():
+            self._resting_queued += int(rows[resting].sum())
+            self._rests_seconds = max(self._rests_seconds, float(rests[resting].max()))
+
+    def result(self) -> Census:
+        """Of all that were added."""
+        self._sum(outlook(self._of_ports))
+        slowest = [*self._rows(self._slowest), *filter(_waits, self._of_ports)]
+        ahead = Outlook(
+            self._states,
+            self._queued,
+            None if self._eta_seconds < 0 else self._eta_seconds,
+            nsmallest(_SLOWEST, slowest, key=lambda row: -(row.eta_seconds or 0.0)),
+            self._resting_queued,
+            None if self._rests_seconds < 0 else self._rests_seconds,
+            self._parked_queued,
+            self._ceiling if self._ceiling < float("inf") else 0.0,
+        )
+        return Census(ahead, self._count, self._rows(self._first))
+
+    def _rows(self, first: _First) -> list[HostRow]:
+        return list(host_rows(first.hosts(), self._now, self._leased, self._head))
+
+
+def _waits(row: HostRow) -> bool:
+    """Whether the end of a crawl waits for it."""
+    return row.state in UNDONE and row.queued > 0
+
+
+def _known(seconds: float | None) -> float:
+    return -1.0 if seconds is None else seconds
+
+
+def _states(np: Any, fixed: Array, now: float) -> Array:
+    """Of plain hosts, as places in ``_WORDS``: what ``host_state`` asks first stands last here."""
+    states: Array = np.where(fixed["next_free"] > now, _WAITING, _FREE)
+    states[fixed["rest_until"] > now] = _RESTING
+    states[fixed["rows"] == 0] = _DONE
+    of_operator = fixed["flags"] & ANY_STATE
+    states[of_operator == STATE_FLAGS[HostState.GIVEN_UP]] = _PARKED
+    for held, code in ((HostState.PAUSED, _PAUSED), (HostState.LIMITED, _LIMITED)):
+        states[(of_operator == STATE_FLAGS[held]) & (fixed["rows"] > 0)] = code
+    return states
+
+
+def _means(np: Any, hosts: list[Packed], counts: Array, places: Array) -> Array:
+    """Mean response time of each host at these places; NaN where it has none."""
+    means: Array = np.full(len(hosts), np.nan)
+    for count in set(counts[places].tolist()) - {0}:
+        having = places[counts[places] == count]
+        end = _PACKED_BYTES + 8 * count
+        times = b"".join([hosts[place][1][_PACKED_BYTES:end] for place in having.tolist()])
+        means[having] = np.frombuffer(times, "<d").reshape(-1, count).mean(1)
+    chosen: Array = means[places]
+    return chosen

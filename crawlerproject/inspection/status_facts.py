@@ -7,8 +7,7 @@ from typing import Any
 
 from crawlerproject.inspection.crawl_progress import WorkerLook, uploads_of, worker_row
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.host_census import census
-from crawlerproject.inspection.host_table import Outlook, with_addresses
+from crawlerproject.inspection.host_table import Outlook, census, with_addresses
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan

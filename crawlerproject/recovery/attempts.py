@@ -1,21 +1,124 @@
-"""All attempts recorded in a crawl's folder, captures and log lines, in the order in which they ended."""
+"""All attempts recorded in a crawl's folder, captures and log lines, in the order in which they ended.
+
+The new frontier while it is made: a RocksDB store that also finds a queued row by its URL, and payloads by digest.
+
+A frontier never asks for either: it goes by host. Both lists are in a folder of their own, which goes when all is done.
+
+From an attempt of a crawl to the end that it had: its response is read again from the archive.
+"""
 
 from __future__ import annotations
 
 import heapq
+import shutil
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
-from crawlerproject.rules.archive.warc_members import is_ours
-from crawlerproject.stores.archive.warc_reader import ArchivedCapture, Progress, captures_in, first_member
+from rocksdict import Options, Rdict
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+from xxhash import xxh3_128_digest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.frontier.learned.render_gains import Renders
+from crawlerproject.frontier.passage import Lease
+from crawlerproject.inspection.archived_response import archived_response, archived_wire, rendered_response
+from crawlerproject.items import LeaseResult, Rendered
+from crawlerproject.reading.jobs import ReadPage
+from crawlerproject.reading.outcomes import RECORDED, Outcomes, rendered_result, result_of
+from crawlerproject.reading.page_reader import PageReader
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire, payload_digest
+from crawlerproject.rules.archive.index_rows import sha1_of
+from crawlerproject.rules.archive.warc_members import Member, is_ours
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
+from crawlerproject.rules.row_kinds import ROW_KINDS
+from crawlerproject.stores.archive.archive import Written
+from crawlerproject.stores.archive.warc_reader import ArchivedCapture, Progress, captures_in, first_member, member_at
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.crawl_folders import removed_from
 from crawlerproject.stores.logs.request_log import read_log
+from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import MIB, make_folder
+
+LISTS_SUFFIX = ".lists"
+_PLACE = Struct("<BQ")  # priority, arrival
+_SPAN = Struct("<IQQ")  # number of the file, offset, length
+_BUFFER_BYTES = 16 * MIB
+
+Span = tuple[int, int, int]
+"""Of a record: the number of its file in the order of writing, its first byte, its length."""
+
+
+class PlacedStore(RocksStore):
+    """Changes are applied to the store first, then to the lists: what is lost of these by a crash is made again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin in an empty ``folder``: what is there goes."""
+        self._lists_folder = folder.with_name(folder.name + LISTS_SUFFIX)
+        for left in (folder, self._lists_folder):
+            shutil.rmtree(left, ignore_errors=True)
+        super().__init__(folder)
+        make_folder(str(self._lists_folder))
+        options = Options(raw_mode=True)
+        options.create_if_missing(True)
+        options.set_write_buffer_size(_BUFFER_BYTES)
+        self._lists = Rdict(str(self._lists_folder), options)
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it to the store, then to the lists. StorageError."""
+        super().apply(changes)
+        try:
+            for row in changes.removed:
+                self._lists.delete(_row_key(row.url, row.flags))
+            for row in changes.queued:
+                place = _PLACE.pack(row.priority, row.arrival) + row.host.encode()
+                self._lists.put(_row_key(row.url, row.flags), place)
+        except Exception as error:  # rocksdict raises no narrower class
+            raise StorageError(f"{self._lists_folder} cannot be written: {error}") from error
+
+    def row(self, url: str, flags: int = 0) -> QueuedPage | None:
+        """The row that waits for a URL; FLAG_ROBOTS: of a robots.txt that was redirected there, FLAG_REQUISITE: so."""
+        packed = self._lists.get(_row_key(url, flags))
+        if packed is None:
+            return None
+        priority, arrival = _PLACE.unpack_from(packed)
+        host = packed[_PLACE.size :].decode()
+        found = self.head(host, 1, (priority, arrival - 1))
+        return found[0] if found and found[0].url == url and found[0].arrival == arrival else None
+
+    def keep_payload(self, digest: bytes, span: Span) -> None:
+        """Remember where a payload is archived. StorageError."""
+        try:
+            self._lists.put(b"d" + digest, _SPAN.pack(*span))
+        except Exception as error:
+            raise StorageError(f"{self._lists_folder} cannot be written: {error}") from error
+
+    def payload(self, digest: bytes) -> Span | None:
+        """Where a payload was archived first."""
+        packed = self._lists.get(b"d" + digest)
+        return None if packed is None else _SPAN.unpack(packed)
+
+    def close(self) -> None:
+        """Let go of both, and remove the lists."""
+        super().close()
+        self._lists.close()
+        shutil.rmtree(self._lists_folder, ignore_errors=True)
+
+
+def _row_key(url: str, flags: int) -> bytes:
+    kind = ROW_KINDS[flags]
+    letter = b"p" if kind.is_robots else b"e" if kind.is_requisite else b"r"
+    return letter + xxh3_128_digest(url.encode("utf-8", "surrogatepass"))
+
 
 Line = dict[str, Any]
 Place = tuple[int, int]
@@ -205,3 +308,121 @@ def _place(line: Line, numbers: dict[str, int]) -> Place | None:
     if not isinstance(name, str) or not isinstance(offset, int):
         return None
     return numbers.get(name, _GONE), offset
+
+
+# Reasons of answers that were read; any other says why one was not.
+_READ = {Reason.FETCHED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE}
+_READ.add(Reason.PAYMENT_REQUIRED)
+_FAILURES = {*Reason} - _READ
+
+
+class Unreadable(Exception):
+    """An attempt that cannot be read; the text is its key in the counts."""
+
+
+class Answers:
+    """Makes the endings of attempts."""
+
+    def __init__(self, settings: BaseSettings, store: PlacedStore, reader: PageReader) -> None:
+        self._store = store
+        self._reader = reader
+        self._max_bytes = settings.getint("FETCH_MAX_BYTES")
+        self._outcomes = Outcomes(settings["CRAWLER_NAME"], sitemaps=settings.getbool("SITEMAPS"), consent=RECORDED)
+        self._files: dict[int, Path] = {}  # that payloads are in
+
+    async def page(self, lease: Lease, attempt: Attempt, renders: Renders) -> LeaseResult:
+        """The end of an attempt. Raises Unreadable."""
+        capture = attempt.capture
+        if capture is None:
+            return _failed(lease, attempt)
+        if capture.rendered:
+            rendered = Rendered(lease.row.url, html=capture.member.block)
+            response = rendered_response(lease.row.url, capture.member)
+            result = rendered_result(lease, rendered, await self._read(lease, response), RECORDED)
+        else:
+            result = await self._answered(lease, attempt, capture, renders)
+            result.digest = sha1_of(capture.member.field("warc-payload-digest"))
+        if _walled(attempt, capture):
+            result.reason = Reason.CHALLENGE
+        kind = attempt.logged("duplicate") or attempt.noted("duplicate")
+        repeats = attempt.logged("duplicate_of") or attempt.noted("duplicate-of")
+        if kind and repeats:
+            result.duplicate = Duplicate(str(kind), str(repeats))
+            result.found = [found.behind() for found in result.found]
+        return result
+
+    def written(self, capture: ArchivedCapture) -> Written:
+        """Where a capture is."""
+        member = capture.member
+        digest = sha1_of(member.field("warc-payload-digest")) or payload_digest(member.payload)
+        if member.kind == "response":
+            self._files[capture.number] = capture.path
+            if self._store.payload(digest) is None:
+                self._store.keep_payload(digest, (capture.number, member.offset, member.length))
+        identity, date = member.field("warc-record-id"), member.field("warc-date")
+        return Written(capture.path.name, member.offset, member.length, digest, identity, date)
+
+    # --- answers --------------------------------------------------------------------------------
+
+    async def _answered(
+        self, lease: Lease, attempt: Attempt, capture: ArchivedCapture, renders: Renders
+    ) -> LeaseResult:
+        member, row = capture.member, lease.row
+        not_modified = member.field("warc-profile") == NOT_MODIFIED
+        original = self._original(member) if member.kind == "revisit" and not not_modified else None
+        wire = archived_wire(member, original)
+        wire.ended_at = attempt.ended_at
+        wire.received_bytes = int(attempt.logged("bytes") or 0)
+        # Without a line the whole time stands for the first byte's: a host may seem slower than it is, never faster.
+        ttfb = attempt.logged("ttfb_seconds") if attempt.line is not None else wire.ended_at - wire.started_at
+        wire.ttfb_seconds = ttfb
+        if not wire.status:
+            raise Unreadable("without a status")
+        response = archived_response(row.url, wire, self._max_bytes, original)
+        if not lease.row.kind.is_robots and (failed := attempt.logged("reason")) in _FAILURES:
+            result = result_of(lease, response, wire)
+            result.reason = Reason(failed)  # the log tells why it was not read
+            return result
+        read = ReadPage() if attempt.noted("unread") else await self._read(lease, response)
+        shell = read.facts is not None and not _walled(attempt, capture)
+        to_render = shell and renders.wanted(row.url, row.host, read.triage.verdict)
+        result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
+        if result.target is not None:
+            result.found = [result.target]
+        return result
+
+    async def _read(self, lease: Lease, response: Response) -> ReadPage:
+        coming = self._reader.read(lease, response)
+        read = coming if isinstance(coming, ReadPage) else await coming
+        if read.fault:
+            raise Unreadable("could not be read again")
+        read.challenge = ""  # the log and the archive know what it was
+        return read
+
+    def _original(self, revisit: Member) -> Member:
+        """The capture whose payload a revisit repeats."""
+        span = self._store.payload(sha1_of(revisit.field("warc-payload-digest")))
+        if span is None:
+            raise Unreadable("repeats a capture that is gone")
+        number, offset, length = span
+        found = member_at(self._files[number], offset, length)
+        if not isinstance(found, Member):
+            raise Unreadable("repeats a capture that is damaged")
+        return found
+
+
+def _failed(lease: Lease, attempt: Attempt) -> LeaseResult:
+    """There was no response."""
+    try:
+        reason = Reason(attempt.logged("reason"))
+    except ValueError:
+        raise Unreadable("for a reason of another version") from None
+    if lease.row.kind.is_render:
+        raise Unreadable("not rendered")  # another time, maybe
+    wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.logged("ttfb_seconds"))
+    return LeaseResult.failed(lease, reason, str(attempt.logged("error") or ""), wire)
+
+
+def _walled(attempt: Attempt, capture: ArchivedCapture) -> bool:
+    """Whether the page was an anti-bot wall, by the log or by the archive."""
+    return "challenge" in (attempt.logged("reason"), *capture.notes)

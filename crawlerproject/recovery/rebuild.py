@@ -28,9 +28,8 @@ from crawlerproject.fleet.repartition.repartition import adopt_recovered
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.recovery.attempts import Attempt, attempts
-from crawlerproject.recovery.placed_store import PlacedStore
-from crawlerproject.recovery.replay import Replay
+from crawlerproject.recovery.attempt_replay import Replay
+from crawlerproject.recovery.attempts import Attempt, PlacedStore, attempts
 from crawlerproject.rules.url.scope import Patterns, Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores import row_codec

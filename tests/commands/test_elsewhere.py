@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.batch.process_warcs import outputs, process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
-from crawlerproject.inspection.range_server import ranges_served
+from crawlerproject.inspection.pywb import ranges_served
 from crawlerproject.stores.archive.warc_reader import next_member
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.uploads import distant

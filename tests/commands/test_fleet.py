@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.local import start
+from crawlerproject.fleet.local import local_fleet
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from tests.commands.running import scrapy
 
@@ -18,7 +18,7 @@ def test_ctrl_c_while_hosts_move_is_one_sentence(tmp_path: Path, monkeypatch: py
     def pressed(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(start, "move", pressed)
+    monkeypatch.setattr(local_fleet, "move", pressed)
     folder = tmp_path / "crawl"
     given = ["-a", "seeds=http://a.test/", "--workers", "2", "-s", f"CRAWL_DIR={folder}"]
     done = scrapy("fleet", *given, "-s", "CRAWLER_CONTACT=bot@example.org", "-s", "NEVERCRAWL_FILE=")

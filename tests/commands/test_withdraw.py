@@ -15,7 +15,7 @@ from crawlerproject.batch.fulltext import Search, search
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.pywb import ReplayIndex
 from crawlerproject.reasons import Reason
-from crawlerproject.reparse.chosen_captures import chosen
+from crawlerproject.reparse.offline import chosen
 from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.stores.crawl_dir import CrawlDir

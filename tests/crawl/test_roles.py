@@ -15,7 +15,7 @@ from crawlerproject.crawl.roles.redis_worker import RedisWorker
 from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.local.tables import Counts
+from crawlerproject.fleet.local.fleet_tables import Counts
 from crawlerproject.fleet.redis import redis_worker as joining
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message

@@ -18,7 +18,7 @@ from scrapy.settings import Settings
 
 from crawlerproject.crawl.start.identity_check import check_directory, check_signing
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.request_proof import read_request
+from crawlerproject.inspection.identity_checks import read_request
 from crawlerproject.rules.identity.key_ring import DIRECTORY_TYPE
 from crawlerproject.rules.identity.message_signatures import proofs
 from crawlerproject.settings import OURS

@@ -13,7 +13,7 @@ import pytest
 from crawlerproject.commands.spider_command import EXIT_NOTHING
 from crawlerproject.errors import EXIT_FORGOTTEN
 from crawlerproject.extensions.uploads import END_WAIT_SECONDS
-from crawlerproject.hooks.delivery import TIMEOUT_SECONDS
+from crawlerproject.hooks.hook_events import TIMEOUT_SECONDS
 from crawlerproject.render.renderer import WAIT_SECONDS
 from crawlerproject.settings import OURS
 from crawlerproject.terminal import EXIT_REFUSED

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.http1 import RequestWriter, parse_target
 from crawlerproject.fetch.signing import COVERS, Signer, signer_in
-from crawlerproject.inspection.request_proof import read_request
+from crawlerproject.inspection.identity_checks import read_request
 from crawlerproject.rules.identity.key_ring import (
     CLOCK_SECONDS,
     LOOK_SECONDS,

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
-from crawlerproject.fleet.local.tables import AddressTable
+from crawlerproject.fleet.local.fleet_tables import AddressTable
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.redis import scripts

@@ -7,9 +7,8 @@ import random
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host, HostState
-from crawlerproject.inspection import host_census
-from crawlerproject.inspection.host_census import census
-from crawlerproject.inspection.host_table import HostRow, host_rows, outlook
+from crawlerproject.inspection import host_table
+from crawlerproject.inspection.host_table import HostRow, census, host_rows, outlook
 from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, Door
 
 NOW = 1_800_000_000.0
@@ -43,8 +42,8 @@ def test_columns_say_what_rows_say(column: str, monkeypatch: pytest.MonkeyPatch)
     state = None if column in ("host", "queued", "eta_seconds") else "resting"
     rows = list(host_rows(hosts, NOW, leased, lambda *_: []))
     chosen = [row for row in rows if state in (None, row.state)]
-    first = sorted(chosen, key=lambda row: (host_census._rank(row, column), row.host))[:30]
-    monkeypatch.setattr(host_census, "_AT_ONCE", 100)
+    first = sorted(chosen, key=lambda row: (host_table._rank(row, column), row.host))[:30]
+    monkeypatch.setattr(host_table, "_AT_ONCE", 100)
 
     found = census(hosts, NOW, leased, lambda *_: [], column=column, limit=30, state=state)
 

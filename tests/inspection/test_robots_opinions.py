@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import time
+from datetime import UTC, datetime
+from hashlib import sha1
+from pathlib import Path
 
 import pytest
 
-from crawlerproject.inspection.robots_opinions import Opinions, opinions
+from crawlerproject.inspection.robots_opinions import Opinions, opinions, robots_versions, then_and_now
+from crawlerproject.rules.archive.warc_records import Context, Original
+from crawlerproject.stores.archive.archive import Archive, Written
+from crawlerproject.stores.crawl_dir import CrawlDir
+from tests.commands.running import archive_of
+from tests.warc_samples import STARTED_AT, exchange
 
 FILE = b"""\
 User-agent: other
@@ -83,3 +92,81 @@ def test_an_empty_file_forbids_nothing() -> None:
     assert opinions(b"", "TestBed", "http://a.test/") == Opinions(True, "", 0, True)
     assert opinions(b"\xff\xfe\x00", "TestBed", "http://a.test/").allowed
     assert opinions(b"\xef\xbb\xbf" + FILE, "TestBed", "http://a.test/private/x").protego is False  # a byte order mark
+
+
+ORIGIN = "http://a.test"
+URL = f"{ORIGIN}/robots.txt"
+HOUR_SECONDS = 3600.0
+
+
+def write(
+    made: Archive,
+    hour: int,
+    body: bytes,
+    *lines: str,
+    url: str = URL,
+    status: str = "200 OK",
+    of: Written | None = None,
+) -> Written:
+    """A capture that many hours after the first."""
+    head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode()
+    wire = exchange(body, head, started_at=STARTED_AT + hour * HOUR_SECONDS)
+    return made.write(wire, Context(url), original=of and Original(of.record_id, URL, of.date))
+
+
+def moment(hour: int) -> datetime:
+    """Of that capture."""
+    return datetime.fromtimestamp(int(STARTED_AT + hour * HOUR_SECONDS), UTC)
+
+
+def test_each_version_once_with_its_text(tmp_path: Path) -> None:
+    """The same again is none, whether it came whole, as a revisit or as 304; a failure is none; one that returns is."""
+    made = archive_of(tmp_path)
+    first = write(made, 0, b"one")
+    write(made, 1, b"one", of=first)
+    write(made, 2, b"", status="304 Not Modified")
+    write(made, 3, b"gone", status="404 Not Found")
+    write(made, 4, gzip.compress(b"two"), "Content-Encoding: gzip")
+    write(made, 5, b"one", of=first)
+    write(made, 6, b"other", url="http://a.test/robots.txt?x")
+    made.close()
+
+    found = robots_versions([CrawlDir(tmp_path)], ORIGIN)
+
+    assert [(version.since, version.body) for version in found] == [
+        (moment(0), b"one"), (moment(4), b"two"), (moment(5), b"one")
+    ]  # fmt: skip
+    assert all(".warc.gz at byte " in version.place for version in found)
+    then, now = then_and_now([CrawlDir(tmp_path)], [ORIGIN, "https://a.test"], moment(4))
+    assert [version.body for version in (*then, *now)] == [b"two", b"one"]
+
+
+def test_a_redirect_leads_to_its_file(tmp_path: Path) -> None:
+    """At another host too; the version is that of the origin that was asked for. One that leads in a circle is none."""
+    made = archive_of(tmp_path)
+    write(made, 0, b"", "Location: /moved.txt", status="301 Moved Permanently")
+    write(made, 1, b"", "Location: https://b.test/robots.txt", url=f"{ORIGIN}/moved.txt", status="302 Found")
+    write(made, 2, b"theirs", url="https://b.test/robots.txt")
+    write(made, 3, b"", "Location: /robots.txt", url="http://c.test/robots.txt", status="301 Moved Permanently")
+    made.close()
+
+    (version,) = robots_versions([CrawlDir(tmp_path)], ORIGIN)
+
+    assert (version.origin, version.since, version.body) == (ORIGIN, moment(2), b"theirs")
+    assert robots_versions([CrawlDir(tmp_path)], "http://c.test") == []
+
+
+def test_copies_of_older_crawls_count(tmp_path: Path) -> None:
+    """As 1.7.0 wrote them; what the archive has too is one version, since it was first seen."""
+    made = archive_of(tmp_path)
+    write(made, 1, b"now")
+    made.close()
+    home = tmp_path / "log" / "robots" / sha1(ORIGIN.encode()).hexdigest()[:2] / "http_a.test"
+    home.mkdir(parents=True)
+    for hour, body in ((0, b"before"), (1, b"now")):
+        (home / f"{moment(hour):%Y%m%dT%H%M%SZ}-{sha1(body).hexdigest()[:12]}.txt").write_bytes(body)
+    (home / "note.txt").write_text("not one of ours")
+
+    found = robots_versions([CrawlDir(tmp_path)], ORIGIN)
+
+    assert [(version.since, version.body) for version in found] == [(moment(0), b"before"), (moment(1), b"now")]

@@ -13,8 +13,8 @@ import pytest
 from crawlerproject.commands.reply import _what_was_asked
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.reports.crawl_report import CrawlReport, crawl_report, listed
-from crawlerproject.reports.host_history import host_story
 from crawlerproject.reports.report_page import Title, line, page, table, ticks
+from crawlerproject.reports.summary import host_story
 from crawlerproject.rules.politeness.pause_audit import Audit, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import attempt_line as log_line

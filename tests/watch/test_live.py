@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -10,13 +11,16 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_table import host_row
 from crawlerproject.terminal import json_text
-from crawlerproject.watch.host_sampler import Survey
 from crawlerproject.watch.live import (
+    FIRST_ROWS,
+    ORDERS,
     SPAN_SECONDS,
     STEP_SECONDS,
     LastHour,
     Levels,
     Sample,
+    Survey,
+    Surveyed,
     Totals,
     errors_by_reason,
     host_table,
@@ -167,3 +171,52 @@ def test_a_later_process_has_what_an_earlier_one_kept() -> None:
 def test_a_file_that_is_none_of_ours_is_no_hour(facts: dict[str, Any]) -> None:
     """Of another version, torn, or made by somebody."""
     assert read_last_hour(facts, NOW).since(0.0, NOW) == []
+
+
+def host(name: str, rows: int = 1, pace: float = 5.0, fetched: int = 0, failures: int = 0) -> Host:
+    """One that may be asked now."""
+    made = Host(name, pace)
+    made.rows, made.fetched, made.failures = rows, fetched, failures
+    return made
+
+
+def surveyed(hosts: list[Host], slice_hosts: int = 7, leased: tuple[str, ...] = ()) -> Surveyed:
+    """A whole look, some at a time."""
+    survey = Survey()
+    for at in range(0, len(hosts), slice_hosts):
+        survey.look(hosts[at : at + slice_hosts], NOW, leased)
+    return survey.result(NOW)
+
+
+def test_it_counts_states() -> None:
+    """Those of ``scrapy hosts``."""
+    resting, waiting, done = host("rests"), host("waits"), host("done", rows=0)
+    resting.rest_until, waiting.next_free = NOW + 60, NOW + 5
+
+    found = surveyed([resting, waiting, done, host("asked"), host("free")], leased=("asked",))
+
+    assert found.hosts == {"resting": 1, "waiting": 1, "done": 1, "in-flight": 1, "free": 1}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_first_of_each_order_are_those_of_all(order: str) -> None:
+    """However the hosts lie in the slices, and never more of them than a page shows."""
+    rng = random.Random(order)
+    hosts = [
+        host(f"h{n}", rng.randrange(90), rng.uniform(1, 60), rng.randrange(5000), rng.randrange(4)) for n in range(400)
+    ]
+
+    found, whole = surveyed(hosts), surveyed(hosts, slice_hosts=1000)
+
+    key = ORDERS[order]
+    assert list(map(key, found.first[order])) == list(map(key, whole.first[order]))
+    assert list(map(key, found.first[order])) == sorted(map(key, whole.first[order]), reverse=True)
+    assert 0 < len(found.first[order]) <= FIRST_ROWS
+
+
+def test_what_has_nothing_of_it_is_in_no_order() -> None:
+    """A host without failures is not among the failing."""
+    found = surveyed([host("good"), host("bad", failures=2)])
+
+    assert [row.host for row in found.first["failing"]] == ["bad"]
+    assert found.first["done"] == []

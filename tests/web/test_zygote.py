@@ -55,7 +55,9 @@ def test_another_crawler_on_the_path_is_the_one_that_runs(tmp_path: Path) -> Non
 _OWN_TO_A_PROCESS = {
     "crawlerproject/api.py": {"os.environ.pop"},  # for scripts: no command imports it
     "crawlerproject/commands/fleet.py": {"uuid.uuid4"},  # imported again
-    "crawlerproject/hooks/delivery.py": {"urllib.request.build_opener"},  # it reads proxies: with them nothing is kept
+    "crawlerproject/hooks/hook_events.py": {
+        "urllib.request.build_opener"
+    },  # it reads proxies: with them nothing is kept
     "crawlerproject/runtime/clock.py": {"epoch_of_boot"},  # set again
     "crawlerproject/settings.py": {"_read_user_settings"},  # with such settings nothing is kept
 }

@@ -13,8 +13,8 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
+from crawlerproject.fleet.local.fleet_tables import Counts
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.local.tables import Counts
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.frontier_state import unsure_until

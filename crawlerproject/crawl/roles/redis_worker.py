@@ -13,8 +13,7 @@ from crawlerproject.crawl.roles.single_process import Membership, SingleProcess
 from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
-from crawlerproject.fleet.redis.content_ahead import ContentAhead
-from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS
+from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS, ContentAhead
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.known_seeds import widened_by

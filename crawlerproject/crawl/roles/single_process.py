@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.config.crawl_kind import local, shared
-from crawlerproject.fleet.exchange import Exchange
+from crawlerproject.fleet.link_exchange import Exchange
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import open_frontier

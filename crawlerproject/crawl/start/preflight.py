@@ -31,7 +31,7 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
-from crawlerproject.hooks.delivery import hook_in
+from crawlerproject.hooks.hook_events import hook_in
 from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.tables import QuotaTable
+from crawlerproject.fleet.local.fleet_tables import QuotaTable
 from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.text_likeness import MAX_BITS

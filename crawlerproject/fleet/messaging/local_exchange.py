@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from sys import maxsize
 
-from crawlerproject.fleet.exchange import FleetExchange, FleetHosts
-from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing, Unread
+from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
+from crawlerproject.fleet.messaging.message_delivery import Incoming, Outgoing, Unread
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl

@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
-from crawlerproject.fleet.messaging import frames
-from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing
-from crawlerproject.fleet.messaging.frames import BrokenConnection, Hello, Kind
+from crawlerproject.fleet.messaging import message_delivery
 from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts
+from crawlerproject.fleet.messaging.message_delivery import BrokenConnection, Hello, Incoming, Kind, Outgoing
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
@@ -131,7 +130,7 @@ class PeerLinks:
             with _until_broken(receiver.name):
                 reader, writer = await asyncio.open_unix_connection(sock=connected(receiver.socket, 0.0))
                 with _aborting(writer):
-                    writer.write(frames.hello_frame(Hello(self._worker, receiver.name)))
+                    writer.write(message_delivery.hello_frame(Hello(self._worker, receiver.name)))
                     self._require(await _frame(reader, Kind.HELLO), receiver.name)
                     await self._talk(receiver, reader, writer)
             receiver.outgoing.lost()
@@ -150,7 +149,7 @@ class PeerLinks:
             while not hearing.done():
                 posts = receiver.outgoing.next()
                 if posts:
-                    writer.write(frames.posts_frame(posts))
+                    writer.write(message_delivery.posts_frame(posts))
                     await writer.drain()
                     await asyncio.sleep(0)  # one slice a turn
                 else:
@@ -162,7 +161,7 @@ class PeerLinks:
 
     async def _hear(self, receiver: _Receiver, reader: asyncio.StreamReader) -> None:
         while True:
-            for box, up_to in frames.acks_of(await _frame(reader, Kind.ACKS)):
+            for box, up_to in message_delivery.acks_of(await _frame(reader, Kind.ACKS)):
                 receiver.outgoing.acknowledged(box, up_to)
             receiver.wake.set()
 
@@ -186,19 +185,19 @@ class PeerLinks:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with _until_broken("another worker"), _aborting(writer):
-            hello = frames.hello_of(await _frame(reader, Kind.HELLO))
+            hello = message_delivery.hello_of(await _frame(reader, Kind.HELLO))
             self._require(hello, hello.sender if hello.sender in self._receivers else "a worker of this crawl")
-            writer.write(frames.hello_frame(Hello(self._worker, hello.sender)))
+            writer.write(message_delivery.hello_frame(Hello(self._worker, hello.sender)))
 
             def acknowledge() -> None:
                 if not writer.is_closing():
-                    writer.write(frames.acks_frame(connection.take_acks()))
+                    writer.write(message_delivery.acks_frame(connection.take_acks()))
 
             connection = self._incoming.begin(partial(asyncio.get_running_loop().call_soon, acknowledge))
             try:
                 while True:
                     body = await _frame(reader, Kind.POSTS)
-                    self._incoming.take(connection, frames.posts_of(body))
+                    self._incoming.take(connection, message_delivery.posts_of(body))
                     while self._incoming.full:
                         self._room.clear()
                         await self._room.wait()
@@ -209,7 +208,7 @@ class PeerLinks:
 
     def _require(self, said: bytes | Hello, sender: str) -> None:
         """Raise BrokenConnection unless the other side is this worker, and speaks to us in our format."""
-        hello = said if isinstance(said, Hello) else frames.hello_of(said)
+        hello = said if isinstance(said, Hello) else message_delivery.hello_of(said)
         if hello != Hello(sender, self._worker):
             raise BrokenConnection(f"instead of {sender} there is {hello}")
 
@@ -235,7 +234,7 @@ def _aborting(writer: asyncio.StreamWriter) -> Iterator[None]:
 
 async def _frame(reader: asyncio.StreamReader, wanted: Kind) -> bytes:
     """The content of the next frame. Raises OSError, EOFError, BrokenConnection."""
-    kind, size = frames.head_of(await reader.readexactly(frames.HEAD.size))
+    kind, size = message_delivery.head_of(await reader.readexactly(message_delivery.HEAD.size))
     if kind is not wanted:
         raise BrokenConnection(f"{kind.name} instead of {wanted.name}")
     return await reader.readexactly(size)

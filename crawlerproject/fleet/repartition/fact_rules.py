@@ -177,7 +177,7 @@ def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
 
 
 def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
-    """Messages that no start has read yet (stores/copy/to_rocks.py), each with the holder of what it is about."""
+    """Messages that no start has read yet (stores/copy/copying.py), each with the holder of what it is about."""
     read: dict[str, list[bytes]] = {worker: [] for worker in plan.workers}
     for one in known.values():
         for number in range(int(one.get(UNREAD_FACT) or 0)):

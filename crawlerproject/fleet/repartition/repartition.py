@@ -11,9 +11,16 @@ from pathlib import Path
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.repartition import fact_rules, journal
-from crawlerproject.fleet.repartition.copying import Copying, Progress, Say, clear, count_due
+from crawlerproject.fleet.repartition.copying import (
+    Copying,
+    Progress,
+    Say,
+    clear,
+    close_archive,
+    count_due,
+    refuse_without_room,
+)
 from crawlerproject.fleet.repartition.journal import Journal, Phase, PlanChange
-from crawlerproject.fleet.repartition.preparation import close_archive, refuse_without_room
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan

@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.uploads import Stage
+from crawlerproject.rules.archive.upload_rules import Stage
 from crawlerproject.rules.printable import counted, moment
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import move_aside, recover

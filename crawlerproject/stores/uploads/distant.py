@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path, PosixPath
 from typing import Any, Self
 
-from crawlerproject.rules.archive.uploads import is_plain_name
+from crawlerproject.rules.archive.upload_rules import is_plain_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.uploads.upload_journal import Journal
 from crawlerproject.stores.uploads.upload_target import checked_url, filesystem, local_folder, target_errors

@@ -24,7 +24,7 @@ from functools import partial
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules.archive.uploads import retry_seconds, without_secrets
+from crawlerproject.rules.archive.upload_rules import retry_seconds, without_secrets
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir, open_lock, read_facts, write_facts
 from crawlerproject.stores.uploads.upload_journal import Journal

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules.archive.uploads import (
+from crawlerproject.rules.archive.upload_rules import (
     SCHEMES,
     Here,
     Measured,

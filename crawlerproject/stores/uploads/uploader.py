@@ -12,7 +12,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules.archive.uploads import (
+from crawlerproject.rules.archive.upload_rules import (
     Here,
     Measured,
     Stage,
@@ -25,8 +25,7 @@ from crawlerproject.rules.archive.uploads import (
 )
 from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
-from crawlerproject.stores.uploads.upload_journal import Journal
-from crawlerproject.stores.uploads.upload_sources import Group, Source, groups
+from crawlerproject.stores.uploads.upload_journal import Group, Journal, Source, groups
 from crawlerproject.stores.uploads.upload_target import TargetError, Transfer, UploadTarget, here, measured
 
 MARK = "uploaded-by.json"

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from crawlerproject.crawl.completion.pages import CrawlRecords
-from crawlerproject.inspection.robots_versions import robots_versions
+from crawlerproject.inspection.robots_opinions import robots_versions
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.withdrawal import State, Withdrawal

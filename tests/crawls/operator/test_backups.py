@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
+from crawlerproject.rules.archive.upload_rules import Here, Measured, Stage, Upload
 from crawlerproject.stores.backup import making, restoring
 from crawlerproject.stores.backup.making import Backup, read_backup
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock

@@ -10,7 +10,7 @@ from typing import Any
 from tests.commands.crawled import ask
 from tests.crawls.operator.spoken_to import chain, crawling, log_of, moved_on
 from tests.crawls.operator.test_resume import run
-from tests.hooks.test_delivery import Listener, listener  # noqa: F401  # a fixture
+from tests.hooks.test_hook_events import Listener, listener  # noqa: F401  # a fixture
 from tests.hostile.arena import arena
 from tests.web.waiting import wait_until
 

@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.local.content import RUNNING, LocalContent, ask_shares, ask_texts
-from crawlerproject.fleet.local.tables import QuotaTable
+from crawlerproject.fleet.local.fleet_tables import QuotaTable
 from crawlerproject.rules.fleet_shares import QuotaRequest
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import alone, shared_out, write_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.local import start as local_start
-from crawlerproject.fleet.local.start import WholeCrawl
+from crawlerproject.fleet.local import local_fleet as local_start
+from crawlerproject.fleet.local.local_fleet import WholeCrawl
 from crawlerproject.runtime.unix_sockets import listening
 from crawlerproject.stores import crawl_dir
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock

@@ -8,9 +8,8 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.messaging import local_exchange as module
-from crawlerproject.fleet.messaging.delivery import Incoming, Outgoing
-from crawlerproject.fleet.messaging.frames import Post
 from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts
+from crawlerproject.fleet.messaging.message_delivery import Incoming, Outgoing, Post
 from crawlerproject.frontier.other_workers import Changed, Links, Message, RobotsGiven, pack_message, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl, seed_found
 from crawlerproject.rules.row_kinds import FLAG_SEED

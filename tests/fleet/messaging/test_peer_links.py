@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
-from crawlerproject.fleet.messaging import delivery, frames
+from crawlerproject.fleet.messaging import message_delivery
 from crawlerproject.frontier.other_workers import Links, RobotsGiven, RobotsWanted, unpack_message
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -158,8 +158,8 @@ def test_a_sender_that_dies_goes_on_from_its_store(crawl: CrawlDir) -> None:
 
 def test_one_that_is_stopped_costs_its_senders_no_memory(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """It listens and reads nothing, or reads and never commits: commits go on, and no more than a window is sent."""
-    monkeypatch.setattr(delivery, "WINDOW_BYTES", 20_000)
-    monkeypatch.setattr(delivery, "SLICE_BYTES", 4_000)
+    monkeypatch.setattr(message_delivery, "WINDOW_BYTES", 20_000)
+    monkeypatch.setattr(message_delivery, "SLICE_BYTES", 4_000)
 
     async def play() -> None:
         one, three = (Worker(crawl, name, PLAN) for name in ("worker-1", "worker-3"))
@@ -191,8 +191,8 @@ def test_one_that_is_stopped_costs_its_senders_no_memory(crawl: CrawlDir, monkey
 
 def test_no_more_is_taken_than_memory_may_hold(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames stay in the senders' hands until there is room again, and all arrive."""
-    monkeypatch.setattr(delivery, "MOST_BYTES", 10_000)
-    monkeypatch.setattr(delivery, "SLICE_BYTES", 4_000)
+    monkeypatch.setattr(message_delivery, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(message_delivery, "SLICE_BYTES", 4_000)
 
     async def play() -> None:
         workers, host = started(crawl, *PLAN.workers), hosts_of(PLAN, "worker-2", 1)[0]
@@ -213,14 +213,15 @@ def test_no_more_is_taken_than_memory_may_hold(crawl: CrawlDir, monkeypatch: pyt
 
 STRANGERS = [
     b"GET / HTTP/1.1\r\n\r\n",
-    frames.HEAD.pack(2**32 - 1, 0),
-    frames.HEAD.pack(5, 9) + b"12345",
-    frames.acks_frame([]),
-    frames._frame(frames.Kind.HELLO, b"[]"),
-    frames.hello_frame(frames.Hello("worker-9", "worker-1")),
-    frames.hello_frame(frames.Hello("worker-2", "worker-3")),
-    frames.hello_frame(frames.Hello("worker-2", "worker-1", frames.FORMAT + 1)),
-    frames.hello_frame(frames.Hello("worker-2", "worker-1")) + frames._frame(frames.Kind.POSTS, b"short"),
+    message_delivery.HEAD.pack(2**32 - 1, 0),
+    message_delivery.HEAD.pack(5, 9) + b"12345",
+    message_delivery.acks_frame([]),
+    message_delivery._frame(message_delivery.Kind.HELLO, b"[]"),
+    message_delivery.hello_frame(message_delivery.Hello("worker-9", "worker-1")),
+    message_delivery.hello_frame(message_delivery.Hello("worker-2", "worker-3")),
+    message_delivery.hello_frame(message_delivery.Hello("worker-2", "worker-1", message_delivery.FORMAT + 1)),
+    message_delivery.hello_frame(message_delivery.Hello("worker-2", "worker-1"))
+    + message_delivery._frame(message_delivery.Kind.POSTS, b"short"),
 ]
 
 

@@ -16,9 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.messaging import delivery
-from crawlerproject.fleet.messaging.delivery import Connection
-from crawlerproject.fleet.messaging.frames import HEAD, BrokenConnection, acks_frame, acks_of, posts_frame, posts_of
+from crawlerproject.fleet.messaging import message_delivery
+from crawlerproject.fleet.messaging.message_delivery import (
+    HEAD,
+    BrokenConnection,
+    Connection,
+    acks_frame,
+    acks_of,
+    posts_frame,
+    posts_of,
+)
 from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.frontier.other_workers import Links, Message, RobotsWanted
 from crawlerproject.frontier.passage import DiscoveredUrl
@@ -186,7 +193,7 @@ class Wire:
         self.end: Connection = target.box._incoming.begin(lambda: None)
 
     @property
-    def sender(self) -> delivery.Outgoing:
+    def sender(self) -> message_delivery.Outgoing:
         """What the source has for the target."""
         return self.source.box._receivers[self.target.name].outgoing
 
@@ -418,9 +425,9 @@ class Machine:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "WINDOW_BYTES", WINDOW_BYTES)
-    monkeypatch.setattr(delivery, "SLICE_BYTES", SLICE_BYTES)
-    monkeypatch.setattr(delivery, "MOST_BYTES", INBOX_BYTES)
+    monkeypatch.setattr(message_delivery, "WINDOW_BYTES", WINDOW_BYTES)
+    monkeypatch.setattr(message_delivery, "SLICE_BYTES", SLICE_BYTES)
+    monkeypatch.setattr(message_delivery, "MOST_BYTES", INBOX_BYTES)
 
 
 @settings(max_examples=5)

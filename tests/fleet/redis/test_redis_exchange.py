@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.exchange import LINKS_A_MESSAGE
+from crawlerproject.fleet.link_exchange import LINKS_A_MESSAGE
 from crawlerproject.fleet.redis import redis_exchange
 from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
 from crawlerproject.frontier.other_workers import Changed, Links, pack_message, unpack_message

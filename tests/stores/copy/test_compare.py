@@ -12,7 +12,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.copy.compare import HeldStore, RedisCrawl, compare
-from crawlerproject.stores.copy.to_redis import to_redis
+from crawlerproject.stores.copy.copying import to_redis
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import payloads_key

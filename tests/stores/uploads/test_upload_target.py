@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.rules.archive import uploads
+from crawlerproject.rules.archive import upload_rules
 from crawlerproject.stores.uploads.upload_target import (
     FolderTarget,
     ObjectTarget,
@@ -55,7 +55,7 @@ class Server:
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of four parts."""
-    monkeypatch.setattr(uploads, "FIRST_PART_BYTES", 10)
+    monkeypatch.setattr(upload_rules, "FIRST_PART_BYTES", 10)
     path = tmp_path / "large"
     path.write_bytes(bytes(range(40)))
     return path

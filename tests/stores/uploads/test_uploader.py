@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive import uploads
+from crawlerproject.rules.archive import upload_rules
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.uploads import upload_target
 from crawlerproject.stores.uploads.upload_journal import Journal
@@ -69,7 +69,7 @@ def proxy(between: tuple[Proxy, Any], monkeypatch: pytest.MonkeyPatch) -> Proxy:
     """The same without a fault. To make a client takes half a second, so that all have one."""
     made, client = between
     made.fault, made.asked = Fault(), []
-    monkeypatch.setattr(uploads, "FIRST_PART_BYTES", PART_BYTES)
+    monkeypatch.setattr(upload_rules, "FIRST_PART_BYTES", PART_BYTES)
     monkeypatch.setattr(upload_target, "filesystem", lambda url: client)
     return made
 

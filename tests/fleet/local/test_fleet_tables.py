@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.fleet.local import tables
-from crawlerproject.fleet.local.tables import AddressTable, Agreement, Counts, WorkerReport
+from crawlerproject.fleet.local import fleet_tables
+from crawlerproject.fleet.local.fleet_tables import AddressTable, Agreement, Counts, WorkerReport
 
 QUIET = WorkerReport(True, 3, [])
 
@@ -158,10 +158,10 @@ def test_after_a_start_every_address_rests_once() -> None:
 def test_addresses_that_have_rested_are_forgotten() -> None:
     """Memory is of those that rest now."""
     table = AddressTable(0.5)
-    for number in range(3 * tables._SWEPT_AT):
+    for number in range(3 * fleet_tables._SWEPT_AT):
         table.reserve("a", str(number), DOMAIN, float(number))
         table.rest("a", str(number), float(number))
-    assert len(table._free_at) <= tables._SWEPT_AT + 1
+    assert len(table._free_at) <= fleet_tables._SWEPT_AT + 1
 
 
 _EVENTS = st.tuples(st.sampled_from(["reserve", "rest", "gone"]), st.sampled_from("abc"), st.integers(0, 2))

@@ -27,9 +27,7 @@ from crawlerproject.frontier.passage import DiscoveredUrl, Lease, document_of, o
 from crawlerproject.frontier.url_filters import NO_REQUISITES
 from crawlerproject.items import LeaseResult
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
-from crawlerproject.recovery.attempts import Attempt
-from crawlerproject.recovery.pages import Answers, Unreadable
-from crawlerproject.recovery.placed_store import PlacedStore
+from crawlerproject.recovery.attempts import Answers, Attempt, PlacedStore, Unreadable
 from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.row_kinds import (
     FLAG_EXTERNAL,

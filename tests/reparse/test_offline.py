@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.reparse.chosen_captures import RenderLine, RenderLines
+from crawlerproject.reparse.offline import RenderLine, RenderLines
 from crawlerproject.rules.archive.warc_records import Context, Render
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import archive_of

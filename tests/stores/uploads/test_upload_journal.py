@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.uploads.upload_sources import groups
+from crawlerproject.stores.uploads.upload_journal import groups
 
 
 def test_a_day_that_is_not_over_waits_for_the_end(tmp_path: Path) -> None:

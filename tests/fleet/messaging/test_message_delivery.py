@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.fleet.messaging import delivery
-from crawlerproject.fleet.messaging.delivery import Connection, Incoming, Outgoing
-from crawlerproject.fleet.messaging.frames import BrokenConnection, Post
+from crawlerproject.fleet.messaging import message_delivery
+from crawlerproject.fleet.messaging.message_delivery import BrokenConnection, Connection, Incoming, Outgoing, Post
 from crawlerproject.stores.protocols import Box, Changes
 from tests.stores.memory_store import MemoryStore
 
@@ -75,8 +74,8 @@ def test_messages_of_other_outboxes_are_sent_too(sender: Sender) -> None:
 
 def test_no_more_is_on_its_way_than_the_window(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     """Boxes take turns; what is acknowledged makes room; one message there is, whatever its size."""
-    monkeypatch.setattr(delivery, "WINDOW_BYTES", 1300)
-    monkeypatch.setattr(delivery, "SLICE_BYTES", 600)
+    monkeypatch.setattr(message_delivery, "WINDOW_BYTES", 1300)
+    monkeypatch.setattr(message_delivery, "SLICE_BYTES", 600)
     sender.write(*[(number % 2, b"x" * 100) for number in range(20)], (2, b"y" * 5000))
     posts = sender.all()
     assert [(post.box.partition, post.number) for post in posts] == [(0, 1), (0, 3), (1, 2), (1, 4), (2, 21)]
@@ -209,7 +208,7 @@ def test_what_is_for_another_worker_is_not_taken(receiver: Receiver) -> None:
 
 def test_it_says_when_it_is_full(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the bytes that wait to be read."""
-    monkeypatch.setattr(delivery, "MOST_BYTES", 3)
+    monkeypatch.setattr(message_delivery, "MOST_BYTES", 3)
     receiver.mail.take(receiver.connect(), posts(1, 2))
     assert (receiver.mail.full, receiver.mail.bytes) == (False, 2)
     receiver.mail.take(receiver.connect(), posts(1, 2, 3))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.passage import DiscoveredUrl
     from crawlerproject.rules.url.urls import Address
 
+
 LINKS_A_MESSAGE = 100
 """A frame of 16 MB takes as many of the longest URLs that settings may allow."""
 _CHANGED_A_MESSAGE = 500

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.questions import Lines, QuestionServer, packed
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink
+from crawlerproject.fleet.local.supervisor_link import Lines, QuestionServer, SupervisorLink, packed
 from crawlerproject.runtime.unix_sockets import connected
 
 SECONDS = 60.0

@@ -14,9 +14,8 @@ from crawlerproject.config.arguments import Arguments
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
-from crawlerproject.recovery.attempts import Attempt
-from crawlerproject.recovery.placed_store import PlacedStore
-from crawlerproject.recovery.replay import Replay
+from crawlerproject.recovery.attempt_replay import Replay
+from crawlerproject.recovery.attempts import Attempt, PlacedStore
 from crawlerproject.rules.archive.warc_records import Context, Original, Render
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.url.scope import Patterns

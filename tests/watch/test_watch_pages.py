@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.watch.questions import NoAnswer, Questions
+from crawlerproject.watch.watch_pages import NoAnswer, Questions
 from tests.web.waiting import eventually
 
 

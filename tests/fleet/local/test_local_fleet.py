@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.local.fleet import LocalFleet
-from crawlerproject.fleet.local.questions import ADDRESSES
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.local.tables import Counts
+from crawlerproject.fleet.local.fleet_tables import Counts
+from crawlerproject.fleet.local.local_fleet import LocalFleet
+from crawlerproject.fleet.local.supervisor_link import ADDRESSES, SupervisorLink
 from crawlerproject.fleet.supervisor import Worker
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import Control, spool_seeds

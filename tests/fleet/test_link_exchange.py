@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.fleet.exchange import LINKS_A_MESSAGE, FleetHosts, RecentlySentLinks
+from crawlerproject.fleet.link_exchange import LINKS_A_MESSAGE, FleetHosts, RecentlySentLinks
 from crawlerproject.frontier.other_workers import Changed, Links, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
