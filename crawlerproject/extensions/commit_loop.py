@@ -100,7 +100,7 @@ class CommitLoop(CrawlTask):
                 await asyncio.to_thread(crawl.session.role.check_store)
             if crawl.check_room():
                 scheduler.resume()
-            if not run.halted and crawl.session.frontier.probe_again(run.now()):
+            if not run.halted and crawl.session.frontier.hosts.probe_again(run.now()):
                 scheduler.wake()
             if await crawl.session.commits.commit(lambda: scheduler.idle() and not crawl.control.added()):
                 scheduler.resume()

@@ -307,8 +307,8 @@ class Admission:
             self._state.refused.counts[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now:
-            robots = self._state.robots
-            refusal = None if host.left_alone else robots.refusal_of(address.scheme, address.host, address.url)
+            robots, origin = self._state.robots, f"{address.scheme}://{address.host}"
+            refusal = None if host.left_alone else robots.refusal(address.url, robots.rules(origin))
             if host.left_alone or refusal is not None:
                 self._state.refused.add(refusal or Reason.ROBOTS, address.url, item.flags)
                 return False

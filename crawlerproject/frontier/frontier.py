@@ -346,11 +346,6 @@ class Frontier:
                 self.hosts.hold(host, HostState.PAUSED)
                 self.workbench.wait(host, host.next_free, work=False)
 
-    def probe_again(self, now: float) -> bool:
-        """Have some hosts asked that did not answer and were left alone for long; whether any is. StorageError."""
-        self.hosts.clock.now = now
-        return self.hosts.probe_again(now)
-
     def only_rests(self, now: float, patience_seconds: float) -> bool:
         """Whether nothing can be fetched for ``patience_seconds`` because every host with work rests for longer."""
         if self.state.leased:

@@ -66,14 +66,6 @@ class RobotsCache:
         self._parsed_characters = 0
         self._unstored: dict[str, bytes] = {}  # until the next commit
 
-    def allows(self, scheme: str, host: str, url: str) -> bool:
-        """Whether the origin's stored rules allow the URL. Ask only while they are good."""
-        return self.rules(f"{scheme}://{host}").allowed(url)
-
-    def refusal_of(self, scheme: str, host: str, url: str) -> Reason | None:
-        """As ``refusal``, by the origin's stored rules."""
-        return self.refusal(url, self.rules(f"{scheme}://{host}"))
-
     def rules(self, origin: str) -> RobotsRules:
         """The rules of an origin; those that allow everything when none are stored."""
         rules = self._parsed.get(origin)
@@ -85,8 +77,8 @@ class RobotsCache:
         return self._keep(origin, record.rules(self._token) if record else parse_robots(_NOTHING_ALLOWED, self._token))
 
     def words(self, url: str) -> list[Note]:
-        """What the site says of the use of a URL, before it is asked for; ask while its lease is out."""
-        return _words_of(self.rules(origin(url)), url)
+        """What the site says of the use of a queued page's URL, before it is asked for; ask while its lease is out."""
+        return _words_of(self.rules("/".join(url.split("/", 3)[:3])), url)
 
     def license_words(self, url: str, license: str) -> list[Note] | None:
         """What a licence that a page names says of it; None: that is not known."""

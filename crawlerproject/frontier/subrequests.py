@@ -159,7 +159,8 @@ class Subrequests:
         address = embed.address
         if self._hosts.of(address.host).left_alone:
             return Reason.ROBOTS
-        return self._state.robots.refusal_of(address.scheme, address.host, address.url)
+        robots = self._state.robots
+        return robots.refusal(address.url, robots.rules(f"{address.scheme}://{address.host}"))
 
     def _left(self, host: Host, line: deque[Subrequest]) -> None:
         host.embeds -= 1

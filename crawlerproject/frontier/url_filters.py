@@ -94,7 +94,7 @@ class UrlFilters:
         known = hosts.get(host) if hosts is not None else None
         if known is None:
             name, traps = host_name(host), None if elsewhere or kind.is_seed else self._traps
-            known = name, traps is not None and traps.spends(host), self._host_refusal(host, name, now)
+            known = name, traps is not None and traps.yields.of(host).spends, self._host_refusal(host, name, now)
             if hosts is not None and not kind.is_seed:
                 hosts[host] = known
         name, spends, refusal = known

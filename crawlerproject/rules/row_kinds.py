@@ -203,69 +203,63 @@ def _same(key: bytes) -> bytes:
     return key
 
 
-def _kind(flags: int) -> RowKind:
-    def has(mask: int) -> bool:
-        return bool(flags & mask)
-
-    external, requisite, sitemap = has(FLAG_EXTERNAL), has(FLAG_REQUISITE), has(FLAG_SITEMAP)
-    render, subrequest = has(FLAG_RENDER), has(FLAG_SUBREQUEST)
-    if has(FLAG_SEED | FLAG_RECRAWL):
-        budget = Budget.NONE
-    elif requisite:
-        budget = Budget.REQUISITES
-    else:
-        budget = Budget.EXTERNAL if external else Budget.LISTS if sitemap else Budget.NONE
-    if has(FLAG_ROBOTS | FLAG_HUB | FLAG_SUBREQUEST):
-        content = Content.NOTHING
-    elif render:
-        content = Content.RENDERED
-    elif sitemap:
-        content = Content.LIST
-    elif requisite:
-        content = Content.FRAME if has(FLAG_FRAME) else Content.REQUISITE
-    else:
-        content = Content.PAGE
-    return RowKind(
-        is_seed=has(FLAG_SEED),
-        is_render=render,
-        is_robots=has(FLAG_ROBOTS),
-        is_recrawl=has(FLAG_RECRAWL),
-        is_list=sitemap,
-        is_hub=has(FLAG_HUB),
-        is_external=external,
-        is_listed=has(FLAG_LISTED),
-        is_requisite=requisite,
-        is_frame=has(FLAG_FRAME),
-        is_subrequest=subrequest,
-        requested=has(FLAG_SEED | FLAG_ROBOTS | FLAG_HUB),
-        counts_for_host=not has(FLAG_SEED | FLAG_RECRAWL | FLAG_HUB),
-        in_page_budget=not has(OUTSIDE_BUDGET),
-        budget=budget,
-        swapped=requisite_key if requisite else external_key if external else _same,
-        template_traps=not has(FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB),
-        charges_front=external and not has(FLAG_REQUISITE | FLAG_SITEMAP),
-        maybe_external=has(FLAG_EXTERNAL | FLAG_ROBOTS | FLAG_HUB),
-        note_names_domain=external and not has(FLAG_RENDER | FLAG_SITEMAP),
-        may_be_known=has(OUTSIDE_BUDGET) and not has(FLAG_RECRAWL),
-        ends_news=external and not requisite,
-        sent_once=has(FLAG_HUB),
-        is_plain_get=not has(FLAG_RENDER | FLAG_HUB | FLAG_SUBREQUEST),
-        content=content,
-        is_extracted=not has(FLAG_ROBOTS | FLAG_HUB | FLAG_REQUISITE | FLAG_SUBREQUEST),
-        is_archived=not has(FLAG_HUB),
-        stat="embeds" if subrequest else "requisites" if requisite else "pages",
-        is_page=not has(FLAG_ROBOTS | FLAG_REQUISITE | FLAG_SUBREQUEST),
-        waits_unseen=not has(FLAG_HUB | FLAG_ROBOTS | FLAG_FRAME),
-        teaches_templates=not has(FLAG_ROBOTS | FLAG_HUB),
-        waits_known=has(FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB),
-    )
-
-
 class _RowKinds(dict[int, RowKind]):
     """Filled as combinations are met: few of the 2,048 ever are."""
 
     def __missing__(self, flags: int) -> RowKind:
-        kind = self[flags] = _kind(flags)
+        external, requisite = bool(flags & FLAG_EXTERNAL), bool(flags & FLAG_REQUISITE)
+        sitemap, render = bool(flags & FLAG_SITEMAP), bool(flags & FLAG_RENDER)
+        subrequest = bool(flags & FLAG_SUBREQUEST)
+        if flags & (FLAG_SEED | FLAG_RECRAWL):
+            budget = Budget.NONE
+        elif requisite:
+            budget = Budget.REQUISITES
+        else:
+            budget = Budget.EXTERNAL if external else Budget.LISTS if sitemap else Budget.NONE
+        if flags & (FLAG_ROBOTS | FLAG_HUB | FLAG_SUBREQUEST):
+            content = Content.NOTHING
+        elif render:
+            content = Content.RENDERED
+        elif sitemap:
+            content = Content.LIST
+        elif requisite:
+            content = Content.FRAME if flags & FLAG_FRAME else Content.REQUISITE
+        else:
+            content = Content.PAGE
+        kind = self[flags] = RowKind(
+            is_seed=bool(flags & FLAG_SEED),
+            is_render=render,
+            is_robots=bool(flags & FLAG_ROBOTS),
+            is_recrawl=bool(flags & FLAG_RECRAWL),
+            is_list=sitemap,
+            is_hub=bool(flags & FLAG_HUB),
+            is_external=external,
+            is_listed=bool(flags & FLAG_LISTED),
+            is_requisite=requisite,
+            is_frame=bool(flags & FLAG_FRAME),
+            is_subrequest=subrequest,
+            requested=bool(flags & (FLAG_SEED | FLAG_ROBOTS | FLAG_HUB)),
+            counts_for_host=not flags & (FLAG_SEED | FLAG_RECRAWL | FLAG_HUB),
+            in_page_budget=not flags & OUTSIDE_BUDGET,
+            budget=budget,
+            swapped=requisite_key if requisite else external_key if external else _same,
+            template_traps=not flags & (FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB),
+            charges_front=external and not flags & (FLAG_REQUISITE | FLAG_SITEMAP),
+            maybe_external=bool(flags & (FLAG_EXTERNAL | FLAG_ROBOTS | FLAG_HUB)),
+            note_names_domain=external and not flags & (FLAG_RENDER | FLAG_SITEMAP),
+            may_be_known=bool(flags & OUTSIDE_BUDGET) and not flags & FLAG_RECRAWL,
+            ends_news=external and not requisite,
+            sent_once=bool(flags & FLAG_HUB),
+            is_plain_get=not flags & (FLAG_RENDER | FLAG_HUB | FLAG_SUBREQUEST),
+            content=content,
+            is_extracted=not flags & (FLAG_ROBOTS | FLAG_HUB | FLAG_REQUISITE | FLAG_SUBREQUEST),
+            is_archived=not flags & FLAG_HUB,
+            stat="embeds" if subrequest else "requisites" if requisite else "pages",
+            is_page=not flags & (FLAG_ROBOTS | FLAG_REQUISITE | FLAG_SUBREQUEST),
+            waits_unseen=not flags & (FLAG_HUB | FLAG_ROBOTS | FLAG_FRAME),
+            teaches_templates=not flags & (FLAG_ROBOTS | FLAG_HUB),
+            waits_known=bool(flags & (FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB)),
+        )
         return kind
 
 

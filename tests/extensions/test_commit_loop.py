@@ -31,7 +31,7 @@ class _Crawl:
         self.state = SimpleNamespace(uncommitted=0)
         self.run = SimpleNamespace(closed=False, lost="", paused="", halted="", tallies=Tallies(), now=lambda: 7.0)
         self.committing = asyncio.Lock()
-        frontier = SimpleNamespace(state=self.state, probe_again=lambda now: False)
+        frontier = SimpleNamespace(state=self.state, hosts=SimpleNamespace(probe_again=lambda now: False))
         self.commit_failed = 0
         self.role = SimpleNamespace(
             forsaken="", mend=lambda: None, reach=lambda: None, commit_failed=self._commit_failed

@@ -89,7 +89,7 @@ def test_a_host_that_does_not_answer_its_probe_is_left_alone(bench: Bench, caplo
     assert re.search(r"a\.example is left alone until \S+ \S+ UTC or the next start: its probe failed", caplog.text)
     assert bench.frontier.hosts.waiting_urls == 0
     bench.now += DAY - 3 * HOUR
-    assert not bench.frontier.probe_again(bench.now)
+    assert not bench.frontier.hosts.probe_again(bench.now)
     assert bench.next() is None
 
 

@@ -40,7 +40,7 @@ def probes(bench: Bench, days: float) -> list[float]:
     """When a host that stays dead is asked, the crawl going on for so long; a commit each hour."""
     asked, until = [], bench.now + days * DAY
     while bench.now < until:
-        bench.frontier.probe_again(bench.now)
+        bench.frontier.hosts.probe_again(bench.now)
         while (lease := bench.next()) is not None:
             asked.append(bench.now)
             bench.answer(lease, None, reason=Reason.DISCONNECTED)
@@ -72,7 +72,7 @@ def test_one_that_is_back_is_crawled(max_hosts_in_memory: int) -> None:
     assert sorted(drain(bench)) == ["http://b.example/", "http://c.example/"]
     bench.now += 2 * DAY
 
-    assert bench.frontier.probe_again(bench.now)
+    assert bench.frontier.hosts.probe_again(bench.now)
 
     assert bench.frontier.hosts.given_up == 0
     first = bench.next()
@@ -107,7 +107,7 @@ def test_a_page_that_is_found_meanwhile_waits_with_the_others(bench: Bench) -> N
     assert bench.frontier.hosts.waiting_urls == 0
     assert bench.next() is None
     bench.now += 2 * DAY
-    bench.frontier.probe_again(bench.now)
+    bench.frontier.hosts.probe_again(bench.now)
 
     assert bench.frontier.hosts.waiting_urls == queued + 1
 
@@ -128,7 +128,7 @@ def test_hosts_that_are_held_for_something_else_stay_so(bench: Bench, how: str) 
 
     bench.now += 60 * DAY
 
-    assert not bench.frontier.probe_again(bench.now)
+    assert not bench.frontier.hosts.probe_again(bench.now)
     assert bench.next() is None
     assert host.state
 
@@ -139,7 +139,7 @@ def test_the_operators_pause_outlasts_the_long_rest(bench: Bench) -> None:
     bench.frontier.pause_hosts({DEAD: "now"}, bench.now)
     bench.now += 2 * DAY
 
-    bench.frontier.probe_again(bench.now)
+    bench.frontier.hosts.probe_again(bench.now)
     assert bench.next() is None
     bench.frontier.pause_hosts({}, bench.now)
 
@@ -154,7 +154,7 @@ def test_a_host_of_another_worker_is_its_own_business() -> None:
     owner.gone = True
     bench.now += 2 * DAY
 
-    assert not bench.frontier.probe_again(bench.now)
+    assert not bench.frontier.hosts.probe_again(bench.now)
 
     assert bench.next() is None
     assert bench.frontier.hosts.given_up == 0
@@ -168,9 +168,9 @@ def test_a_store_that_cannot_be_read_puts_the_probe_off(bench: Bench, monkeypatc
     with monkeypatch.context() as broken:
         broken.setattr(bench.store, "host", _broken)
         with pytest.raises(StorageError):
-            bench.frontier.probe_again(bench.now)
+            bench.frontier.hosts.probe_again(bench.now)
 
-    assert bench.frontier.probe_again(bench.now)
+    assert bench.frontier.hosts.probe_again(bench.now)
     assert bench.frontier.hosts.waiting_urls == len(bench.store.head(DEAD, 99))
 
 

@@ -35,15 +35,15 @@ def test_parsed_rules_are_kept_for_a_bounded_number_of_hosts(monkeypatch: pytest
     for _ in range(2):
         for number in range(100):
             host = f"h{number}.example"
-            assert not cache.allows("http", host, f"http://{host}/no{number}")
-            assert cache.allows("http", host, f"http://{host}/yes")
+            assert not cache.rules(f"http://{host}").allowed(f"http://{host}/no{number}")
+            assert cache.rules(f"http://{host}").allowed(f"http://{host}/yes")
             assert len(cache._parsed) <= 10
     assert list(cache._parsed) == [f"http://h{number}.example" for number in range(90, 100)]
 
 
 def test_doubt_means_no() -> None:
     """A host whose rules nobody knows allows nothing."""
-    assert not RobotsCache(MemoryStore(), "TestBed", DAY).allows("http", "a.example", A)
+    assert not RobotsCache(MemoryStore(), "TestBed", DAY).rules("http://a.example").allowed(A)
 
 
 @pytest.mark.parametrize("status", [None, 429, 500, 503])
@@ -57,7 +57,7 @@ def test_a_stale_copy_serves_for_thirty_days(status: int | None) -> None:
     too_old = cache.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS + 1)
 
     assert (stale.usable, stale.good_until) == (True, STALE_SECONDS + 3600)
-    assert not cache.allows("http", "a.example", A + "no")
+    assert not cache.rules("http://a.example").allowed(A + "no")
     assert not too_old.usable
 
 
@@ -151,7 +151,7 @@ def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> 
         kept(store, f"http://h{number}.example", b"User-agent: *\n" + rules)
     cache = RobotsCache(store, "TestBed", DAY)
     for number in range(20):
-        assert not cache.allows("http", f"h{number}.example", f"http://h{number}.example/{number}-999")
+        assert not cache.rules(f"http://h{number}.example").allowed(f"http://h{number}.example/{number}-999")
     assert 1 <= len(cache._parsed) <= 3
     assert cache._parsed_characters == sum(rules.size for rules in cache._parsed.values())
     cache.forget(lambda name: False)
@@ -182,7 +182,7 @@ def test_what_robots_txt_reserves_is_refused_where_that_is_obeyed() -> None:
         cache = RobotsCache(MemoryStore(), "TestBed", DAY, obeyed_for=purpose)
         cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
         paths = ("/", "/no", "/free/x", "/free/x.pdf")
-        found[purpose] = [cache.refusal_of("http", "a.example", f"http://a.example{path}") for path in paths]
+        found[purpose] = [cache.refusal(f"http://a.example{path}", cache.rules("http://a.example")) for path in paths]
 
     reserved = Reason.RESERVED_ROBOTS
     assert found["ai-train"] == [reserved, Reason.ROBOTS, None, reserved]
@@ -196,7 +196,7 @@ def test_ours_a_licence_that_is_not_read_reserves_what_it_is_about(purpose: str,
     cache = RobotsCache(MemoryStore(), "TestBed", DAY, obeyed_for=purpose)
     cache.answered("http://a.example", 200, b"License: /l.xml\nUser-agent: x\nDisallow: /\n", Reason.FETCHED, 0.0)
 
-    assert cache.refusal_of("http", "a.example", "http://a.example/") is refusal
+    assert cache.refusal("http://a.example/", cache.rules("http://a.example")) is refusal
     assert cache.words("http://a.example/") == [("ai-use-robots-txt", "license: /l.xml")]
 
 
@@ -206,7 +206,7 @@ def test_words_without_end_count_as_reserved() -> None:
     cache = RobotsCache(MemoryStore(), "TestBed", DAY, obeyed_for="ai-train")
     cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
 
-    assert cache.refusal_of("http", "a.example", "http://a.example/other") is Reason.RESERVED_ROBOTS
+    assert cache.refusal("http://a.example/other", cache.rules("http://a.example")) is Reason.RESERVED_ROBOTS
     assert len(cache.rules("http://a.example").content_signals) == 101
 
 
@@ -235,11 +235,11 @@ def test_documents_beside_robots_txt_come_before_the_pages() -> None:
 
     later = RobotsCache(store, "TestBed", DAY, obeyed_for="ai-train", asks=tuple(Source))
     assert documents(later, 4.0) == (2, "/l.xml")
-    assert later.refusal_of("http", "a.example", A) is Reason.RESERVED_LICENSE  # it is not known yet
+    assert later.refusal(A, later.rules("http://a.example")) is Reason.RESERVED_LICENSE  # it is not known yet
     rsl = b'<rsl><content url="/"><license><payment type="crawl"/></license></content></rsl>'
     last = later.document_answered("http://a.example", 2, 200, rsl, 5.0)
     assert (last.good_until, documents(later, 6.0)) == (DAY, (0, "/robots.txt"))
-    assert later.refusal_of("http", "a.example", A) is Reason.PAYMENT_REQUIRED
+    assert later.refusal(A, later.rules("http://a.example")) is Reason.PAYMENT_REQUIRED
     assert later.words(A) == [("ai-use-robots-txt", "license: /l.xml"), ("ai-use-license", "payment: crawl")]
 
 

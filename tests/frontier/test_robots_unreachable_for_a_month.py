@@ -24,7 +24,7 @@ def test_the_last_good_copy_serves_for_thirty_days_and_then_nothing_is_asked() -
         if bench.now >= began + number * DAY:  # a new page each day, and one that is forbidden
             bench.add(f"{HOST}/{number}", f"{HOST}/private/{number}")
             number += 1
-        bench.frontier.probe_again(bench.now)
+        bench.frontier.hosts.probe_again(bench.now)
         while (lease := bench.next()) is not None:
             if not lease.row.kind.is_robots:
                 pages.append((bench.now - began, lease.row.url))

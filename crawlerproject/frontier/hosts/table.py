@@ -371,7 +371,7 @@ class HostTable:
 
     def probe_again(self, now: float) -> bool:
         """Let some hosts that were left alone for long enough be asked once more; whether any is. StorageError."""
-        asked = False
+        self.clock.now, asked = now, False
         for _ in range(_PROBED_AT_A_TIME):
             if (name := self.left_alone.due(now)) is None:
                 break

@@ -243,10 +243,6 @@ class TrapModel:
         name = host_name(host)
         return self._allow.allows(name, template, now) or (name != host and self._allow.allows(host, template, now))
 
-    def spends(self, host: str) -> bool:
-        """Whether any budget of the host's pages is spent."""
-        return self.yields.of(host).spends
-
     def refuses(self, host: str, url: str, now: float) -> bool:
         """Whether the budget of the URL's template, or of its host, is spent."""
         spent = self.yields.of(host).spent(url)

@@ -134,7 +134,7 @@ def test_what_is_read_is_marked_with_its_effect(one: One) -> None:
     assert (one.bench.frontier.hosts.waiting_urls, one.read_up_to, one.incoming.empty) == (280, 0, False)
     one.bench.commit()
     assert one.read_up_to == 8
-    assert not one.bench.frontier.state.robots.allows("http", OURS, f"http://{OURS}/x")
+    assert not one.bench.frontier.state.robots.rules(f"http://{OURS}").allowed(f"http://{OURS}/x")
 
 
 def test_so_much_is_read_before_a_commit(one: One, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,8 +87,11 @@ def test_other_messages_arrive_with_what_is_in_them(crawl: CrawlDir) -> None:
         one.box.hosts.send(theirs[1], RobotsWanted(f"http://{ours}", f"http://{theirs[1]}/r", "R", f"http://{ours}/r"))
         await until([one, two], lambda: idle([one, two]))
 
-        rules = two.bench.frontier.state.robots
-        assert [rules.allows("http", theirs[0], f"http://{theirs[0]}/{path}") for path in "xy"] == [False, True]
+        rules = two.bench.frontier.state.robots.rules(f"http://{theirs[0]}")
+        assert [rules.allowed(f"http://{theirs[0]}/{path}") for path in "xy"] == [
+            False,
+            True,
+        ]
         asked = [row.url for row in two.store.head(theirs[1], 9)]
         assert asked == [f"http://{theirs[1]}/", f"http://{theirs[1]}/r"]  # a stranger's robots.txt comes last
         await stop(one, two)
