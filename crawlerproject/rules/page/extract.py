@@ -10,6 +10,7 @@ Structured data is JSON-LD 1.1 (section 7), OpenGraph (https://ogp.me/) and its 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import islice
@@ -76,6 +77,9 @@ _MARKED = [
 _MOST_MARKED = 100  # articles of one page (ours): blogs show ten
 # Of a page's letters, below which it is no article but the start of one behind a wall, or a wrong guess (ours).
 _LEAST_MARKED, _LEAST_FOUND = 0.1, 0.05
+# Resiliparse takes long lists for navigation. Where less than this of a page's paragraphs (lines of so many letters,
+# thirty words) is left, and hardly any of the page is its frame, all but that is the article (ours, by labelled pages).
+_PARAGRAPH_LETTERS, _LEAST_PARAGRAPHS, _HARDLY_FRAMED = 180, 0.9, 0.95
 
 
 class LinkText(NamedTuple):
@@ -223,6 +227,10 @@ def main_text(body: bytes, content_type: str | None) -> MainText | None:
         found = _lines(extract_plain_text(part, main_content=is_searched, alt_texts=False, skip_elements=skipped))
         if (share := _letters(found) / letters) >= least:
             break
+    if is_searched and _lacks_paragraphs(found, whole):
+        rest = _lines(extract_plain_text(tree, alt_texts=False, skip_elements=beside))
+        if (left := _letters(rest) / letters) >= _HARDLY_FRAMED:
+            found, share = rest, left
     return MainText(found, max(0.0, 1.0 - share))
 
 
@@ -232,6 +240,11 @@ def _marked(body: Any) -> Iterator[str]:
         nodes = body.query_selector_all(mark)[:_MOST_MARKED]
         if outermost := [node.html for node in nodes if node.parent.closest(mark) is None]:
             yield f"<body>{''.join(outermost)}"
+
+
+def _lacks_paragraphs(found: str, whole: str) -> bool:
+    wanted = Counter(word for line in whole.split("\n") if len(line) >= _PARAGRAPH_LETTERS for word in line.split())
+    return (wanted & Counter(found.split())).total() < _LEAST_PARAGRAPHS * wanted.total()
 
 
 def _lines(text: str) -> str:

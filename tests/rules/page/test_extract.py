@@ -127,6 +127,18 @@ def test_a_mark_around_next_to_nothing_is_not_believed() -> None:
     assert "Sentences of an article" in found.text
 
 
+@needs_resiliparse
+@pytest.mark.parametrize("frame", ["", f"<nav>{'<p>Elsewhere, and more. ' * 20}</nav>"])
+def test_lists_of_a_page_without_a_frame_are_its_article(frame: str) -> None:
+    """Resiliparse takes them for navigation; where something stands around them that is not asked."""
+    points = "".join(f"<li><p>{'A point, with <a href=/b>a link</a> in it. ' * 9}</p></li>" for _ in range(20))
+    page = f"<title>t</title><body><h1>Notes</h1><p>{'Words before. ' * 20}</p><ul>{points}</ul>{frame}"
+    found = main_text(page.encode(), "text/html")
+
+    assert found is not None
+    assert found.text.count("A point") == (0 if frame else 180)
+
+
 _PIECES = [
     *(
         "<title>",
