@@ -8,15 +8,12 @@ not do what it should. axe-core comes from npm, by its pin, into ``build/axe``.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -30,14 +27,11 @@ from crawlerproject.config.chromium import find_chromium
 from crawlerproject.desk.desk_views import VIEWS
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import read_pauses
-from tests.commands.browser import Window
+from tests.commands.browser import AXE, SERIOUS, Window, axe_source
 from tests.web.ports import free_port
 from tests.web.running import PROJECT, crawl_command, small_settings, synthetic_web
 from tests.web.waiting import wait_until
 
-AXE = "axe-core@4.14.1"
-AXE_SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
-SERIOUS = ("serious", "critical")
 WIDTHS, SCHEMES = (1280, 390), ("light", "dark")
 _SECONDS = 90.0
 _SETTLED_MS = 600
@@ -189,22 +183,6 @@ def press(page: Page, home: str, button: str, typed: str = "") -> None:
     page.keyboard.press("Enter")
     page.wait_for_load_state()
     page.locator("[role=status] code").first.wait_for()
-
-
-def axe_source() -> str:
-    """The script, fetched when it is not there yet. RuntimeError when it is not the pinned one."""
-    folder = Path(PROJECT, "build", "axe")
-    packed = folder / f"{AXE.replace('@', '-')}.tgz"
-    if not packed.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "pack", "--silent", "--pack-destination", str(folder), AXE]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    if base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode() != AXE_SHA512:
-        raise RuntimeError(f"{packed} is not the {AXE} that is pinned here")
-    with tarfile.open(packed) as archive:
-        member = archive.extractfile("package/axe.min.js")
-        assert member is not None
-        return member.read().decode()
 
 
 @contextmanager

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import subprocess
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from crawlerproject.config.chromium import find_chromium
+from tests.web.running import PROJECT
 
 _HEIGHT = 900
+AXE = "axe-core@4.14.1"
+AXE_SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
+SERIOUS = ("serious", "critical")
+_AXE_SECONDS = 120.0
 
 
 @dataclass
@@ -41,6 +53,16 @@ class Window:
         found: list[str] = self.page.evaluate(_CLIPPED)
         return found
 
+    def inaccessible(self, axe: str) -> list[str]:
+        """What axe-core finds that is serious, where."""
+        self.page.evaluate(axe)  # by the browser's own door: the page's policy does not ask
+        found: list[dict[str, Any]] = self.page.evaluate("async () => (await axe.run(document)).violations")
+        return [
+            f"{each['id']} ({each['help']}) at {[node['target'] for node in each['nodes']][:3]}"
+            for each in found
+            if each["impact"] in SERIOUS
+        ]
+
 
 _LOOK_MS, _MOST_LOOKS = 100, 300
 # Of HTML: text beyond the window's edge outside of what scrolls by itself; of SVG: text beyond its picture.
@@ -69,6 +91,35 @@ def browser() -> Iterator[Browser]:
             yield started
         finally:
             started.close()
+
+
+@cache
+def axe_source() -> str:
+    """The script, fetched by npm when it is not in ``build/axe``. OSError, CalledProcessError, TimeoutExpired.
+
+    Raises RuntimeError when it is not the pinned one.
+    """
+    folder = Path(PROJECT, "build", "axe")
+    packed = folder / f"{AXE.replace('@', '-')}.tgz"
+    if not packed.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "pack", "--silent", "--pack-destination", str(folder), AXE]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=_AXE_SECONDS)
+    if base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode() != AXE_SHA512:
+        raise RuntimeError(f"{packed} is not the {AXE} that is pinned here")
+    with tarfile.open(packed) as archive:
+        member = archive.extractfile("package/axe.min.js")
+        assert member is not None
+        return member.read().decode()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """axe-core; skipped where it is not there and npm cannot fetch it."""
+    try:
+        return axe_source()
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"no {AXE}: {error}")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from crawlerproject.reports.bot_page import CHANGES, RANGES
 from crawlerproject.reports.bot_words import LANGUAGES
 from crawlerproject.rules.identity.key_ring import DIRECTORY_PATH
 from crawlerproject.rules.robots.policy import parse_robots
+from tests.commands.browser import axe as axe
 from tests.commands.browser import browser as browser
 from tests.commands.browser import window
 from tests.commands.crawled import scrapy
@@ -145,6 +146,14 @@ def test_it_can_be_read_and_used(folder: Path, browser: Browser, width: int) -> 
             delay = "Crawl-delay: 7 s"
             assert answers == [f"{words[0]} · Disallow: /a · {delay}", f"{words[1]} · {delay}", words[2]]
             assert (seen.messages, len(seen.requests)) == ([], 1)
+
+
+def test_it_is_accessible(folder: Path, browser: Browser, axe: str) -> None:
+    """In every language."""
+    with window(browser, 390) as seen:
+        for path in sorted(folder.glob("*.html")):
+            seen.page.goto(path.as_uri())
+            assert seen.inaccessible(axe) == [], path.name
 
 
 def test_the_form_judges_as_the_crawler_does(folder: Path, browser: Browser) -> None:

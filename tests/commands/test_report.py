@@ -12,6 +12,7 @@ from playwright.sync_api import Browser
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.browser import Window, window
+from tests.commands.browser import axe as axe
 from tests.commands.browser import browser as browser
 from tests.commands.crawled import ask, scrapy
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web
@@ -130,6 +131,14 @@ def test_the_page_in_a_browser(folder: Path, browser: Browser, tmp_path: Path, w
         assert seen.page.locator(".cover p").inner_text() == DESCRIPTION
         seen.page.emulate_media(media="print")  # on white, in either scheme
         assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_the_page_is_accessible(folder: Path, browser: Browser, axe: str, tmp_path: Path) -> None:
+    """As axe-core judges."""
+    assert scrapy("report", str(tmp_path / "report.html"), folder=folder).returncode == 0
+    with window(browser, 390) as seen:
+        seen.page.goto((tmp_path / "report.html").as_uri())
+        assert seen.inaccessible(axe) == []
 
 
 def misaligned(seen: Window) -> list[str]:

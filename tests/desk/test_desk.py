@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 import pytest
+from playwright.sync_api import Browser
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.commands import desk as command
@@ -24,6 +25,9 @@ from crawlerproject.rules.archive.warc_records import Render
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import RequestLog
 from crawlerproject.stores.operator_files.control import read_pauses
+from tests.commands.browser import axe as axe
+from tests.commands.browser import browser as browser
+from tests.commands.browser import window
 from tests.commands.crawled import scrapy
 from tests.commands.running import archive_of
 from tests.crawls.operator.spoken_to import crawling, moved_on
@@ -151,6 +155,16 @@ def test_a_view_is_plain_html_of_ours_alone(bench: Bench, view: str) -> None:
     if view == "pages":
         assert "&lt;script&gt;document.title=&#39;robbed&#39;" in found.text
         assert "\\u202e{{7*7}}" in found.text
+
+
+def test_the_views_are_accessible(bench: Bench, browser: Browser, axe: str) -> None:
+    """And the list of crawls, as axe-core judges."""
+    word = base64.b64encode(f"me:{TOKEN}".encode()).decode()
+    with window(browser, 390) as seen:
+        seen.page.set_extra_http_headers({"Authorization": f"Basic {word}"})
+        for path in ("", *(f"crawl/crawl/{view}" for view in VIEWS)):
+            seen.page.goto(bench.opened.door.home + path)
+            assert seen.inaccessible(axe) == [], path
 
 
 def test_orders_are_the_commands(bench: Bench) -> None:

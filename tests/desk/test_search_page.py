@@ -14,9 +14,9 @@ from crawlerproject.commands.search import serve
 from crawlerproject.desk.door import Door
 from crawlerproject.desk.search_page import SearchPage
 from crawlerproject.errors import OperatorError
-from tests.commands.browser import browser, window
+from tests.commands.browser import axe, browser, window
 
-__all__ = ["browser"]
+__all__ = ["axe", "browser"]
 EVIL = "<script>document.title='robbed'</script>\u202e"
 MOMENT = "2026-11-02T03:04:05+00:00"
 HITS = [
@@ -109,3 +109,11 @@ def test_a_browser_can_use_it(page: Opened, browser: Browser, width: int) -> Non
         assert shown.width <= width
         assert shown.clipped() == []
         assert shown.messages == []
+
+
+@pytest.mark.parametrize("query", ["", "?q=wrod", "?q=%22"])
+def test_it_is_accessible(page: Opened, browser: Browser, axe: str, query: str) -> None:
+    """Empty, with answers, and with a refusal."""
+    with window(browser, 390) as shown:
+        shown.page.goto(page.door.home + query)
+        assert shown.inaccessible(axe) == []

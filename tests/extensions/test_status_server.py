@@ -21,6 +21,7 @@ from crawlerproject.rules.printable import printable
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.watch.live import Sample
 from tests.commands.browser import Window, window
+from tests.commands.browser import axe as axe
 from tests.commands.browser import browser as browser
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.archive.raw_server import raw_server
@@ -214,6 +215,16 @@ def test_the_page_in_a_browser(watched: Watched, browser: Browser, width: int, s
         assert "connect-refused" in seen.page.inner_text("#errors")
         assert "200 OK" in seen.page.inner_text("#answers")
         assert contrast_faults(seen) == []
+
+
+def test_the_pages_are_accessible(watched: Watched, browser: Browser, axe: str) -> None:
+    """That of the crawl, and that of one host."""
+    views = {"": "#table tbody tr", f"#/host/{quote(watched.names['plain1.test'])}": "#host table tbody tr"}
+    for view, row in views.items():
+        with window(browser, 390) as seen:
+            seen.page.goto(watched.url(view))
+            seen.wait(f"document.querySelectorAll('{row}').length > 0")
+            assert seen.inaccessible(axe) == []
 
 
 def test_it_updates_itself_and_says_when_it_cannot(watched: Watched, browser: Browser) -> None:
