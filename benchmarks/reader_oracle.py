@@ -19,9 +19,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from crawlerproject import native
-from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.body import in_utf8, is_bomb
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, read_document
-from crawlerproject.rules.page.parser_bombs import is_bomb
 from crawlerproject.rules.page.tree import read_tree
 from tests.native.pages import differences, generated, mutated
 

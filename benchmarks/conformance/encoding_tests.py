@@ -9,7 +9,7 @@ from pathlib import Path
 import ada_url
 
 from benchmarks.conformance.suite import Case, Suite, unpacked
-from crawlerproject.rules.page.encoding import decode
+from crawlerproject.rules.page.body import decode
 from crawlerproject.rules.url.urls import Base, UrlRefused, parse
 from crawlerproject.rules.web_encodings import encoding_of
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawlerproject.rules.page.encoding import decode
+from crawlerproject.rules.page.body import decode
 from crawlerproject.rules.page.extract import main_text, read_page
 
 PEERS = Path(".venv-bench/bin/python")

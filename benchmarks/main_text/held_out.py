@@ -21,7 +21,7 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.main_text.__main__ import KIND, LEAST_WORDS, PEERS, Page, print_scores, words
-from crawlerproject.rules.page.encoding import decode
+from crawlerproject.rules.page.body import decode
 
 PACKAGES = (
     *("octave-doc", "zsh-doc", "git-doc", "git-man", "erlang-doc", "erlang-manpages", "postfix-doc", "docutils-doc"),

@@ -15,7 +15,7 @@ from crawlerproject.fetch.http1 import read_headers
 from crawlerproject.rules.archive.http_messages import EDITED_PREFIX, Wire, header_pairs
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
-from crawlerproject.rules.page.encoding import decode as decode_text
+from crawlerproject.rules.page.body import decode as decode_text
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture, nearest

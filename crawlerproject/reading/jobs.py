@@ -22,9 +22,8 @@ from crawlerproject.parse.links import (
     required,
 )
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
-from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.meta_robots import page_robots
-from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, looks_whole, read_html
+from crawlerproject.rules.page.body import in_utf8
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, looks_whole, page_robots, read_html
 from crawlerproject.rules.page.requisites import sheet_text
 from crawlerproject.rules.rendering.thin_pages import PLAIN, Triage, judge
 from crawlerproject.rules.row_kinds import HOP_LINK

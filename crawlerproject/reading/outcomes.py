@@ -19,7 +19,7 @@ from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.consent.terms import read_document, source_of
 from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
-from crawlerproject.rules.page.meta_robots import HEADERS, bounded, license_of_feed, page_robots, stated_by_site
+from crawlerproject.rules.page.page import HEADERS, bounded, license_of_feed, page_robots, stated_by_site
 from crawlerproject.rules.robots.policy import parse_robots, usable_body
 from crawlerproject.rules.url.urls import Base
 

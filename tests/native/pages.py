@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 from crawlerproject import native
+from crawlerproject.rules.page.body import weight, weight_in_python
 from crawlerproject.rules.page.extract import PageText, read_in_python, read_source
 from crawlerproject.rules.page.page import Document, read_document
-from crawlerproject.rules.page.parser_bombs import weight, weight_in_python
 from crawlerproject.rules.page.tree import read_tree
 
 HANDBOOK = Path("/usr/share/doc/debian-handbook/html/en-US")

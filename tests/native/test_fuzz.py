@@ -7,8 +7,7 @@ import re
 import pytest
 
 from crawlerproject import native
-from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.parser_bombs import has_foreign_option, is_bomb
+from crawlerproject.rules.page.body import has_foreign_option, in_utf8, is_bomb
 from tests.native.pages import differences
 from tests.web.running import PROJECT
 

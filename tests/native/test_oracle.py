@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from crawlerproject import native
 from crawlerproject.rules.page import extract, text_fingerprint
 from crawlerproject.rules.page import page as reader
-from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.body import Weight, in_utf8, weight, weight_in_python
 from crawlerproject.rules.page.page import read_document
-from crawlerproject.rules.page.parser_bombs import Weight, weight, weight_in_python
 from crawlerproject.rules.page.tree import read_tree
 from tests.hostile.test_big_pages import SHAPES
 from tests.native.pages import HANDBOOK, differences, generated, mutated

@@ -12,10 +12,9 @@ from hypothesis import settings
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
 from crawlerproject.rules.archive.http_messages import header_pairs, payload_type, stored_head
 from crawlerproject.rules.feeds.feeds import is_feed, link_header, read_feed, read_sitemap
-from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.body import in_utf8
 from crawlerproject.rules.page.extract import main_text, read_page
-from crawlerproject.rules.page.meta_robots import page_robots
-from crawlerproject.rules.page.page import read_html, refresh_target
+from crawlerproject.rules.page.page import page_robots, read_html, refresh_target
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.rendering.thin_pages import triage, wall
 from crawlerproject.rules.robots.policy import parse_robots

@@ -20,9 +20,8 @@ import orjson
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawlerproject import native
-from crawlerproject.rules.page.encoding import decode, in_utf8
+from crawlerproject.rules.page.body import decode, in_utf8, is_bomb
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, has_rel, link_target, read_document
-from crawlerproject.rules.page.parser_bombs import is_bomb
 from crawlerproject.rules.page.text_fingerprint import count_words
 from crawlerproject.rules.page.tree import UNSEEN_TAGS
 from crawlerproject.rules.url.urls import Base

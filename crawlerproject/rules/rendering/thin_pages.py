@@ -19,9 +19,8 @@ from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.body import in_utf8, is_bomb
 from crawlerproject.rules.page.page import ENOUGH_LINKS, ENOUGH_WORDS, Shell, read_document
-from crawlerproject.rules.page.parser_bombs import is_bomb
 
 # Larger pages are no interstitials: the largest we know of (Cloudflare's) has about 30 KB.
 _MAX_WALL_BYTES = 65_536

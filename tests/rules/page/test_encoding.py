@@ -1,11 +1,11 @@
-"""rules/page/encoding: mark, header, declaration, valid UTF-8, windows-1252, in that order."""
+"""Encodings: mark, header, declaration, valid UTF-8, windows-1252, in that order."""
 
 from __future__ import annotations
 
 import pytest
 from webencodings import LABELS
 
-from crawlerproject.rules.page.encoding import decode, in_utf8
+from crawlerproject.rules.page.body import decode, in_utf8
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.web_encodings import written
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from crawlerproject.rules.page.meta_robots import license_of_feed, page_robots, stated_by_site
-from crawlerproject.rules.page.page import read_html
+from crawlerproject.rules.page.page import license_of_feed, page_robots, read_html, stated_by_site
 
 
 @pytest.mark.parametrize(

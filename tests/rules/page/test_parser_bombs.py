@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crawlerproject import native
-from crawlerproject.rules.page.page import read_light_html
-from crawlerproject.rules.page.parser_bombs import (
+from crawlerproject.rules.page.body import (
     _EXCESS,
     _FORMATTING_TAG,
     _LOOK_AHEAD,
@@ -27,6 +26,7 @@ from crawlerproject.rules.page.parser_bombs import (
     is_bomb,
     weight,
 )
+from crawlerproject.rules.page.page import read_light_html
 from tests.spending import spent
 
 _ATTRIBUTES = b" ".join(b"a%d" % n for n in range(20_000))
