@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import frontier_in_redis
-from crawlerproject.inspection.verification import Findings, Verification, not_ours
-from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives
+from crawlerproject.inspection.verification import Each, Task, Verification
+from crawlerproject.inspection.verified_file import Findings, not_ours
+from crawlerproject.operator_command import WORKERS, Bytes, OperatorCommand, named_archives, workers_of
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_members import is_ours
-from crawlerproject.stores.archive.warc_reader import first_member
+from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.terminal import say
 
 # Problems printed; a file full of holes has thousands that say nothing new.
@@ -21,7 +25,7 @@ _SHOWN = 50
 class Command(OperatorCommand):
     """Reads everything, changes nothing; works while the crawl runs."""
 
-    arguments = "[FOLDER | FILE ...]"
+    arguments = "[FOLDER | FILE ...] [--workers N]"
     summary = "Check WARC files strictly, and against the index and the frontier"
     details = (
         "Read every record of a crawl folder (default: CRAWL_DIR), or of single WARC or ARC files; compare with the "
@@ -29,16 +33,25 @@ class Command(OperatorCommand):
         " Example: scrapy verify crawls/web"
     )
 
+    options = (WORKERS,)
+
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print what was found; problems and notes on stderr."""
+        from crawlerproject.batch.file_workers import each_answer  # Scrapy imports every command at each start
+
+        workers = workers_of(opts)
+
+        def each(tasks: Iterable[tuple[Path, Task]], done: Progress) -> Iterator[Any]:
+            return each_answer(tasks, workers, done)
+
         paths = [Path(arg) for arg in args]
         if any(path.is_file() for path in paths):
-            self._verify_files(paths)
+            self._verify_files(paths, each)
             return
         archives = named_archives(args, self.settings)
         folder = archives.crawl
         with Bytes("Verifying", [*archives.closed_warcs(), *archives.open_warcs()]) as progress:
-            found = self._compared(Verification(folder, progress.advance))
+            found = self._compared(Verification(folder, progress.advance, each))
         self._say(found.problems, found.notes)
         counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
         pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
@@ -59,18 +72,12 @@ class Command(OperatorCommand):
                 return look.run()
             return look.run(frontier)
 
-    def _verify_files(self, paths: list[Path]) -> None:
-        problems: list[str] = []
-        notes: list[str] = []
-        records = 0
+    def _verify_files(self, paths: list[Path], each: Each) -> None:
         with Bytes("Verifying", paths) as progress:
-            for path in paths:
-                ours = is_ours(first_member(path))
-                if not ours:
-                    notes.append(not_ours(path))
-                report = check_file(path, ours=ours, progress=progress.advance)
-                problems += [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]
-                records += report.records.total()
+            tasks = [(path, partial(_checked, number, path)) for number, path in enumerate(paths)]
+            found = sorted(each(tasks, progress.advance))
+        problems, notes = ([line for one in found for line in one[place]] for place in (1, 2))
+        records = sum(one[3] for one in found)
         self._say(problems, notes)
         say(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
 
@@ -79,6 +86,14 @@ class Command(OperatorCommand):
         if len(problems) > _SHOWN:
             say(f"… and {len(problems) - _SHOWN:,} more", error=True)
         self.exitcode = 1 if problems else 0
+
+
+def _checked(number: int, path: Path, progress: Progress) -> tuple[int, list[str], list[str], int]:
+    """The problems, the notes and the number of records of a file."""
+    ours = is_ours(first_member(path))
+    report = check_file(path, ours=ours, progress=progress)
+    problems = [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]
+    return number, problems, [] if ours else [not_ours(path)], report.records.total()
 
 
 def _verdict(problems: list[str]) -> str:

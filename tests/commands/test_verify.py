@@ -190,3 +190,18 @@ def test_a_record_that_is_gone(tmp_path: Path, truncated: str | None, status: in
     assert done.returncode == status
     said = "1 archived pages are not known to the frontier (scrapy recover --frontier makes it again), the first is"
     assert (f"{said} {urls[3]}" in done.stdout + done.stderr) == bool(status)
+
+
+def test_two_workers_find_the_same(tmp_path: Path) -> None:
+    """Each file in another process; what is said stands in the order of the files."""
+    folder = archive(tmp_path)
+    warc = warc_of(folder)
+    for number in ("-00001-", "-00002-"):
+        shutil.copyfile(warc, warc.with_name(warc.name.replace("-00000-", number)))
+    spoil(warc, 0.5)
+    answers = [scrapy("verify", str(folder), "--workers", workers) for workers in ("1", "3")]
+    said = [(done.returncode, done.stdout, done.stderr) for done in answers]
+
+    assert said[0] == said[1]
+    assert said[0][0] == 1
+    assert said[0][1].startswith(f"{folder}: 3 WARC files, ")

@@ -284,7 +284,7 @@ def _spreading(groups: int) -> tuple[int, int, int]:
 _SPREAD = tuple(_spreading(groups) for groups in (16, 8, 4, 2, 1))
 
 
-def payload_digest(body: bytes) -> bytes:
+def payload_digest(body: bytes | memoryview) -> bytes:
     """sha1 of a payload: the body without transfer coding, its Content-Encoding kept."""
     return sha1(body, usedforsecurity=False).digest()
 
@@ -311,7 +311,8 @@ def _base32(digest: bytes) -> str:
 def holds(stated: str, data: bytes | memoryview) -> bool:
     """Whether a digest field holds, in base32 or (as others write it) in hex; what is no sha1 is not checked."""
     label, _, value = stated.partition(":")
-    if label.lower() != "sha1":
+    if label != "sha1" and label.lower() != "sha1":
         return True
-    digest = sha1(data, usedforsecurity=False).digest()
-    return value.upper() == digest_text(digest) or value.lower() == digest.hex()
+    digest = payload_digest(data)
+    text = digest_text(digest)
+    return value == text or value.upper() == text or value.lower() == digest.hex()
