@@ -1,7 +1,7 @@
 """The frontier: what waits, whose turn it is, and what becomes of a page. No Scrapy, no clock, no network.
 
 ``admission`` takes URLs in, ``leasing`` hands leases out, and they end here (``robots_responses``: those of a
-robots.txt); ``state`` and ``hosts/table`` keep what these share.
+robots.txt); ``frontier_state`` and ``hosts/table`` keep what these share.
 """
 
 from __future__ import annotations

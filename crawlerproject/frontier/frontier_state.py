@@ -2,7 +2,8 @@
 
 Links become durable at once (one atomic store change a page). A lease is only remembered in memory: its
 queue row stays in the store until ``apply`` commits the page's fate together with the archive's durable
-length. So a crash at any instant returns every unfinished lease to its queue and forgets nothing.
+length. So a crash at any instant returns every unfinished lease to its queue and forgets nothing. Rows that a
+turn refuses have no capture, and wait for no commit (``Refusals``).
 """
 
 from __future__ import annotations
@@ -16,15 +17,22 @@ from typing import TYPE_CHECKING, Any
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host, Stage
 from crawlerproject.frontier.hosts.table import HostTable
+from crawlerproject.frontier.learned.revisits import unseen
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.row_kinds import ROW_KINDS
+from crawlerproject.rules.politeness.pauses import FAILURES
+from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.row_kinds import LAST, ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.other_workers import Message, ScopeWidened
+
+LATER_RUN = 1 << 62
+"""Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
+the epoch reach this in 146,000 years."""
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
@@ -88,7 +96,7 @@ class RefusedUrls:
         return seeds
 
 
-def decided_key(row: QueuedPage, reason: str) -> bytes:
+def _decided_key(row: QueuedPage, reason: str) -> bytes:
     """The key of the record of a row's fate: the page's, unless the row was refused for the site that named it.
 
     What is refused for another site may still be named by the host itself, and a requisite that is refused as a page.
@@ -191,7 +199,7 @@ class FrontierState:
     def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, apart: bool = False) -> None:
         """The fate of a row that was taken; it leaves its queue with the next commit. ``apart``: not the page's."""
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key if apart else decided_key(row, record.reason), record))
+        self.changes.pages.append((row.key if apart else _decided_key(row, record.reason), record))
         self.hosts.dirty[host.name] = host
 
     def queue_again(self, row: QueuedPage, host: Host, now: float, **changed: Any) -> None:
@@ -298,3 +306,104 @@ class FrontierState:
             host.rows += sign
             host.unstored -= sign
             self.hosts.dirty[host.name] = host
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Refusals:
+    """Rows of one host's queue that one turn refuses; ``store`` makes one atomic change of them."""
+
+    state: FrontierState
+    host: Host
+    put_off: bool = False  # whether other rows wait for the next commit
+    robots: list[QueuedPage] = field(default_factory=list)  # refused, of robots.txt files that other hosts wait for
+    removed: list[QueuedPage] = field(default_factory=list)
+    _queued: list[QueuedPage] = field(default_factory=list)
+    _pages: list[tuple[bytes, PageRecord]] = field(default_factory=list)
+    _refused: list[tuple[QueuedPage, Reason]] = field(default_factory=list)
+    _kept: int = 0
+    _others: dict[str, bool] = field(default_factory=dict)  # unreachable scheme -> whether there is work over the other
+
+    def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
+        """Refuse a row; a page that was to be rendered keeps the record of its plain answer."""
+        self.removed.append(row)
+        self._refused.append((row, reason))
+        if row.kind.is_robots:
+            self.robots.append(row)
+        if not row.kind.is_render:
+            self._pages.append((_decided_key(row, reason), self._record(row, reason, now)))
+
+    def _record(self, row: QueuedPage, reason: Reason, now: float) -> PageRecord:
+        """What is known of the page from now on: what its visits have shown, or that it waits for its first.
+
+        Else no recrawl would choose it when it is allowed.
+        """
+        known = self.state.store.page(row.key, row.host) if row.kind.is_recrawl else None
+        history = History() if known is None else History.unpack(known.history)
+        if known is None or not history.visits:
+            return unseen(row, PageRecord(row.url, reason, 0, now), known)
+        history = history._replace(queued_at=0.0)
+        return known._replace(reason=reason, fetched_at=now, history=history.pack())
+
+    def leave_plain(self, row: QueuedPage) -> None:
+        """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
+        self.removed.append(row)
+
+    def refuse_by_rules(self, row: QueuedPage, reason: Reason, now: float) -> None:
+        """Refuse by robots.txt; rules that are not committed yet and what they refuse are committed together."""
+        state, host = self.state, self.host
+        if row.url.partition(":")[0] not in host.robots_unstored:
+            self.refuse(row, reason, now)
+            return
+        state.refused.add(reason, row.url, row.flags)
+        state.take(row, host)
+        if row.kind.is_render:
+            state.changes.removed.append(row)
+            state.hosts.dirty[host.name] = host
+        else:
+            state.decide(row, host, self._record(row, reason, now))
+        if row.kind.is_robots:
+            self.robots.append(row)
+        self.put_off = True
+
+    def others_first(self, scheme: str, now: float) -> bool:
+        """Whether pages of the other of http and https wait while this scheme cannot be reached."""
+        if scheme not in self._others:
+            good = self.host.other_scheme_good(scheme, now)
+            self._others[scheme] = good or self.state.other_scheme_waits(self.host, scheme)
+        return self._others[scheme]
+
+    def put_last(self, row: QueuedPage, now: float) -> None:
+        """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
+        lately = now - UNSTORED_WAIT_SECONDS <= row.arrival / 1_000_000 < LATER_RUN / 1_000_000
+        if row.tries > 0 and row.priority == LAST and lately:
+            self.put_off = True  # once a commit: its scheme has some time to come back
+            return
+        if row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
+            self.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+            return
+        self.removed.append(row)
+        arrival = self.state.next_arrival(self.host, now)
+        self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
+
+    def keep(self, row: QueuedPage) -> None:
+        """Nothing can be rendered in this run: it stays queued for the next, where no other row waits behind it."""
+        self.removed.append(row)
+        self._queued.append(row._replace(priority=LAST, arrival=row.arrival + LATER_RUN))
+        self._kept += 1
+
+    def store(self) -> int:
+        """Decide all of it; how many rows were kept. On StorageError nothing has changed."""
+        state, host, more = self.state, self.host, len(self._queued) - len(self.removed)
+        host.rows += more
+        states = [(host.name, host.pack())]
+        try:
+            state.store.apply(Changes(queued=self._queued, removed=self.removed, pages=self._pages, hosts=states))
+        except StorageError:
+            host.rows -= more
+            raise
+        state.hosts.waits(host, more - self._kept)
+        state.hosts.dirty[host.name] = host
+        host.kept += self._kept
+        for row, reason in self._refused:
+            state.refused.add(reason, row.url, row.flags)
+        return self._kept

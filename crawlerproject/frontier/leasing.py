@@ -8,38 +8,33 @@ turn refuses is decided in the store at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.frontier_state import UNSTORED_WAIT_SECONDS, FrontierState, decided_key
+from crawlerproject.frontier.frontier_state import LATER_RUN, UNSTORED_WAIT_SECONDS, FrontierState, Refusals
 from crawlerproject.frontier.hosts.host import EMPTY, Host, HostState
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.hosts.table import LEFT_ALONE
 from crawlerproject.frontier.learned.render_gains import LINE_SECONDS, Renders
-from crawlerproject.frontier.learned.revisits import unseen
 from crawlerproject.frontier.passage import Lease, caused_externally
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.address_turns import LONG_APART, LONGEST_APART_SECONDS
-from crawlerproject.rules.politeness.pauses import FAILURES
-from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.row_kinds import (
     FLAG_ROBOTS,
     FLAG_SUBREQUEST,
     HOP_EMBED,
     HOP_PREREQUISITE,
-    LAST,
     LAST_EXTERNAL,
     REQUISITE_PLACES,
     ROW_KINDS,
     RowKind,
 )
 from crawlerproject.rules.url.urls import host_key, parse
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
@@ -51,9 +46,6 @@ _BETWEEN_SECONDS = 0.005
 _LAST_ARRIVAL = 2**64 - 1  # stores/row_codec.py
 # A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
 _LEAVING_SECONDS = 1.0
-# Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
-# the epoch reach this in 146,000 years.
-_KEPT = 1 << 62
 
 
 def never() -> bool:
@@ -74,107 +66,6 @@ class _ByRobots(Enum):
     REFUSED = 1
     UNKNOWN = 2  # it must be fetched first
     CLOSED = 3  # it names the hours of visits
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Refusals:
-    """Rows of one host's queue that one turn refuses; ``store`` makes one atomic change of them."""
-
-    state: FrontierState
-    host: Host
-    put_off: bool = False  # whether other rows wait for the next commit
-    robots: list[QueuedPage] = field(default_factory=list)  # refused, of robots.txt files that other hosts wait for
-    removed: list[QueuedPage] = field(default_factory=list)
-    _queued: list[QueuedPage] = field(default_factory=list)
-    _pages: list[tuple[bytes, PageRecord]] = field(default_factory=list)
-    _refused: list[tuple[QueuedPage, Reason]] = field(default_factory=list)
-    _kept: int = 0
-    _others: dict[str, bool] = field(default_factory=dict)  # unreachable scheme -> whether there is work over the other
-
-    def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
-        """Refuse a row; a page that was to be rendered keeps the record of its plain answer."""
-        self.removed.append(row)
-        self._refused.append((row, reason))
-        if row.kind.is_robots:
-            self.robots.append(row)
-        if not row.kind.is_render:
-            self._pages.append((decided_key(row, reason), self._record(row, reason, now)))
-
-    def _record(self, row: QueuedPage, reason: Reason, now: float) -> PageRecord:
-        """What is known of the page from now on: what its visits have shown, or that it waits for its first.
-
-        Else no recrawl would choose it when it is allowed.
-        """
-        known = self.state.store.page(row.key, row.host) if row.kind.is_recrawl else None
-        history = History() if known is None else History.unpack(known.history)
-        if known is None or not history.visits:
-            return unseen(row, PageRecord(row.url, reason, 0, now), known)
-        history = history._replace(queued_at=0.0)
-        return known._replace(reason=reason, fetched_at=now, history=history.pack())
-
-    def leave_plain(self, row: QueuedPage) -> None:
-        """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
-        self.removed.append(row)
-
-    def refuse_by_rules(self, row: QueuedPage, reason: Reason, now: float) -> None:
-        """Refuse by robots.txt; rules that are not committed yet and what they refuse are committed together."""
-        state, host = self.state, self.host
-        if row.url.partition(":")[0] not in host.robots_unstored:
-            self.refuse(row, reason, now)
-            return
-        state.refused.add(reason, row.url, row.flags)
-        state.take(row, host)
-        if row.kind.is_render:
-            state.changes.removed.append(row)
-            state.hosts.dirty[host.name] = host
-        else:
-            state.decide(row, host, self._record(row, reason, now))
-        if row.kind.is_robots:
-            self.robots.append(row)
-        self.put_off = True
-
-    def others_first(self, scheme: str, now: float) -> bool:
-        """Whether pages of the other of http and https wait while this scheme cannot be reached."""
-        if scheme not in self._others:
-            good = self.host.other_scheme_good(scheme, now)
-            self._others[scheme] = good or self.state.other_scheme_waits(self.host, scheme)
-        return self._others[scheme]
-
-    def put_last(self, row: QueuedPage, now: float) -> None:
-        """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
-        lately = now - UNSTORED_WAIT_SECONDS <= row.arrival / 1_000_000 < _KEPT / 1_000_000
-        if row.tries > 0 and row.priority == LAST and lately:
-            self.put_off = True  # once a commit: its scheme has some time to come back
-            return
-        if row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
-            self.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
-            return
-        self.removed.append(row)
-        arrival = self.state.next_arrival(self.host, now)
-        self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
-
-    def keep(self, row: QueuedPage) -> None:
-        """Nothing can be rendered in this run: it stays queued for the next, where no other row waits behind it."""
-        self.removed.append(row)
-        self._queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
-        self._kept += 1
-
-    def store(self) -> int:
-        """Decide all of it; how many rows were kept. On StorageError nothing has changed."""
-        state, host, more = self.state, self.host, len(self._queued) - len(self.removed)
-        host.rows += more
-        states = [(host.name, host.pack())]
-        try:
-            state.store.apply(Changes(queued=self._queued, removed=self.removed, pages=self._pages, hosts=states))
-        except StorageError:
-            host.rows -= more
-            raise
-        state.hosts.waits(host, more - self._kept)
-        state.hosts.dirty[host.name] = host
-        host.kept += self._kept
-        for row, reason in self._refused:
-            state.refused.add(reason, row.url, row.flags)
-        return self._kept
 
 
 class LeaseIssuer:
@@ -265,7 +156,7 @@ class LeaseIssuer:
             if (host.embeds or host.door.until > now) and caused_externally(row):
                 behind = True
             elif kind.is_render and (renders.closed or renders.full or host.rendering):
-                kept = bool(renders.closed) and row.arrival >= _KEPT  # nothing but such rows comes after it
+                kept = bool(renders.closed) and row.arrival >= LATER_RUN  # nothing but such rows comes after it
                 if kept:
                     break
                 if renders.closed:
