@@ -130,7 +130,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         name, _, anchor = link.partition("#")
         target = page.parent / name if name else page
-        if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
+        if "://" not in link and not (target.is_file() and (not anchor or anchor in anchors(target))):
             wrong.append(link)
 
     assert wrong == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 # The sources are the repository, so that a link to a file is the same here and where the repository is read.
 _ROOT = Path(__file__).resolve().parents[2]
 _INIT = (_ROOT / "crawlerproject" / "__init__.py").read_text()
@@ -29,3 +31,22 @@ html_show_copyright = False
 copybutton_prompt_text = r"\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
+
+_ACCESSIBLE = {
+    "<pre>": '<pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    'role="heading">': 'role="heading" aria-level="2">',
+}
+
+
+def setup(app: Sphinx) -> None:
+    """What scrolls is reached by keyboard, and a heading has a level: neither Sphinx nor its theme says so."""
+    app.connect("build-finished", _made_accessible)
+
+
+def _made_accessible(app: Sphinx, error: Exception | None) -> None:
+    for page in () if error else Path(app.outdir).rglob("*.html"):
+        text = page.read_text()
+        for found, said in _ACCESSIBLE.items():
+            text = text.replace(found, said)
+        page.write_text(text)
