@@ -22,7 +22,7 @@ from crawlerproject import settings as ours
 from crawlerproject.config.old_settings import warn_nowhere, warn_old_names
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
 from crawlerproject.config.values import NO_BOUND_BYTES, check_local_address, identity, let_in_flight
-from crawlerproject.crawl.start.identity_check import check_directory, check_signing
+from crawlerproject.crawl.start.setting_limits import check_directory, check_signing
 from crawlerproject.json_log import take_log
 
 logger = logging.getLogger(__name__)

@@ -75,8 +75,8 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
 }
-# Pages pass all three, items the project's own pipelines (pipelines/processor.py).
-ITEM_PROCESSOR = "crawlerproject.pipelines.processor.PageProcessor"
+# Pages pass all three, items the project's own pipelines (pipelines/warc.py).
+ITEM_PROCESSOR = "crawlerproject.pipelines.warc.PageProcessor"
 ITEM_PIPELINES = {
     "crawlerproject.pipelines.dedup.DedupPipeline": 100,
     "crawlerproject.pipelines.warc.WarcPipeline": 900,

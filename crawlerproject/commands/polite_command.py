@@ -17,8 +17,7 @@ from crawlerproject.addon import set_for_frontier
 from crawlerproject.config.arguments import refuse_other_than_one
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.values import identity, list_of, preset_of
-from crawlerproject.crawl.start.identity_check import check_signing
-from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
+from crawlerproject.crawl.start.setting_limits import check_scrapys, check_signing, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.settings import given

@@ -22,6 +22,8 @@ _SCHEMES = ("http", "https")
 _OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
 SCRAPY_HANDLER = "crawlerproject.render.handler.ScrapyDownloadHandler"
 """The guarded download handler for spiders that are not ours."""
+# Where ours have stood in earlier versions: no word, as of a template.
+_FORMER = ("crawlerproject.pipelines.processor.PageProcessor",)
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 # Extensions that listen, by the setting of their port: 0 is off, and each brings Twisted's web server.
@@ -92,7 +94,7 @@ def _only(settings: BaseSettings, name: str, wanted: str) -> None:
     """One class is possible; what a project's template says of it needs no word."""
     given = settings.get(name)
     if given != wanted:
-        if given != getattr(default_settings, name):
+        if given not in (getattr(default_settings, name), *_FORMER):
             _warn(name, f"{given} is not used")
         _put(settings, name, wanted)
 

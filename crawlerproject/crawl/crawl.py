@@ -14,8 +14,8 @@ from crawlerproject.config.crawl_kind import crawl_folder, local, one_of_several
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
-from crawlerproject.crawl.start.identity_check import check_directory
 from crawlerproject.crawl.start.preflight import check_settings, raise_limit
+from crawlerproject.crawl.start.setting_limits import check_directory
 from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of

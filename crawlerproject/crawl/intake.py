@@ -69,6 +69,8 @@ class Intake:
     def __init__(self, session: Session, run: Run, wake: Callable[[], None]) -> None:
         """``wake``: there may be work."""
         self._role = session.role
+        self.waits_for_store = session.role.own_frontier
+        """Whether to queue a URL takes time, since its host and its key are looked up at once."""
         self._frontier = session.frontier
         self._troubles = session.reporter
         self._resumed = session.resumed
@@ -79,11 +81,6 @@ class Intake:
     def paused(self) -> str:
         """Why the store takes nothing; "" while it does."""
         return self._run.paused
-
-    @property
-    def waits_for_store(self) -> bool:
-        """Whether to queue a URL takes time, since its host and its key are looked up at once."""
-        return self._role.own_frontier
 
     def add(self, found: Iterable[DiscoveredUrl]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from crawlerproject.frontier.passage import DiscoveredUrl, linking_domain, of_other_domain
 from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, Feed, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
-from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.page.requisites import Requisite
 from crawlerproject.rules.robots.policy import RobotsRules
 from crawlerproject.rules.row_kinds import (
@@ -71,11 +70,6 @@ def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
     if of_other_domain(target.host, row.host):
         return FLAG_EXTERNAL, ""
     return row.flags & KEPT_WITHIN_DOMAIN, linking_domain(row.host, row.via, row.flags, row.note)
-
-
-def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
-    """The links of a page; none if the page asks for nofollow."""
-    return [] if facts.nofollow else followed(row, facts.links)
 
 
 def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:

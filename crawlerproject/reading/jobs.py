@@ -18,7 +18,6 @@ from crawlerproject.parse.links import (
     entries_of_sitemap,
     followed,
     hops_to,
-    linked,
     required,
 )
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
@@ -108,7 +107,7 @@ def read_facts(job: Job, facts: PageFacts, body: bytes) -> ReadPage:
         links,
         PLAIN if whole else judge(facts.shell, body),
         text_marks(facts.title, facts.text, job.url),
-        found=linked(job.row, facts),
+        found=followed(job.row, facts.links),
         flaw=_BOMB if facts.unparsed else "",
     )
 

@@ -140,7 +140,8 @@ class Outcomes:
         there = 200 <= response.status < 300 or response.status == 304
         if there and not kind.is_robots and not read.challenge and (self._consent.obeyed or not kind.is_list):
             self._judge(result, response, read)
-        _note_walls(result, read)
+        if read.wall_marks or read.challenge:
+            _note_walls(result, read)
         return result
 
     def _judge(self, result: LeaseResult, response: Response, read: ReadPage) -> None:

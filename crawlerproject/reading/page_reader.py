@@ -1,4 +1,4 @@
-"""Reads each response once: the triage middleware and the spider both work with the resulting ``ReadPage``."""
+"""Reads each response once: what the spider decides, it decides on the resulting ``ReadPage``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, re
 from crawlerproject.reading.reader import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
 from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.feeds.feeds import is_feed
-from crawlerproject.rules.page.page import is_html, read_light_html
+from crawlerproject.rules.page.page import HTML_TYPES, is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
 from crawlerproject.rules.rendering.thin_pages import HEADERS, MORE_HEADERS, looks_short, wall
 from crawlerproject.rules.row_kinds import Content
@@ -94,34 +94,29 @@ class PageReader:
         """
         if lease.row.kind.content is Content.NOTHING or response.status in REDIRECTS:
             return _UNREAD
-        try:
-            return self._read(lease, response)
-        except Exception:
-            logger.exception("could not read %s", lease.row.url, extra={"url": lease.row.url, "host": lease.row.host})
-            return ReadPage(unread="could not be read", fault=True)
-
-    def _read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
         body, row, page = response.body, lease.row, ReadPage()
-        content_type = header(response.headers, b"Content-Type") or None
-        kind = _kind(lease, content_type, body) if response.status == 200 else None
-        if kind is None and self._wanted.documents and response.status == 200:
-            kind = _kind_of_document(lease, content_type, body)
-        if kind is not None:
-            requisites = self._wanted.requisites
-            wanted = requisites.of(row) if requisites.most else NO_REQUISITES
-            job = Job(kind, row, response.url, content_type, _x_robots(response), self._token, wanted)
-            suspect = bool(self._marks.suspects) and row.key in self._marks.suspects
-            light = None if suspect else _read_light(job, body)
-            if light is None:
-                return self._read_apart(job, response)
-            page = light
-        html = bool(body) and is_html(content_type, body)
-        if html and kind is Kind.SITEMAP:
-            # It may be a wall, or a page that mentions one: what it says tells them apart.
-            _look_for_wall(page, response, _light_facts(job, body), html=True)
-        else:
-            _look_for_wall(page, response, page.facts, html=html)
-        return page
+        try:
+            content_type = header(response.headers, b"Content-Type") or None
+            kind = _kind(row, content_type, body, documents=self._wanted.documents) if response.status == 200 else None
+            if kind is not None:
+                requisites = self._wanted.requisites
+                wanted = requisites.of(row) if requisites.most else NO_REQUISITES
+                x_robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+                job = Job(kind, row, response.url, content_type, x_robots, self._token, wanted)
+                suspect = bool(self._marks.suspects) and row.key in self._marks.suspects
+                light = None if suspect else _read_light(job, body)
+                if light is None:
+                    return self._read_apart(job, response)
+                page = light
+            html, facts = bool(body) and (kind is Kind.HTML or is_html(content_type, body)), page.facts
+            if html and kind is Kind.SITEMAP:
+                # It may be a wall, or a page that mentions one: what it says tells them apart.
+                facts = _light_facts(job, body)
+            _look_for_wall(page, response, facts, html=html)
+            return page
+        except Exception:
+            logger.exception("could not read %s", row.url, extra={"url": row.url, "host": row.host})
+            return ReadPage(unread="could not be read", fault=True)
 
     def close(self) -> None:
         """End the reading processes."""
@@ -164,27 +159,23 @@ def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:
     return RequisitesWanted(settings.getint("REQUISITES_MAX_PER_PAGE"), among)
 
 
-def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
-    """How to read a body; None: it is archived only."""
-    content = lease.row.kind.content
-    if content is Content.PAGE and is_feed(content_type or "", body):
-        return Kind.FEED
+def _kind(row: QueuedPage, content_type: str | None, body: bytes, *, documents: bool) -> Kind | None:
+    """How to read a body; None: it is archived only. ``documents``: for their links."""
+    content, mime = row.kind.content, (content_type or "").partition(";")[0].strip().lower()
     if content in (Content.PAGE, Content.RENDERED):
-        return Kind.HTML if is_html(content_type, body) else None
+        if mime in HTML_TYPES:
+            return Kind.HTML
+        if content is Content.PAGE and is_feed(content_type or "", body):
+            return Kind.FEED
+        if is_html(content_type, body):
+            return Kind.HTML
+        return Kind.DOCUMENT if documents and content is Content.PAGE and kind_of(mime, body) is not None else None
     if content is Content.LIST:
         return Kind.SITEMAP
     # Style sheets and frames ask for more; HTML where anything else was meant is an error page.
-    if (content_type or "").partition(";")[0].strip().lower() == _CSS_TYPE:
+    if mime == _CSS_TYPE:
         return Kind.SHEET
     return Kind.FRAME if content is Content.FRAME and is_html(content_type, body) else None
-
-
-def _kind_of_document(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
-    """Of a page that is neither HTML nor a list."""
-    if lease.row.kind.content is not Content.PAGE:
-        return None
-    mime = (content_type or "").partition(";")[0].strip().lower()
-    return None if kind_of(mime, body) is None else Kind.DOCUMENT
 
 
 def _read_light(job: Job, body: bytes) -> ReadPage | None:
@@ -214,10 +205,6 @@ def _is_quick(kind: Kind, body: bytes) -> bool:
 
 def _light_facts(job: Job, body: bytes) -> PageFacts | None:
     return read_light_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
-
-
-def _x_robots(response: Response) -> list[str]:
-    return [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
 
 
 def _look_for_wall(page: ReadPage, response: Response, facts: PageFacts | None, *, html: bool) -> None:

@@ -197,10 +197,18 @@ class WebSpider(Spider):
         return items
 
     def _take(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> tuple[LeaseResult, Any]:
-        """The result of a lease, and what a derived spider extracts: a list, or what must be awaited for one."""
+        """The result of a lease, and what a derived spider extracts: a list, or what must be awaited for one.
+
+        Of a page that a derived spider fails to choose links of, none is followed.
+        """
         result = self._result(exchange, response, read)
         items = self._extracted(result, response)
-        self._choose(result)
+        try:
+            self.choose_links(result)
+        except Exception as error:
+            result.found, said = (), self._own_error(result.lease, error)
+            if result.answered or result.rendered is not None:
+                result.error = said
         return result, items
 
     def _result(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> LeaseResult:
@@ -264,15 +272,6 @@ class WebSpider(Spider):
         except Exception as error:
             result.error = self._own_error(result.lease, error)
             return []
-
-    def _choose(self, result: LeaseResult) -> None:
-        """Let a derived spider choose links; one that fails at it has none of the page's followed."""
-        try:
-            self.choose_links(result)
-        except Exception as error:
-            result.found, said = (), self._own_error(result.lease, error)
-            if result.answered or result.rendered is not None:
-                result.error = said
 
     def extract(self, response: Response) -> Any:
         """For derived spiders: the items of a response with status 200, which is archived in any case.

@@ -109,7 +109,7 @@ def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.Monke
 
     assert into.intake.add(found("one", "two")) == 0
     assert len(out) == 2
-    assert not into.intake.waits_for_store
+    assert not Intake(into.session, into.run, into._wake).waits_for_store
     assert into.intake.changed([(parse(f"{HOST}/one"), into.now)]) == 0
 
 

@@ -23,7 +23,7 @@ from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.pipelines.processor import PageProcessor
+from crawlerproject.pipelines.warc import PageProcessor
 from crawlerproject.request_meta import lease_in, leased
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.crawl.start.identity_check import check_directory, check_signing
+from crawlerproject.crawl.start.setting_limits import check_directory, check_signing
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.identity_checks import read_request
 from crawlerproject.rules.identity.key_ring import DIRECTORY_TYPE

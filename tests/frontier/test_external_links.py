@@ -16,7 +16,7 @@ from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.other_workers import Links, pack_message, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit, caused_externally, linking_domain
 from crawlerproject.frontier.politeness import HostPoliteness
-from crawlerproject.parse.links import linked, navigated, redirected
+from crawlerproject.parse.links import followed, navigated, redirected
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.politeness.address_turns import LONG_APART, LONG_SECONDS
@@ -392,9 +392,9 @@ def test_links_to_other_domains_are_strangers() -> None:
     """Other hosts of the same domain are not; people under one provider are (private suffixes)."""
     urls = ["http://a.org/x", "http://www.a.org/x", "http://b.org/x"]
     facts = PageFacts(links=[parse(url) for url in urls])
-    assert [named_by(found) for found in linked(row("http://m.a.org/"), facts)] == ["", "", "a.org"]
+    assert [named_by(found) for found in followed(row("http://m.a.org/"), facts.links)] == ["", "", "a.org"]
     people = PageFacts(links=[parse(f"http://{name}.github.io/") for name in ("one", "two")])
-    assert [named_by(found) for found in linked(row("http://one.github.io/"), people)] == ["", "one.github.io"]
+    assert [named_by(found) for found in followed(row("http://one.github.io/"), people.links)] == ["", "one.github.io"]
 
 
 def test_a_redirect_is_the_redirecting_sites() -> None:

@@ -11,8 +11,8 @@ from crawlerproject.parse.links import (
     Listed,
     entries_of_feed,
     entries_of_sitemap,
+    followed,
     hops_to,
-    linked,
     navigated,
     redirected,
     redirected_enough,
@@ -53,7 +53,7 @@ def flags(found: list[DiscoveredUrl]) -> list[int]:
 
 def test_links_are_one_deeper_and_know_their_page() -> None:
     """In the page's order, each with its letter."""
-    found = linked(row_of(), page("<a href=/1>1</a><a href=2>2</a><iframe src=/3></iframe>"))
+    found = followed(row_of(), page("<a href=/1>1</a><a href=2>2</a><iframe src=/3></iframe>").links)
 
     assert [item.address.url for item in found] == [
         "http://www.a.test/1",
@@ -67,7 +67,9 @@ def test_links_are_one_deeper_and_know_their_page() -> None:
 
 def test_links_to_other_domains_are_a_strangers_word() -> None:
     """Another host of the same domain is not a stranger's."""
-    found = linked(row_of(), page("<a href=http://b.test/>1</a><a href=http://blog.a.test/>2</a><a href=/3>3</a>"))
+    found = followed(
+        row_of(), page("<a href=http://b.test/>1</a><a href=http://blog.a.test/>2</a><a href=/3>3</a>").links
+    )
 
     assert flags(found) == [FLAG_EXTERNAL, 0, 0]
 
@@ -78,7 +80,7 @@ def test_links_to_other_domains_are_a_strangers_word() -> None:
 )
 def test_nofollow_stops_all_links(facts: PageFacts) -> None:
     """By a meta element or by a header."""
-    assert linked(row_of(), facts) == []
+    assert followed(row_of(), facts.links) == []
 
 
 def test_discovery_paths_have_an_end() -> None:

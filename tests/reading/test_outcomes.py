@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse, Response
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult, Rendered
-from crawlerproject.parse.links import linked
+from crawlerproject.parse.links import followed
 from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
 from crawlerproject.reading.outcomes import (
     Consent,
@@ -99,7 +99,7 @@ def test_a_page_for_the_browser_has_links_and_no_text() -> None:
 
 def test_a_list_is_what_it_names() -> None:
     """Its flaw is the page's error; a sitemap has no notes, a feed those of its site."""
-    found = linked(row_of(), read_html(PAGE, url=URL, content_type=None, x_robots=[], token="x"))
+    found = followed(row_of(), read_html(PAGE, url=URL, content_type=None, x_robots=[], token="x").links)
     sitemap = fetched(ReadPage(found=found, flaw="cut"), flags=FLAG_SITEMAP)
 
     assert (sitemap.found, sitemap.error, sitemap.notes, sitemap.is_text) == (found, "cut", [], False)

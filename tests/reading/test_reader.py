@@ -17,7 +17,7 @@ import pytest
 import crawlerproject.reading.reader as reader_module
 from crawlerproject import native
 from crawlerproject.errors import FetchError
-from crawlerproject.parse.links import entries_of_sitemap, linked
+from crawlerproject.parse.links import entries_of_sitemap, followed
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.page.page import read_html
@@ -78,7 +78,7 @@ def test_another_process_reads_what_we_read() -> None:
         found: ReadPage = await reader.read(job(), PAGE)
         facts = read_html(PAGE, url=URL, content_type="text/html", x_robots=[], token="TestBot")
 
-        assert found.found == linked(row_of(), facts)
+        assert found.found == followed(row_of(), facts.links)
         assert len(found.found) == found.links == 12_345
         assert found.text_marks == text_marks(facts.title, facts.text, URL)
         assert found.facts is not None

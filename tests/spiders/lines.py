@@ -18,7 +18,7 @@ from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import Intake, LongPages, WebSub
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult
-from crawlerproject.pipelines.processor import PageProcessor
+from crawlerproject.pipelines.warc import PageProcessor
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.rules.archive.http_messages import Wire

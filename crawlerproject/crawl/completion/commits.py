@@ -50,7 +50,8 @@ class Commits:
 
     def discard_uncommitted(self) -> None:
         """What is not committed is lost."""
-        self._answer(self._take_waiting(), durable=False)
+        waiting, self._waiting = self._waiting, []
+        self._answer(waiting, durable=False)
 
     async def commit(self, idle: Callable[[], bool]) -> bool:
         """One commit, its disk and network in threads; whether hosts may have come with it.
@@ -91,27 +92,22 @@ class Commits:
 
     async def _make_durable(self, changes: Changes, facts: Facts) -> bool:
         """Whether it is; not when others have the hosts meanwhile."""
-        waiting = self._take_waiting()
+        frontier, role, run = self._frontier, self._role, self._run
+        waiting, self._waiting = self._waiting, []
         try:
-            durable = await self._stored(changes, facts)
+            try:
+                await asyncio.to_thread(self._archive.sync)
+                await role.exchange.deliver(frontier, run.now)
+            except StorageError:
+                frontier.state.take_back(changes)
+                raise
+            if not run.lost:  # else, meanwhile: some state of a host may be half of what it is to be
+                self.apply(changes, facts)
+                await asyncio.to_thread(role.store.sync)
         except Exception:
             self._waiting = waiting + self._waiting
             raise
-        self._answer(waiting, durable=durable)
-        return durable
-
-    async def _stored(self, changes: Changes, facts: Facts) -> bool:
-        frontier, role, run = self._frontier, self._role, self._run
-        try:
-            await asyncio.to_thread(self._archive.sync)
-            await role.exchange.deliver(frontier, run.now)
-        except StorageError:
-            frontier.state.take_back(changes)
-            raise
-        if run.lost:  # meanwhile: some state of a host may be half of what it is to be
-            return False
-        self.apply(changes, facts)
-        await asyncio.to_thread(role.store.sync)
+        self._answer(waiting, durable=not run.lost)
         return not run.lost
 
     def prepare(self) -> tuple[Changes, Facts]:
@@ -127,7 +123,8 @@ class Commits:
         frontier.state.apply(changes, facts)
         self._models.stored(changes, facts)
         self._role.exchange.settle()
-        self._reporter.refused(frontier.state.refused.take_seeds())
+        if seeds := frontier.state.refused.take_seeds():
+            self._reporter.refused(seeds)
         for reason, count in frontier.state.refused.take().items():
             self._run.stats.inc_value(f"refused/{reason}", count)
         if announced := frontier.state.announced:
@@ -145,11 +142,8 @@ class Commits:
             raise
         self.apply(changes, facts)
         self._role.store.sync()
-        self._answer(self._take_waiting(), durable=True)
-
-    def _take_waiting(self) -> list[asyncio.Future[bool]]:
         waiting, self._waiting = self._waiting, []
-        return waiting
+        self._answer(waiting, durable=True)
 
     def _answer(self, waiting: list[asyncio.Future[bool]], *, durable: bool) -> None:
         for each in waiting:

@@ -26,8 +26,7 @@ from crawlerproject.config.crawl_kind import (
 from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import identity, list_of, preset_of, rest_limits_of
 from crawlerproject.crawl.run import has_counted_none
-from crawlerproject.crawl.start.identity_check import check_signing
-from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
+from crawlerproject.crawl.start.setting_limits import check_scrapys, check_signing, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts

@@ -15,7 +15,7 @@ from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import DiscoveredUrl
-from crawlerproject.pipelines.processor import PageProcessor
+from crawlerproject.pipelines.warc import PageProcessor
 from crawlerproject.rules.archive import warc_records
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of
