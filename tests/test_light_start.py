@@ -15,7 +15,12 @@ LOOKING = sorted(GROUPED - {"crawl", "fleet", "fetch", "parse", "shell", "view",
 # Of a crawl that runs; its checks before a start are files of their own, which forecast and plan use.
 HEAVY = (
     *("twisted", "lxml.html", "scrapy.core", "scrapy.crawler", "scrapy.http", "scrapy.commands"),
-    *("crawlerproject.crawl.crawl", "crawlerproject.fetch.handler", "crawlerproject.guard", "crawlerproject.spiders"),
+    *(
+        "crawlerproject.crawl.running_crawl",
+        "crawlerproject.fetch.download_handler",
+        "crawlerproject.guard",
+        "crawlerproject.spiders",
+    ),
     *("crawlerproject.middlewares", "crawlerproject.extensions", "crawlerproject.pipelines"),
 )
 _PROGRAM = f"""

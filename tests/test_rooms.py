@@ -105,7 +105,7 @@ RULES_NEVER = {"asyncio", "os", "redis", "rocksdict", "scrapy", "socket", "sqlit
 # Stores keep and reports count: both work without a crawl around them.
 SCRAPY = {"scrapy", "twisted"}
 # What a reading process imports.
-READING_PROCESS = ("reading/jobs.py", "reading/process.py")
+READING_PROCESS = ("reading/jobs.py", "reading/reading_process.py")
 # Cores without input or output, in rooms that have it otherwise, and what does it for others.
 PURE = ("fetch/http1.py",)
 DOES_IO = ("stores", "runtime", "fetch.pool", "fetch.tls", "fetch.dns_servers")

@@ -117,7 +117,7 @@ def test_a_start_imports_nothing_heavy(loaded: dict[str, set[str]]) -> None:
     """Arrow, Redis, a browser and others wait until they are asked for."""
     first = loaded["first"]
 
-    assert {"crawlerproject.crawl.crawl", "crawlerproject.spiders.web", "crawlerproject.commands.rank"} <= first
+    assert {"crawlerproject.crawl.running_crawl", "crawlerproject.spiders.web", "crawlerproject.commands.rank"} <= first
     assert first.isdisjoint(HEAVY), first & HEAVY
 
 

@@ -21,7 +21,7 @@ _PARTS = {
     "stores/logs/": "WARC, index, log",
     "stores/atomic_files.py": "WARC, index, log",
     "pipelines/warc.py": "WARC, index, log",
-    "crawl/completion/pages.py": "WARC, index, log",
+    "crawl/page_completion.py": "WARC, index, log",
     "base64.py": "WARC, index, log",
     "rules/page/": "reading the page, its links",
     "rules/url/urls.py": "reading the page, its links",

@@ -96,7 +96,7 @@ class PoliteCommandMixin(BriefCommandMixin):
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
         # Printed whatever LOG_LEVEL is.
         printer = _RefusalPrinter(logging.INFO)
-        for name in ("crawlerproject.guard.guard", "crawlerproject.fetch.handler"):
+        for name in ("crawlerproject.guard.guard", "crawlerproject.fetch.download_handler"):
             logging.getLogger(name).addHandler(printer)
         try:
             super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one

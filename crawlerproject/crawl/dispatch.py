@@ -19,9 +19,9 @@ from crawlerproject.runtime.loop_budget import LoopBudget
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from crawlerproject.crawl.completion.outage import Outage
     from crawlerproject.crawl.engine import Engine
-    from crawlerproject.crawl.requests import LeaseRequests
+    from crawlerproject.crawl.lease_requests import LeaseRequests
+    from crawlerproject.crawl.network_outage import Outage
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
     from crawlerproject.fetch.resolver import Resolved, Resolver

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ALL = "all"  # the download slot of every leased request (crawl/requests.py)
+_ALL = "all"  # the download slot of every leased request (crawl/lease_requests.py)
 # They let a leased request and its response pass.
 _DOWNLOADER_CHAIN = {NeverCrawlMiddleware, FileTypesMiddleware, PaceMiddleware, TriageMiddleware}
 # Looks at what a spider extracts, and at nothing else.

@@ -26,9 +26,9 @@ from crawlerproject.rules.feeds.websub import HubReply
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
-    from crawlerproject.crawl.completion.outage import Outage
-    from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.dispatch import InFlight
+    from crawlerproject.crawl.network_outage import Outage
+    from crawlerproject.crawl.page_completion import PageCompletion
     from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier

@@ -13,15 +13,15 @@ from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from crawlerproject.crawl.completion.outage import Outage
-from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.dispatch import Fetches, InFlight, LeaseDispatch
 from crawlerproject.crawl.engine import Engine, FastPath
 from crawlerproject.crawl.intake import Intake, LongPages, WebSub
-from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests, SubrequestAnswers
+from crawlerproject.crawl.lease_requests import FOR_SCRAPY, LeaseRequests, SubrequestAnswers
+from crawlerproject.crawl.network_outage import Outage
+from crawlerproject.crawl.running_crawl import Crawl
 from crawlerproject.crawl.start.bootstrap import QueueLoader, queue_revisits, read_messages, read_unread
 from crawlerproject.errors import NOTHING_FETCHED
-from crawlerproject.fetch.handler import Proxies, pool_for, unread_answers_of
+from crawlerproject.fetch.download_handler import Proxies, pool_for, unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of

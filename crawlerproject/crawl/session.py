@@ -14,12 +14,12 @@ from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_file import STORE, accepted_names, adopt_crawl_file, keeping_crawl_file
 from crawlerproject.config.crawl_kind import whole_crawl, worker_name
 from crawlerproject.config.values import documents_asked, identity, obeyed_for, preset_of, rest_limits_of
-from crawlerproject.crawl.completion.commits import Commits
-from crawlerproject.crawl.completion.pages import CrawlRecords, PageCompletion
-from crawlerproject.crawl.progress.failure_reports import FailureReporter
+from crawlerproject.crawl.commits import Commits
+from crawlerproject.crawl.figures import FailureReporter
+from crawlerproject.crawl.page_completion import CrawlRecords, PageCompletion
 from crawlerproject.crawl.roles.single_process import role_of
 from crawlerproject.crawl.run import CrawlLimits, TotalsBook, share_renders
-from crawlerproject.crawl.start.resume import Resumed, resume
+from crawlerproject.crawl.start.resumption import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.frontier_state import FrontierState, HostOwnership, unsure_until

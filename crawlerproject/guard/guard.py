@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from crawlerproject.frontier.passage import Lease
-    from crawlerproject.guard.robots import RobotsGuard
+    from crawlerproject.guard.robots_guard import RobotsGuard
     from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
 
 logger = logging.getLogger(__name__)
@@ -456,7 +456,7 @@ class Guard:
     @cached_property
     def robots(self) -> RobotsGuard:
         """The rules of each origin that the frontier was not asked about."""
-        from crawlerproject.guard.robots import RobotsGuard  # which raises what is above
+        from crawlerproject.guard.robots_guard import RobotsGuard  # which raises what is above
 
         return RobotsGuard.from_crawler(self._crawler)
 

@@ -59,7 +59,7 @@ def archived_wire(member: Member, original: Member | None = None) -> Wire:
 
 def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | None = None) -> Response:
     """The response of ``wire``, whose body has the Content-Encoding of its ``original``, if any."""
-    from crawlerproject.fetch.handler import response_of
+    from crawlerproject.fetch.download_handler import response_of
 
     return response_of(url, wire, _headers(wire.head_bytes, original), max_bytes)
 

@@ -10,7 +10,7 @@ from crawlerproject import native
 from crawlerproject.documents.kinds import kind_of
 from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
-from crawlerproject.reading.reader import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
+from crawlerproject.reading.process_pool import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
 from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import HTML_TYPES, is_html, read_light_html

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from scrapy.settings import BaseSettings
 
-from crawlerproject.crawl.completion.pages import PageCompletion, remember
-from crawlerproject.crawl.progress.failure_reports import FailureReporter
+from crawlerproject.crawl.figures import FailureReporter
+from crawlerproject.crawl.page_completion import PageCompletion, remember
 from crawlerproject.crawl.run import Run, TotalsBook
 from crawlerproject.crawl.session import Began, frontier_of, hosts_of, models_of, traps_of, url_filters_in
-from crawlerproject.crawl.start.resume import Resumed
+from crawlerproject.crawl.start.resumption import Resumed
 from crawlerproject.errors import StorageError, sentence_of
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.frontier import Frontier

@@ -22,7 +22,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.config.arguments import PATTERNS, Arguments, read
 from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.crawl.start.preflight import seeds_with_options
-from crawlerproject.crawl.start.resume import Resumed
+from crawlerproject.crawl.start.resumption import Resumed
 from crawlerproject.errors import FrontierDamaged, OperatorError
 from crawlerproject.fleet.repartition.repartition import adopt_recovered
 from crawlerproject.frontier.hosts.host import Host

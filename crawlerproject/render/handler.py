@@ -25,7 +25,7 @@ from scrapy.http import Response
 
 from crawlerproject.config.values import NO_BOUND_BYTES
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.fetch.download_handler import CrawlerDownloadHandler
 from crawlerproject.guard.guard import Guard, Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.render.request import wants_browser
@@ -57,7 +57,7 @@ _EXCEPTIONS: dict[Reason, type[Exception]] = {
     Reason.HEADER_TOO_LARGE: DownloadFailedError,
 }
 
-# Truncated bodies, by the flag that fetch/handler.py sets.
+# Truncated bodies, by the flag that fetch/download_handler.py sets.
 _CUT: dict[str, tuple[Reason, type[Exception], str]] = {
     "truncated-length": (Reason.BAD_RESPONSE, DownloadCancelledError, "the body exceeds DOWNLOAD_MAXSIZE"),
     "truncated-time": (Reason.FIRST_BYTE_TIMEOUT, DownloadTimeoutError, "the body took longer than DOWNLOAD_TIMEOUT"),

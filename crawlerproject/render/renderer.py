@@ -14,8 +14,8 @@ from scrapy.http.request import NO_CALLBACK
 from crawlerproject.config.chromium import VIEWPORT, find_chromium
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.config.values import identity, list_of
-from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.running_crawl import Crawl
 from crawlerproject.crawl.session import Session
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fetch.decoding import decode

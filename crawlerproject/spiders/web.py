@@ -19,7 +19,7 @@ from crawlerproject.config.old_settings import warn_unused
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.values import let_in_flight, obeyed_for
 from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages, WebSub
-from crawlerproject.crawl.requests import result_of_error
+from crawlerproject.crawl.lease_requests import result_of_error
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
@@ -78,7 +78,7 @@ class WebSpider(Spider):
         accept: str = "",
         **kwargs: Any,
     ) -> None:
-        self.arguments = arguments_of(kwargs, type(self))  # as they were given; ``crawl/start/resume.py``: as they hold
+        self.arguments = arguments_of(kwargs, type(self))  # as given; crawl/start/resumption.py: as they hold
         super().__init__(**kwargs)
         self.seed_options: dict[str, str] = {}  # by URL
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from crawlerproject.crawl.requests import LeaseRequests
+from crawlerproject.crawl.lease_requests import LeaseRequests
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.roles import single_process
-from crawlerproject.crawl.roles.local_worker import LocalPlace, LocalWorker
-from crawlerproject.crawl.roles.redis_worker import RedisWorker
+from crawlerproject.crawl.roles.local_role import LocalPlace, LocalWorker
+from crawlerproject.crawl.roles.redis_role import RedisWorker
 from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl import session as sessions
-from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.roles.single_process import SingleProcess
+from crawlerproject.crawl.running_crawl import Crawl
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.stores.operator_files.control import change_pauses
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT

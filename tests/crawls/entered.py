@@ -33,14 +33,10 @@ FOUND = "found to committed"
 REQUESTED = "requested to ended"
 # Where they begin and end.
 _FOUND = "frontier/admission.py:add"
-_REQUESTED = "crawl/requests.py:request"
+_REQUESTED = "crawl/lease_requests.py:request"
 _ENDED = "frontier/frontier.py:finish"
 _OF_A_PAGE = tuple(f"extensions/{name}.py" for name in ("commit_loop", "crawl_task", "log_formatter"))
-_COMMIT = (
-    "crawl/completion/commits.py:prepare",
-    "frontier/frontier_state.py:apply",
-    "crawl/completion/commits.py:_answer",
-)
+_COMMIT = ("crawl/commits.py:prepare", "frontier/frontier_state.py:apply", "crawl/commits.py:_answer")
 
 
 class Way:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.crawl.crawl import say_paused
+from crawlerproject.crawl.running_crawl import say_paused
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.orders import obey, take_in
 from crawlerproject.stores.operator_files.control import Pauses

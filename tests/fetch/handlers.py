@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.fetch.download_handler import CrawlerDownloadHandler
 from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.settings import OURS

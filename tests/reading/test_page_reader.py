@@ -16,7 +16,7 @@ from crawlerproject.frontier.passage import Lease
 from crawlerproject.reading import page_reader
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.page_reader import PageReader
-from crawlerproject.reading.reader import NotRead
+from crawlerproject.reading.process_pool import NotRead
 from crawlerproject.rules.rendering.thin_pages import RenderNeed
 from crawlerproject.rules.row_kinds import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SITEMAP, FLAG_SUBREQUEST
 from crawlerproject.stores.poison import Poison, Suspect

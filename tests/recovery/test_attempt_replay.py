@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.config.arguments import Arguments
-from crawlerproject.crawl.start.resume import Resumed
+from crawlerproject.crawl.start.resumption import Resumed
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempt_replay import Replay

@@ -18,8 +18,7 @@ from scrapy.http import HtmlResponse
 from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render import browser as browsers
-from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
-from crawlerproject.render.browser_process import BrowserProcess, NoNamespace
+from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing, BrowserProcess, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded
 from crawlerproject.render.shared_cache import Embedded
 from crawlerproject.render.visit import PageTime, PageVisit

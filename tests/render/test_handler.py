@@ -20,7 +20,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.fetch.download_handler import CrawlerDownloadHandler
 from crawlerproject.guard.guard import Refused, guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.render import handler as handlers

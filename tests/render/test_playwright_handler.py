@@ -16,8 +16,7 @@ from crawlerproject.config.chromium import WITHOUT_PEERS
 from crawlerproject.items import Rendered
 from crawlerproject.render import browser as browsers
 from crawlerproject.render import playwright_handler
-from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
-from crawlerproject.render.browser_process import NoNamespace
+from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing, NoNamespace
 from crawlerproject.render.playwright_handler import PlaywrightHandler, Slot
 from crawlerproject.render.shared_cache import Embedded
 from crawlerproject.render.visit import PageTime, PageVisit

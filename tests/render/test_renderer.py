@@ -12,8 +12,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
-from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.running_crawl import Crawl
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason

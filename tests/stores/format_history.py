@@ -139,7 +139,7 @@ PARTS = (
     Part(
         "crawl file", 1, "seeds, scope and settings, in TOML", ("crawl_file",),
         changes=(
-            Change("1.1.0", "none", How.MADE, "crawl.start.resume:resume",
+            Change("1.1.0", "none", How.MADE, "crawl.start.resumption:resume",
                    "crawls/operator/test_resume.py::test_a_folder_of_an_earlier_version_keeps_its_scope"),
             Change("1.3.0", "one in each worker's folder", How.MADE, "config.crawl_file:adopt_crawl_file",
                    "config/test_crawl_file.py::test_several_workers_have_one_file"),

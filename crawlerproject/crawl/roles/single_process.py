@@ -126,12 +126,12 @@ def role_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: RoundOpt
     """Open the frontier's store, in a fleet as its worker, whose clock ``run`` follows then. Raises OperatorError."""
     # A fleet's parts are imported by a fleet's workers only: the start of a crawl of one process is for nothing else.
     if local(settings):
-        from crawlerproject.crawl.roles.local_worker import join_local
+        from crawlerproject.crawl.roles.local_role import join_local
 
         return join_local(settings, folder, run)
     if not shared(settings):
         return SingleProcess(open_frontier(folder))
-    from crawlerproject.crawl.roles.redis_worker import RedisWorker
+    from crawlerproject.crawl.roles.redis_role import RedisWorker
     from crawlerproject.fleet.redis.redis_worker import join
 
     fleet = join(settings, folder, accept_loss=wanted.accept_loss)

@@ -268,7 +268,7 @@ def sent_on(before: Mapping[str, float], target: str, now: float, ttl_seconds: f
 def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
     """What of a 2xx answer's body is read as robots.txt; None when it counts as unreachable: doubt means no.
 
-    ``flags`` are the response's (fetch/handler.py). What came too slowly or broke off may lack the very line that
+    ``flags`` are the response's (fetch/download_handler.py). What came too slowly or broke off may lack the line that
     forbids (RFC 9309 2.3.1.4); what was cut for its length is read as far as it goes (2.5), but for half a line.
     """
     if not _BROKEN.isdisjoint(flags):

@@ -67,7 +67,7 @@ class Worker:
         self.box.exchange.take(links(*urls, via=via), self.bench.frontier, self.bench.now)
 
     async def commit(self) -> None:
-        """As crawl/completion/commits.py does it."""
+        """As crawl/commits.py does it."""
         await self.box.exchange.read(self.bench.frontier, lambda: self.bench.now)
         self.bench.commit()
         self.box.exchange.settle()

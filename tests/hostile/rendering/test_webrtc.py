@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments, find_chromium
-from crawlerproject.render.browser_process import Launcher, NoNamespace
+from crawlerproject.render.browser import Launcher, NoNamespace
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
 from tests.hostile.ledger import pays

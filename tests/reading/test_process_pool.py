@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-import crawlerproject.reading.reader as reader_module
+import crawlerproject.reading.process_pool as reader_module
 from crawlerproject import native
 from crawlerproject.errors import FetchError
 from crawlerproject.parse.links import entries_of_sitemap, followed
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
-from crawlerproject.reading.reader import NotRead, Reader
+from crawlerproject.reading.process_pool import NotRead, Reader
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.rendering.thin_pages import triage

@@ -9,9 +9,9 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from crawlerproject.guard import robots as robots_guard
+from crawlerproject.guard import robots_guard
 from crawlerproject.guard.guard import Refused
-from crawlerproject.guard.robots import RobotsGuard
+from crawlerproject.guard.robots_guard import RobotsGuard
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.consent.verdict import Source
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.render.browser_process import (
+from crawlerproject.render.browser import (
     BrowserProcess,
     Launcher,
     NoNamespace,

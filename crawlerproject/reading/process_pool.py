@@ -18,7 +18,7 @@ from typing import Any
 from crawlerproject import native
 from crawlerproject.errors import OUR_LIMITS, FetchError
 from crawlerproject.reading.jobs import PARTS, Job, ReadPage
-from crawlerproject.reading.process import HEAD, LENGTH
+from crawlerproject.reading.reading_process import HEAD, LENGTH
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.domains import registered_domain
 
@@ -197,7 +197,7 @@ class _Process:
         paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "crawlerproject.reading.process", *map(str, self._limits)],
+                [sys.executable, "-m", "crawlerproject.reading.reading_process", *map(str, self._limits)],
                 # numpy's threads would reserve address space for each processor.
                 env={
                     **os.environ,

@@ -1,7 +1,7 @@
-"""``python -m crawlerproject.reading.process BYTES SECONDS``: reads bodies within these limits of memory and CPU time.
+"""``python -m crawlerproject.reading.reading_process BYTES SECONDS``: reads bodies within these limits.
 
-A job on standard input is a head of two lengths, a pickled ``Job`` and the body; a part on standard output is a length
-and a pickle. The process ends when the crawl closes its input.
+They are of memory and CPU time. A job on standard input is a head of two lengths, a pickled ``Job`` and the body; a
+part on standard output is a length and a pickle. The process ends when the crawl closes its input.
 """
 
 from __future__ import annotations

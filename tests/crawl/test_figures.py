@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.progress import figures
-from crawlerproject.crawl.progress.failure_reports import FailureReporter
+from crawlerproject.crawl import figures
+from crawlerproject.crawl.figures import FailureReporter
 from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.config.arguments import Arguments
-from crawlerproject.crawl.start.resume import Resumed
+from crawlerproject.crawl.start.resumption import Resumed
 from crawlerproject.errors import NOTHING_FETCHED
 from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.rules.url.scope import Patterns

@@ -10,8 +10,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.completion.pages import PageCompletion
-    from crawlerproject.crawl.progress.failure_reports import FailureReporter
+    from crawlerproject.crawl.figures import FailureReporter
+    from crawlerproject.crawl.page_completion import PageCompletion
     from crawlerproject.crawl.roles.single_process import SingleProcess
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier

@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
 from crawlerproject.errors import FetchError, OperatorError
-from crawlerproject.fetch.handler import CrawlerDownloadHandler, Proxies, Proxy, parse_proxy
+from crawlerproject.fetch.download_handler import CrawlerDownloadHandler, Proxies, Proxy, parse_proxy
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.archive.http_messages import Wire

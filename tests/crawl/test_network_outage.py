@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.completion.outage import Outage
+from crawlerproject.crawl.network_outage import Outage
 from crawlerproject.fetch.pool import Endpoint
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.passage import Lease

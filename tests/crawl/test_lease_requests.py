@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from crawlerproject.crawl.requests import SubrequestAnswers
+from crawlerproject.crawl.lease_requests import SubrequestAnswers
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.guard import Refused, guard_of

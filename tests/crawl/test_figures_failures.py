@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.progress.failure_reports import FailureReporter
+from crawlerproject.crawl.figures import FailureReporter
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import REMEDIES, Reason

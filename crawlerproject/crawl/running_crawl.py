@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject import __version__
 from crawlerproject.config.crawl_kind import crawl_folder, local, one_of_several, shared
-from crawlerproject.crawl.progress.figures import Figures
+from crawlerproject.crawl.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings, raise_limit

@@ -38,7 +38,7 @@ from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.urls import host_name
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.completion.pages import PageCompletion
+    from crawlerproject.crawl.page_completion import PageCompletion
     from crawlerproject.crawl.run import Run
     from crawlerproject.items import LeaseResult
 

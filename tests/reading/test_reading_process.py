@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from crawlerproject.reading.process import HEAD
+from crawlerproject.reading.reading_process import HEAD
 
 _SECONDS = 60.0
 _BROKEN = pickle.dumps(None)  # no job: what comes of it is an answer all the same
@@ -25,7 +25,7 @@ _BROKEN = pickle.dumps(None)  # no job: what comes of it is an answer all the sa
 )
 def test_a_crawl_that_was_killed(sent: bytes) -> None:
     """Its pipes are closed, wherever it was."""
-    command = [sys.executable, "-m", "crawlerproject.reading.process", str(4 << 30), "10"]
+    command = [sys.executable, "-m", "crawlerproject.reading.reading_process", str(4 << 30), "10"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

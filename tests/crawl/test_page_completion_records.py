@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from crawlerproject.crawl.completion.pages import CrawlRecords
+from crawlerproject.crawl.page_completion import CrawlRecords
 from crawlerproject.inspection.robots_opinions import robots_versions
 from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from crawlerproject.crawl.progress.failure_reports import GOOD
+from crawlerproject.crawl.figures import GOOD
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import caused_externally, document_of
 from crawlerproject.reasons import RESERVED, Reason
@@ -22,7 +22,7 @@ from crawlerproject.stores.logs.request_log import attempt_line
 from crawlerproject.stores.protocols import Fingerprint, PageRecord
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.progress.failure_reports import FailureReporter
+    from crawlerproject.crawl.figures import FailureReporter
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
