@@ -14,8 +14,8 @@ import socket
 from scrapy.settings import BaseSettings
 
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.connection import SCHEMES
 
+_ROCKSDB = "rocksdb:"
 LOCAL = "rocksdb:fleet"
 """STATE_URL of a worker whose supervisor is ``scrapy fleet`` on the same machine."""
 CRAWLS = CrawlDir("crawls")
@@ -24,7 +24,12 @@ CRAWLS = CrawlDir("crawls")
 
 def shared(settings: BaseSettings) -> bool:
     """Whether the frontier is in Redis, where several workers share it."""
-    return str(settings["STATE_URL"]).startswith(SCHEMES)
+    url = str(settings["STATE_URL"])
+    if url.startswith(_ROCKSDB):
+        return False
+    from crawlerproject.stores.redis.connection import SCHEMES  # the start of any other crawl is for nothing of Redis
+
+    return url.startswith(SCHEMES)
 
 
 def local(settings: BaseSettings) -> bool:
