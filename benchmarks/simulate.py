@@ -2,7 +2,7 @@
 
     python -m benchmarks.simulate --workers 1000 --partitions 4096 --hosts 1_000_000
 
-The workers are real (fleet/redis/redis_worker.py), as are the scripts and their ``redis-server``; only time is not:
+The workers are real (fleet/redis/fleet_worker.py), as are the scripts and their ``redis-server``; only time is not:
 store and workers read one clock that jumps from beat to beat, and no page is fetched. Workers join, a tenth of them is
 killed, as many come anew. What the leases cost is counted in calls, round trips and Redis' own CPU time; a page's share
 of it follows from how many pages politeness allows a worker with its hosts.
@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from crawlerproject.fleet.redis import redis_worker as fleet_module
-from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
+from crawlerproject.fleet.redis import fleet_worker as fleet_module
+from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink

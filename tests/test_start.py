@@ -43,7 +43,7 @@ HEAVY = {
     "twisted.web.server",
 }
 # What commands beside ``crawl`` want, which are not imported where it is asked for by name.
-OF_OTHER_COMMANDS = {"crawlerproject.fleet.redis.redis_worker", "crawlerproject.stores.redis.connection", "numpy"}
+OF_OTHER_COMMANDS = {"crawlerproject.fleet.redis.fleet_worker", "crawlerproject.stores.redis.connection", "numpy"}
 AT_THE_END = {"pyarrow"}
 """For the index of what was archived."""
 AND_THEN = {"numpy"}

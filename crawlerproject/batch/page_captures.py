@@ -13,7 +13,7 @@ from crawlerproject.rules.archive.index_rows import timestamp_of
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import PageText, read_page, read_title
 from crawlerproject.rules.page.page import is_html
-from crawlerproject.stores.archive.wacz import WaczPage
+from crawlerproject.stores.archive.wacz_file import WaczPage
 from crawlerproject.stores.archive.warc_reader import ArchivedCapture, Progress, captures_in
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default

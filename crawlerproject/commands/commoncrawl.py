@@ -17,8 +17,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan, refuse_moving
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.rocks.fleet_view import HeldStores
-from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_frontier
+from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, HeldStores, open_frontier
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.terminal import say
 

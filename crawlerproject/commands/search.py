@@ -49,7 +49,7 @@ class Command(OperatorCommand):
         """Ask and print, or serve."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.fulltext import Answers, Search, search
-        from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+        from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 
         if not args and opts.serve is None:
             raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')

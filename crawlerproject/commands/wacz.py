@@ -11,7 +11,14 @@ from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import settings_there
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, option
-from crawlerproject.stores.archive.wacz import Packing, WaczSigner, is_being_closed, parts_of, write_parts, write_wacz
+from crawlerproject.stores.archive.wacz_file import (
+    Packing,
+    WaczSigner,
+    is_being_closed,
+    parts_of,
+    write_parts,
+    write_wacz,
+)
 from crawlerproject.terminal import say
 
 

@@ -11,12 +11,12 @@ from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import ArchivedPage, archived_notes
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.explanation import Via
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
-from crawlerproject.inspection.why import Via
 from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json
 

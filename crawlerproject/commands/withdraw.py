@@ -26,11 +26,17 @@ from crawlerproject.rules.consent.verdict import PURPOSES
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.archive.wacz import is_being_closed
+from crawlerproject.stores.archive.wacz_file import is_being_closed
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.stores.index.index_files import CdxjFiles
-from crawlerproject.stores.operator_files.withdrawn_list import add, change, is_workers, list_of, withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import (
+    add_lines,
+    change_lines,
+    is_workers,
+    withdrawn_of,
+    withdrawn_path,
+)
 from crawlerproject.stores.redis.redis_reader import RedisView
 from crawlerproject.terminal import say, say_json
 
@@ -78,10 +84,10 @@ class Command(InspectCommand):
             said = self._shown_again(crawl, what, entry, why)
         else:
             entry = entry or Withdrawal(what, _today(), State.WITHDRAWN, why, opts.still_crawl)
-            said = [f"{list_of(crawl)}: {entry.line()}"]
+            said = [f"{withdrawn_path(crawl)}: {entry.line()}"]
             said += self._withdrawn(crawl, listed, [entry], f"{what} --erase", erase=opts.erase)
         if opts.json:
-            say_json({"what": what, "list": str(list_of(crawl)), "done": said})
+            say_json({"what": what, "list": str(withdrawn_path(crawl)), "done": said})
         else:
             say(*said)
 
@@ -104,14 +110,19 @@ class Command(InspectCommand):
             reason = f"{why or f'reserved from {purpose}'}: {judged.source} {' '.join(judged.words.split())}"
             if what in known or not listed.covers(url):
                 entries.append(known.get(what) or Withdrawal(what, _today(), State.WITHDRAWN, reason, crawled=True))
-        said = [f"{list_of(crawl)}: {counted(len(entries), 'page')} reserved from {purpose}"]
+        said = [f"{withdrawn_path(crawl)}: {counted(len(entries), 'page')} reserved from {purpose}"]
         if opts.erase:  # of one that was interrupted nothing may be held any more
             entries += [entry for entry in listed.entries if entry.state is State.ERASING and entry not in entries]
         if entries:
             said += self._withdrawn(crawl, listed, entries, "--reserved --erase", erase=opts.erase)
         if opts.json:
             say_json(
-                {"purpose": purpose, "list": str(list_of(crawl)), "pages": [e.what for e in entries], "done": said}
+                {
+                    "purpose": purpose,
+                    "list": str(withdrawn_path(crawl)),
+                    "pages": [e.what for e in entries],
+                    "done": said,
+                }
             )
         else:
             say(*(entry.line() for entry in entries), *said)
@@ -121,7 +132,7 @@ class Command(InspectCommand):
     ) -> list[str]:
         """Put entries on the list, unless they are, and make it so; ``again``: the arguments that go on with it."""
         if new := [entry.line() for entry in entries if entry not in listed.entries]:
-            add(list_of(crawl), "\n".join(new))
+            add_lines(withdrawn_path(crawl), "\n".join(new))
         said = [each for entry in entries for each in self._excluded(entry)] + _hidden(crawl)
         if erase:
             return said + self._erased(crawl, entries, again)
@@ -153,10 +164,10 @@ class Command(InspectCommand):
         from crawlerproject.batch.erase_archive import archive_files, erase_archives
         from crawlerproject.batch.withdrawn_results import leave_out
 
-        archives, path = archives_of(crawl), list_of(crawl)
+        archives, path = archives_of(crawl), withdrawn_path(crawl)
         with locked(archives.to_lock()), still(archives.to_lock(), erases=True):
             begun = [entry._replace(state=State.ERASING) for entry in entries]
-            change(path, dict(zip(entries, begun, strict=True)))
+            change_lines(path, dict(zip(entries, begun, strict=True)))
             files = [file for folder in archives.folders for file in archive_files(folder)]
             with Bytes("Erasing", files) as progress:
                 said = erase_archives(archives, Withdrawn(begun), time.time(), progress.advance)
@@ -166,9 +177,9 @@ class Command(InspectCommand):
             raise OperatorError(
                 f"Not all of it is erased where it was uploaded; scrapy withdraw {again} does the rest."
             )
-        change(path, {entry: entry._replace(state=State.ERASED) for entry in begun})
+        change_lines(path, {entry: entry._replace(state=State.ERASED) for entry in begun})
         what = entries[0].what if len(entries) == 1 else counted(len(entries), "page")
-        add(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {what}: {'; '.join(said)}")
+        add_lines(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {what}: {'; '.join(said)}")
         self._send(crawl)
         return said
 
@@ -196,17 +207,17 @@ class Command(InspectCommand):
 
     def _shown_again(self, crawl: CrawlDir, what: str, entry: Withdrawal | None, why: str) -> list[str]:
         if entry is None:
-            raise OperatorError(f"{what} is not in {list_of(crawl)}; scrapy withdraw --list prints what is.")
+            raise OperatorError(f"{what} is not in {withdrawn_path(crawl)}; scrapy withdraw --list prints what is.")
         if entry.state is State.ERASING:
             raise OperatorError(f"{what} is being erased: scrapy withdraw {what} --erase ends that first.")
-        change(list_of(crawl), {entry: None}, f"{why}, {_today()}")
+        change_lines(withdrawn_path(crawl), {entry: None}, f"{why}, {_today()}")
         count = 0
         for folder in archives_of(crawl).folders:
             index = CdxjFiles(folder.index, parquet_of(folder))
             for warc in folder.closed_warcs():
                 index.rebuild(warc)
                 count += 1
-        return [f"Taken off {list_of(crawl)}: {entry.line()}", f"{counted(count, 'WARC file')} indexed again"]
+        return [f"Taken off {withdrawn_path(crawl)}: {entry.line()}", f"{counted(count, 'WARC file')} indexed again"]
 
 
 def _selector(text: str) -> str:

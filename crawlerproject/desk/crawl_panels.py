@@ -30,7 +30,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, facts_in, read_facts
 from crawlerproject.stores.crawl_folders import is_alone
 from crawlerproject.stores.logs.request_log import lines_from_end, log_files
 from crawlerproject.stores.operator_files.control import ever_added
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.watch.live import ORDERS, LastHour, Levels, Totals, read_last_hour, state_of
 
 # What a person reads (ours).

@@ -16,7 +16,7 @@ from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.rules.url.domains import bounded_domain
 
 if TYPE_CHECKING:
-    from crawlerproject.fleet.redis.redis_worker import Fleet
+    from crawlerproject.fleet.redis.fleet_worker import Fleet
 
 logger = logging.getLogger(__name__)
 

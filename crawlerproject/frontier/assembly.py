@@ -20,8 +20,12 @@ from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS, AddressRule
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
-from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, HostPaceFile, NeverCrawlLists
-from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
+from crawlerproject.stores.operator_files.watched_lists import (
+    RELOAD_SECONDS,
+    HostPaceFile,
+    NeverCrawlLists,
+    WithdrawnFile,
+)
 from crawlerproject.stores.protocols import FactReader
 
 

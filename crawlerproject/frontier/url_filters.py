@@ -29,8 +29,7 @@ from crawlerproject.rules.url.refused_urls import (
 )
 from crawlerproject.rules.url.scope import Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address, host_name
-from crawlerproject.stores.operator_files.watched_lists import Listing
-from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
+from crawlerproject.stores.operator_files.watched_lists import Listing, WithdrawnFile
 from crawlerproject.stores.protocols import QueuedPage
 
 if TYPE_CHECKING:

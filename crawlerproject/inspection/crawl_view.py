@@ -23,7 +23,7 @@ from crawlerproject.frontier.known_seeds import COMBINED, SCOPE_FACT, KnownSeeds
 from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.crawl_progress import together, workers_below
-from crawlerproject.inspection.why import Stops, Why
+from crawlerproject.inspection.explanation import Stops, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.printable import without_passwords
@@ -33,7 +33,7 @@ from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.redis.redis_reader import RedisView
-from crawlerproject.stores.rocks.fleet_view import FleetView
+from crawlerproject.stores.rocks.frontier_folder import FleetView
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 
 LocalView = FrontierView | FleetView

@@ -38,7 +38,7 @@ from crawlerproject.stores.crawl_dir import (
     stem_of,
 )
 from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, shown_lines
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 from crawlerproject.stores.uploads.distant import DistantPath
 
 ADDRESS = "127.0.0.1"

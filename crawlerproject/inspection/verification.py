@@ -23,10 +23,10 @@ from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.redis_reader import RedisReader
-from crawlerproject.stores.rocks.fleet_view import FleetView
+from crawlerproject.stores.rocks.frontier_folder import FleetView
 
 _AT_A_TIME = 4096  # rows compared with one call
 _PAST_ALL = np.uint64(2**64 - 1)

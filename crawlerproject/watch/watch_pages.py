@@ -132,6 +132,7 @@ class Questions:
         self._process = self._answers = self._asked = self._idle = None
 
 
+_LINKS = '<link rel="stylesheet" href="watch.css">\n<script src="watch.js" defer></script>\n'
 # Trusted Types: the page's script cannot turn a string into markup, whatever the string is.
 _HEADERS = {
     "Content-Security-Policy": (
@@ -168,10 +169,10 @@ class Unfit(Exception):
 
 def static() -> dict[str, Served]:
     """The page's own files, read once."""
-    room = files("crawlerproject.watch")
-    look = (files("crawlerproject.reports") / "look.css").read_bytes()
-    style = look + (room / "watch.css").read_bytes()
-    page, script = ((room / name).read_bytes() for name in ("watch.html", "watch.js"))
+    room, shared = files("crawlerproject.watch"), files("crawlerproject.reports")
+    style = (shared / "look.css").read_bytes() + (room / "watch.css").read_bytes()
+    head = (shared / "head.html").read_text().replace("{{ title }}", "Crawl").replace("{{ head }}", _LINKS)
+    page, script = head.encode() + (room / "watch.html").read_bytes(), (room / "watch.js").read_bytes()
     return {
         "": Served("text/html; charset=utf-8", answer=lambda _: page),
         "watch.js": Served("text/javascript; charset=utf-8", answer=lambda _: script),

@@ -22,7 +22,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.stores.protocols import Changes, PageRecord
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.commands.running import archive_of, scrapy, write

@@ -19,8 +19,7 @@ from crawlerproject.reparse.offline import chosen
 from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists
-from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile, withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import NeverCrawlLists, WithdrawnFile, withdrawn_of
 from crawlerproject.stores.protocols import QueuedPage
 from tests.commands.running import Done, archive_of, crawl, scrapy, write
 from tests.warc_samples import exchange

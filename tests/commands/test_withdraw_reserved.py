@@ -10,7 +10,7 @@ import pytest
 from crawlerproject.rules.archive.warc_records import Context
 from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.withdrawn_list import change, withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import change_lines, withdrawn_of
 from tests.commands.running import archive_of, scrapy
 from tests.commands.test_withdraw import withdraw
 from tests.warc_samples import STARTED_AT, exchange
@@ -102,7 +102,7 @@ def test_an_erasure_that_was_interrupted_is_ended(folder: CrawlDir) -> None:
     arguments = ("--reserved", "--purpose", "ai-train", "--erase")
     assert withdraw(folder, *arguments).returncode == 0
     erased = withdrawn_of(folder).entries
-    change(folder.withdrawn, {entry: entry._replace(state=State.ERASING) for entry in erased})
+    change_lines(folder.withdrawn, {entry: entry._replace(state=State.ERASING) for entry in erased})
 
     assert withdraw(folder, *arguments).returncode == 0
 

@@ -14,8 +14,7 @@ from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.withdrawal import State, Withdrawal
 from crawlerproject.rules.row_kinds import FLAG_HUB
-from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS
-from crawlerproject.stores.operator_files.withdrawn_list import add
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, add_lines
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
@@ -91,7 +90,7 @@ def test_what_was_withdrawn_stands_for_nothing(bench: Bench) -> None:
     """Bytes that are known of a page that was asked back are kept once more, and later captures refer to these."""
     first = bench.page_lease()
     bench.session.pages.finish(page_of(first, bench.now, body=b"the same"))
-    add(bench.folder.withdrawn, Withdrawal(first.row.url, "2026-11-28", State.WITHDRAWN, "asked").line())
+    add_lines(bench.folder.withdrawn, Withdrawal(first.row.url, "2026-11-28", State.WITHDRAWN, "asked").line())
     bench.now += RELOAD_SECONDS + 1
     second = bench.page_lease()
     records(bench).write(page_of(second, bench.now, body=b"the same"))

@@ -16,7 +16,7 @@ from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.fleet_tables import Counts
-from crawlerproject.fleet.redis import redis_worker as joining
+from crawlerproject.fleet.redis import fleet_worker as joining
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
@@ -30,7 +30,7 @@ FOUND = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number i
 
 
 class Fleet:
-    """As ``fleet/redis/redis_worker.py``, with its answers in the test's hand."""
+    """As ``fleet/redis/fleet_worker.py``, with its answers in the test's hand."""
 
     def __init__(self) -> None:
         told = {"sure": 3, "asked": 1}

@@ -15,7 +15,7 @@ from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.learned.revisits import DueRevisit, RevisitPolicy, due
 from crawlerproject.frontier.learned.revisits import again as again_of
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit
-from crawlerproject.inspection.why import Why
+from crawlerproject.inspection.explanation import Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.change_rate import WEB, packed
 from crawlerproject.rules.revisits.history import DAY_SECONDS, History, HostHistory

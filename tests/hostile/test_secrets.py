@@ -23,7 +23,7 @@ from crawlerproject.config.crawl_file import CrawlFile, read_crawl_file, write_c
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.wacz import Packing, write_wacz
+from crawlerproject.stores.archive.wacz_file import Packing, write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, refuse_links_out, take_lock, write_facts
 from crawlerproject.stores.uploads.upload_process import upload_lock

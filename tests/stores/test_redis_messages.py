@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
-from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
+from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.frontier.other_workers import RobotsWanted, pack_message
 from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.run import Run
-    from crawlerproject.fleet.redis.redis_worker import Fleet
+    from crawlerproject.fleet.redis.fleet_worker import Fleet
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels

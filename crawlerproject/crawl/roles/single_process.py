@@ -132,7 +132,7 @@ def role_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: RoundOpt
     if not shared(settings):
         return SingleProcess(open_frontier(folder))
     from crawlerproject.crawl.roles.redis_role import RedisWorker
-    from crawlerproject.fleet.redis.redis_worker import join
+    from crawlerproject.fleet.redis.fleet_worker import join
 
     fleet = join(settings, folder, accept_loss=wanted.accept_loss)
     run.follow(fleet.begin())

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.repartition import fact_rules, journal
-from crawlerproject.fleet.repartition.copying import (
+from crawlerproject.fleet.repartition.journal import Journal, Phase, PlanChange
+from crawlerproject.fleet.repartition.partition_copying import (
     Copying,
     Progress,
     Say,
@@ -20,7 +21,6 @@ from crawlerproject.fleet.repartition.copying import (
     count_due,
     refuse_without_room,
 )
-from crawlerproject.fleet.repartition.journal import Journal, Phase, PlanChange
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan

@@ -23,8 +23,7 @@ from crawlerproject.stores.archive.warc_writer import OpenFile, Position, WarcFi
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
 from crawlerproject.stores.logs.request_log import RequestLog
-from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS
-from crawlerproject.stores.operator_files.withdrawn_list import WithdrawnFile
+from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, WithdrawnFile
 from crawlerproject.stores.poison import NO_MARK, Waiting
 
 

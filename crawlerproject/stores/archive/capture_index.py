@@ -17,7 +17,7 @@ from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, stem_of
 from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 
 
 class IndexedCapture(NamedTuple):

@@ -39,7 +39,7 @@ from crawlerproject.rules.archive.warc_members import (
 )
 from crawlerproject.rules.archive.warc_records import is_render
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
 _NOTE = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 _RECORDS_AFTER = 2  # a response's metadata follows it, that of a render perhaps its screenshot

@@ -37,7 +37,7 @@ from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from, withdrawn_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_from, withdrawn_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

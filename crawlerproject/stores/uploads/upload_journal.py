@@ -25,7 +25,7 @@ from crawlerproject.stores.atomic_files import new_file, replace_file, storage_e
 from crawlerproject.stores.crawl_dir import CrawlDir, facts_in, stem_of
 from crawlerproject.stores.index.index_files import ParquetFiles
 from crawlerproject.stores.logs.request_log import compress_into, day_of
-from crawlerproject.stores.operator_files.withdrawn_list import list_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_path
 from crawlerproject.stores.uploads.upload_target import here
 
 # Copies of robots.txt that a version before 1.8 has packed and not sent.
@@ -69,7 +69,7 @@ def groups(folder: CrawlDir, *, ended: bool) -> Iterator[Group]:
         index = folder.index / f"{stem_of(warc.name)}.cdxj"
         if index.exists():
             yield Group(_sources(folder, [*parquet.parts_of(warc.name), warc, index]), removable=True)
-    listed = list_of(folder)  # of a worker's folder that of its crawl
+    listed = withdrawn_path(folder)  # of a worker's folder that of its crawl
     if (found := here(listed)) is not None:
         yield Group([Source(listed.name, listed, found)])
     yield Group(list(_log(folder, ended=ended)))

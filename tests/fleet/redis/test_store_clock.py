@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import LeaseLost, StorageError
-from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
+from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.fleet.redis.store_clock import READ_SECONDS, StoreClock
 from crawlerproject.runtime.clock import SteeredClock
 from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
@@ -137,7 +137,7 @@ class SetRedis(RedisFleet):
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Fleet, SetRedis]]:
     """One that has joined."""
     clock = SteeredClock()
-    monkeypatch.setattr("crawlerproject.fleet.redis.redis_worker.CRAWL", clock)
+    monkeypatch.setattr("crawlerproject.fleet.redis.fleet_worker.CRAWL", clock)
     with redis_server(tmp_path / "redis") as server:
         link = RedisLink(server.url)
         part = SetRedis(link, "web", "w", 60_000)

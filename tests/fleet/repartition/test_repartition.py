@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.move_partitions import hook_steps, kills
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.repartition import copying
+from crawlerproject.fleet.repartition import partition_copying
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
@@ -236,7 +236,7 @@ def test_of_an_earlier_version(crawl: CrawlDir) -> None:
 
 def test_progress_is_said(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """How many rows of how many."""
-    monkeypatch.setattr(copying, "_SAY_SECONDS", 0.0)
+    monkeypatch.setattr(partition_copying, "_SAY_SECONDS", 0.0)
     said = list[str]()
     fill(crawl, random.Random(1), hosts=4)
     move(crawl, names(2), said.append, PARTITIONS)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
-from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity
+from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS, Claim
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes

@@ -15,8 +15,8 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
 from crawlerproject.stores.protocols import Changes, HostFact, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import fleet_view
-from crawlerproject.stores.rocks.fleet_view import KEPT_OPEN, FleetView
+from crawlerproject.stores.rocks import frontier_folder
+from crawlerproject.stores.rocks.frontier_folder import KEPT_OPEN, FleetView
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 
 HOSTS = [f"site{number}.test" for number in range(8)]
@@ -114,7 +114,7 @@ def test_a_question_about_a_host_opens_its_holders_frontier_alone(
             opened.append(place.parent.name)
             super().__init__(place)
 
-    monkeypatch.setattr(fleet_view, "FrontierView", Counted)
+    monkeypatch.setattr(frontier_folder, "FrontierView", Counted)
     with FleetView(folder, plan, {"words": b" ".join}) as view:
         host = HOSTS[0]
         view.fact("words")

@@ -34,6 +34,7 @@ from crawlerproject.stores.redis.redis_store import RedisStore
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+
 # A lease is renewed when a third of it is over: two renewals may fail.
 _RENEW_SHARE = 3
 # Reports count for the time of a lease: ten of them in that time.

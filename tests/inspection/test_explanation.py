@@ -10,8 +10,8 @@ import pytest
 
 from crawlerproject.frontier.hosts.host import Host, HostState
 from crawlerproject.frontier.url_filters import UrlFilters
+from crawlerproject.inspection.explanation import Via, Why
 from crawlerproject.inspection.url_state import State, sentences
-from crawlerproject.inspection.why import Via, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.traps.budgets import DomainHosts

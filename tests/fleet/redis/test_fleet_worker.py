@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from crawlerproject.fleet.redis.redis_worker import Fleet, FleetTimes, Identity, PageRate
+from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity, PageRate
 from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys

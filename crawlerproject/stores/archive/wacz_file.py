@@ -30,10 +30,11 @@ from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import half_file, whole_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, lock_now, stem_of
 from crawlerproject.stores.index.index_files import JOURNAL_SUFFIX, merged_lines
-from crawlerproject.stores.operator_files.withdrawn_list import withdrawn_from
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
