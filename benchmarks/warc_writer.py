@@ -26,8 +26,7 @@ from warcio.warcwriter import WARCWriter
 from benchmarks.real_pages.site import PACKAGES, install
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.archive.warc_records import Context, capture
-from crawlerproject.stores.archive.archive import Archive
-from crawlerproject.stores.archive.warc_writer import WarcFiles, WarcSeries, new_record_id
+from crawlerproject.stores.archive.archive import Archive, WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web.ports import free_port
 from tests.web.running import measured, start

@@ -29,9 +29,8 @@ import pyarrow.parquet as pq
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.warc_reader import members
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, pack_open
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import archive_of, write
 from tests.stores.uploads.s3_servers import BUCKET, KEYS, S3Server, s3_server

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.archive.warc_records import Context
-from crawlerproject.stores.archive.archive import Archive
-from crawlerproject.stores.archive.warc_writer import WarcSeries
+from crawlerproject.stores.archive.archive import Archive, WarcSeries
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html")

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from crawlerproject.batch.process_warcs import Outcome, Workers, is_done, pieces_end
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, read_facts
 from crawlerproject.stores.crawl_folders import archives_of
+from crawlerproject.stores.protocols import ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.rocks.rocks_tables import open_facts
 
 BETWEEN_SECONDS = 20.0

@@ -18,14 +18,14 @@ from crawlerproject.recovery.lost_worker import fetch_again
 from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.archive.archive import close_left, has_our_name, parquet_of
 from crawlerproject.stores.archive.recovery import LostCapture, LostPages, good_spans, mend, recover
 from crawlerproject.stores.archive.warc_reader import first_member
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
+from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.redis.forgetting import fact_of_worker
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.terminal import say

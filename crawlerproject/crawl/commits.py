@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.figures import FailureReporter

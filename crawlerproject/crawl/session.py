@@ -42,13 +42,12 @@ from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.scope import host_limits
-from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.archive.archive import Archive, WarcSeries
 from crawlerproject.stores.archive.recovery import LostPages
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, TrapAllowFile
 from crawlerproject.stores.poison import NO_MARK, Waiting
-from crawlerproject.stores.protocols import Changes, RoundOptions
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, RoundOptions, unpack_open
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
 if TYPE_CHECKING:

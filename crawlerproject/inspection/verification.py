@@ -20,11 +20,10 @@ from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
-from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, PageRecord, unpack_open
 from crawlerproject.stores.redis.redis_reader import RedisReader
 from crawlerproject.stores.rocks.frontier_folder import FleetView
 

@@ -20,9 +20,9 @@ from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, names_of
-from crawlerproject.stores.archive.warc_writer import OpenFile
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.index_files import JOURNAL_SUFFIX, without_places
+from crawlerproject.stores.protocols import OpenFile
 
 _TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
 _BROKE_OFF = "disconnect"  # WARC 1.1 5.14, WARC-Truncated: the rest of the page is asked for once more

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import orjson
+
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import ROW_KINDS, RowKind
 
@@ -15,6 +17,27 @@ _EMBED, _REDIRECT = "E", "R"  # letters of a discovery path
 IN_MEMORY = 0
 DUE_FACT = "due"
 """Name of the fact that a frontier keeps with ``Changes.due``: how many hosts are on disk."""
+
+
+class OpenFile(NamedTuple):
+    """The file being written: final name (without ``.open``) and how many bytes of it are good."""
+
+    filename: str
+    length: int
+
+
+ARCHIVE_FACT = "warc"
+"""The frontier's fact that says how much of the archive is committed: the open file's name and length."""
+
+
+def pack_open(state: OpenFile | None) -> bytes:
+    """The value of ARCHIVE_FACT."""
+    return orjson.dumps(tuple(state)) if state else b""
+
+
+def unpack_open(fact: bytes | None) -> OpenFile | None:
+    """What ``pack_open`` packed; None also when there is no fact yet."""
+    return OpenFile(*orjson.loads(fact)) if fact else None
 
 
 class QueuedPage(NamedTuple):

@@ -15,10 +15,9 @@ from scrapy import cmdline
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.archive import Archive, Written
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open
+from crawlerproject.stores.archive.archive import Archive, WarcSeries, Written
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, pack_open
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 from tests.web.running import PROJECT

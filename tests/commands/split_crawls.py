@@ -14,11 +14,10 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, read_facts, write_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses
-from crawlerproject.stores.protocols import DUE_FACT, Changes, host_of_fact
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Changes, host_of_fact
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.hostile.arena import Arena, Asked, answer, page
 

@@ -20,10 +20,9 @@ from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.warc_reader import members
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
-from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, pack_open
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.commands.running import archive_of, scrapy, write
 from tests.commands.test_withdraw import GONE, KEPT, WHY, processed, withdraw

@@ -9,8 +9,8 @@ from redis import Redis
 
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.capture_index import Captures
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.crawl_dir import take_lock
+from crawlerproject.stores.protocols import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.redis.keys import worker_keys
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write

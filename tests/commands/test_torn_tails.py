@@ -11,12 +11,11 @@ from pathlib import Path
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.archive.archive import Archive, WarcSeries
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.archive.recovery import LostPages
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, QueuedPage, pack_open, unpack_open
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import write
 from tests.warc_samples import PAGE, STARTED_AT, exchange

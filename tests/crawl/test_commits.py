@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, unpack_open
 from tests.crawl.sessions import HOST, Bench, page_of
 
 

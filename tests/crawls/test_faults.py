@@ -41,12 +41,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     [
         pytest.param("whole", "posix.fdatasync", BEFORE, id="archive-not-durable"),
         pytest.param("whole", "pwrite stores/atomic_files.py:write_at < stores/archive", AFTER, id="record-written"),
-        pytest.param(
-            "whole", "fsync stores/archive/warc_writer.py:WarcFiles._finish", BEFORE, id="full-file-not-durable"
-        ),
-        pytest.param("whole", "posix.rename stores/archive/warc_writer.py", BEFORE, id="full-file-not-renamed"),
-        pytest.param("whole", "posix.rename stores/archive/warc_writer.py", AFTER, id="full-file-renamed"),
-        pytest.param("whole", "posix.open stores/archive/warc_writer.py", BEFORE, id="no-new-file"),
+        pytest.param("whole", "fsync stores/archive/archive.py:WarcFiles._finish", BEFORE, id="full-file-not-durable"),
+        pytest.param("whole", "posix.rename stores/archive/archive.py", BEFORE, id="full-file-not-renamed"),
+        pytest.param("whole", "posix.rename stores/archive/archive.py", AFTER, id="full-file-renamed"),
+        pytest.param("whole", "posix.open stores/archive/archive.py", BEFORE, id="no-new-file"),
         pytest.param("whole", "Rdict.write", BEFORE, id="frontier-not-written"),
         pytest.param("whole", "Rdict.flush_wal", BEFORE, id="frontier-not-durable"),
         pytest.param("whole", "Rdict.put", BEFORE, id="frontier-not-made"),

@@ -20,7 +20,7 @@ from crawlerproject.rules.archive import warc_records
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores import atomic_files
-from crawlerproject.stores.archive import archive, warc_writer
+from crawlerproject.stores.archive import archive
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import QueuedPage
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -240,7 +240,7 @@ def test_nothing_is_marked_while_a_disk_is_waited_for(line: Line, monkeypatch: p
 
     robots = line.lease()
     assert robots.row.kind.is_robots
-    monkeypatch.setattr(warc_writer, "write_at", noted("disk", write_at))
+    monkeypatch.setattr(archive, "write_at", noted("disk", write_at))
     monkeypatch.setattr(line.store, "apply", noted("store", apply))
     monkeypatch.setattr(archive, "capture", noted("bytes", build))
     line.complete(page_of(robots, line.now, body=b"User-agent: *\nCrawl-delay: 7\n"))

@@ -27,9 +27,8 @@ from crawlerproject.frontier.other_workers import (
     unpack_message,
 )
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.protocols import DUE_FACT, HostFact
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, HostFact
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
 from crawlerproject.stores.rocks.rocks_tables import Tables

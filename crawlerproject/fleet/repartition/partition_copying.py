@@ -22,13 +22,12 @@ from crawlerproject.frontier.hosts.on_disk import Counts, count_rows
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.printable import human_bytes
 from crawlerproject.stores import row_codec as tables
-from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.archive.archive import close_left, parquet_of
 from crawlerproject.stores.archive.recovery import LostPages, recover
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, close_left, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import Poison
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, IN_MEMORY, Changes, unpack_open
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import RESERVE_BYTES, RawBatch, Tables, open_to_write
 from crawlerproject.stores.row_codec import FACTS, due_of

@@ -15,8 +15,8 @@ from crawlerproject.rules.archive.index_rows import INDEXED
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member
 from crawlerproject.rules.archive.warc_records import warc_date
 from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn, tombstone
+from crawlerproject.stores.archive.archive import new_record_id
 from crawlerproject.stores.archive.warc_reader import Progress, members, next_member
-from crawlerproject.stores.archive.warc_writer import new_record_id
 from crawlerproject.stores.atomic_files import storage_errors, whole_file
 
 _BEGINNINGS = frozenset({"request", "conversion"})  # of what we write at once

@@ -25,12 +25,20 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE, SEED, requisite_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_reader import Progress, members, next_member, packed_members
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open
 from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused, whole_file
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, QueuedPage, is_embedded
+from crawlerproject.stores.protocols import (
+    ARCHIVE_FACT,
+    Changes,
+    FrontierStore,
+    OpenFile,
+    PageRecord,
+    QueuedPage,
+    is_embedded,
+    pack_open,
+)
 
 TORN_SUFFIX = ".torn"
 """Beside ``warc/``, so that whatever takes all files of that folder takes no scraps; before, they lay in it."""

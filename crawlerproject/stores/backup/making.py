@@ -18,7 +18,6 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.printable import counted
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.atomic_files import (
     SECRET_FILE,
     SECRET_FOLDER,
@@ -38,6 +37,7 @@ from crawlerproject.stores.crawl_dir import (
     take_lock,
 )
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, read_plan, refuse_moving
+from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.rocks_tables import open_facts
 

@@ -17,9 +17,8 @@ import orjson
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.upload_rules import Stage
 from crawlerproject.rules.printable import counted, moment
-from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.archive.archive import has_our_name, parquet_of
 from crawlerproject.stores.archive.recovery import move_aside, recover
-from crawlerproject.stores.archive.warc_writer import OpenFile, has_our_name
 from crawlerproject.stores.atomic_files import (
     SECRET_FILE,
     SECRET_FOLDER,
@@ -31,7 +30,7 @@ from crawlerproject.stores.backup.making import ORDERS, SMALL, Backup, FolderThe
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.index.index_files import CdxjFiles
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.protocols import Changes, OpenFile
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish, moved_aside, put_in_place
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 

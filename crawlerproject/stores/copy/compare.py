@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores import row_codec as tables
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
-from crawlerproject.stores.protocols import DUE_FACT, PageRecord
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, PageRecord
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, payloads_key
 from crawlerproject.stores.redis.redis_queues import count_of

@@ -20,11 +20,10 @@ from typing import Self
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan, refuse_moved
-from crawlerproject.stores.protocols import Changes, FactReader, PageRecord, QueuedPage, host_of_fact
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, FactReader, PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.stores.rocks.rocks_tables import damaged, open_facts, whole_crawl
 

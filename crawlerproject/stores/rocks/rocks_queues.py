@@ -256,7 +256,9 @@ class QueueHeadCache:
         if head is None or head[0] == _NONE_BEFORE:
             return
         place = key[-PLACE_BYTES:]
-        at, end = _at(head, place), _end(head)
+        at, end = _HEAD.size, _end(head)
+        while at < end and head[at : at + PLACE_BYTES] < place:
+            at += PLACE_BYTES
         if at == end or head[at : at + PLACE_BYTES] != place:
             return
         begin, behind = _row_at(head, (at - _HEAD.size) // PLACE_BYTES)
@@ -296,7 +298,8 @@ class QueueHeadCache:
         self._refusals = 0
 
     def _put(self, host: str, kind: int, places: bytes, rows: Sequence[bytes]) -> None:
-        self.forget(host)
+        if (head := self._heads.get(host)) is not None:
+            self._row_room += len(head) - _HEAD.size - head[1] * PLACE_BYTES
         packed = b"".join([_LENGTH.pack(len(row)) + row for row in rows[: self._most_rows()]])
         if len(packed) > self._row_room:
             packed = b""
@@ -311,14 +314,6 @@ class QueueHeadCache:
 def _end(head: bytes) -> int:
     """Where the places end and the rows begin."""
     return _HEAD.size + head[1] * PLACE_BYTES
-
-
-def _at(head: bytes, place: bytes) -> int:
-    """Where the place is, or would be."""
-    at, end = _HEAD.size, _end(head)
-    while at < end and head[at : at + PLACE_BYTES] < place:
-        at += PLACE_BYTES
-    return at
 
 
 def _places(head: bytes, number: int) -> list[bytes]:

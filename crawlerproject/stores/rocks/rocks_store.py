@@ -263,6 +263,7 @@ class RocksStore(RocksReader):
             self._fingerprints.stored(made)
         self.messages.stored(changes)
 
+    # Apart from ``apply``: handles of tables that the trace of its error kept would keep the folder locked.
     def _batch(self, changes: Changes) -> WriteBatch:
         batch, handles = WriteBatch(raw_mode=True), self._tables.handles
         put = batch.put

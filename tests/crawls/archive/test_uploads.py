@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.stores.archive.recovery import recover
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.index_files import CdxjFiles
+from crawlerproject.stores.protocols import ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import Asked, arena, page

@@ -7,10 +7,10 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.archive.archive import WarcFiles, new_record_id
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture, lines_of_key, nearest
-from crawlerproject.stores.archive.warc_writer import WarcFiles, new_record_id
 from crawlerproject.stores.index.index_files import CdxjFiles
-from tests.stores.archive.test_warc_writer import files
+from tests.stores.archive.test_archive import files
 from tests.warc_samples import STARTED_AT, exchange, make
 
 

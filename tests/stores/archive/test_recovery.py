@@ -15,11 +15,10 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE, requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.recovery import Discovery, LostCapture, LostPages, places_of, recover
-from crawlerproject.stores.archive.warc_writer import OpenFile
 from crawlerproject.stores.index.index_files import CdxjFiles
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, OpenFile, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.rocks_store import RocksStore
-from tests.stores.archive.test_warc_writer import add, assert_clean, files
+from tests.stores.archive.test_archive import add, assert_clean, files
 
 
 @pytest.fixture

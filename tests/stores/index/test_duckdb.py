@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from crawlerproject.rules.archive.index_rows import row_of_capture
-from crawlerproject.stores.archive.warc_writer import new_record_id
+from crawlerproject.stores.archive.archive import new_record_id
 from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
-from tests.stores.archive.test_warc_writer import files
+from tests.stores.archive.test_archive import files
 from tests.warc_samples import exchange, make
 
 CASES = (Path(__file__).parents[2] / "cases" / "columnar_queries.sql").read_text()

@@ -17,7 +17,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.index import index_files as cdxj_files
 from crawlerproject.stores.index.index_files import CdxjFiles, finish_apart, merged_lines
-from tests.stores.archive.test_warc_writer import FullDisk, add, files
+from tests.stores.archive.test_archive import FullDisk, add, files
 from tests.web.running import PROJECT
 from tests.web.waiting import wait_until
 

@@ -11,7 +11,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.index_rows import COLUMNS
 from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
 from crawlerproject.stores.index.parquet_tables import SCHEMA, read_part
-from tests.stores.archive.test_warc_writer import add, files
+from tests.stores.archive.test_archive import add, files
 
 URLS = [f"https://{host}.example.com/{path}" for host in ("b", "a") for path in ("z", "é", "", "robots.txt")]
 

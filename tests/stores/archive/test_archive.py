@@ -1,5 +1,7 @@
 """The open WARC file: whole captures or nothing, whatever the disk says."""
 
+from __future__ import annotations
+
 import errno
 import io
 import os
@@ -21,15 +23,10 @@ from crawlerproject.errors import StorageError
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_records import Capture
-from crawlerproject.stores.archive.warc_writer import (
-    OpenFile,
-    Position,
-    WarcFiles,
-    WarcSeries,
-    new_record_id,
-)
+from crawlerproject.stores.archive.archive import Position, WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.atomic_files import StorageFull
 from crawlerproject.stores.index.index_files import CdxjFiles
+from crawlerproject.stores.protocols import OpenFile
 from tests.warc_samples import STARTED_AT, make
 
 SERIES = WarcSeries("crawl", "host.test", 1_000_000, [("software", "Test/1.0")])
@@ -201,7 +198,7 @@ def test_a_real_limit(tmp_path: Path) -> None:
     script = f"""
         import resource
         from pathlib import Path
-        from tests.stores.archive.test_warc_writer import StorageFull, add, files
+        from tests.stores.archive.test_archive import StorageFull, add, files
         warc = files(Path({str(tmp_path)!r}))
         add(warc)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, {resource.RLIM_INFINITY}))
@@ -242,7 +239,7 @@ def test_close_can_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if next(failures, False):
             raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("crawlerproject.stores.archive.warc_writer.sync_path", fail_once)
+    monkeypatch.setattr("crawlerproject.stores.archive.archive.sync_path", fail_once)
     with pytest.raises(StorageError):
         warc.close()
     assert warc.close() is not None
