@@ -1,7 +1,8 @@
 """HTTP/1.1 over asyncio: Scrapy's download handler, which keeps the exact bytes of an exchange.
 
-``handler`` gets a request, ``resolver`` names the addresses it may go to, ``pool`` has a connection carry it, ``http1``
-writes it and reads the answer without a socket or a clock, ``decoding`` takes the Content-Encoding off within a bound.
+``download_handler`` gets a request, ``resolver`` names the addresses it may go to, ``pool`` has a connection carry it,
+``http1`` writes it and reads the answer without a socket or a clock, ``decoding`` takes the Content-Encoding off within
+a bound.
 """
 
 import sys
