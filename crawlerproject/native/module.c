@@ -16,8 +16,8 @@
  *       text       str: a line a block; words int; base, language str or None
  *       links      list of (target, words, rel, is_canonical)
  *   is_utf8(source) -> bool, as bytes.decode judges it, without the text
- *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
- *   near(values, value, bits) -> list of (int, int), as rules/near_duplicates.py
+ *   weight(source) -> int, as Weight of rules/page/body.py
+ *   near(values, value, bits) -> list of (int, int), as rules/text_likeness.py
  *   features(steps, states, places, text) -> bytes, pairs of int64: features of a language model and how often each is
  *       met, in the order of the first times; ``places``, array("I"), has as many zeros as there are features
  *   record(data) -> (fields, block): a plain WARC record's, as rules/archive/warc_members.py; None of others
@@ -228,7 +228,7 @@ static PyObject *module_is_utf8(PyObject *module, PyObject *object)
     return source_of(object, &source, &size) ? PyBool_FromLong(words_is_utf8(source, size)) : NULL;
 }
 
-/* Digits and blanks of ASCII: in them alone a calendar's days differ (rules/traps/text_marks.py). */
+/* Digits and blanks of ASCII: in them alone a calendar's days differ (rules/text_likeness.py). */
 static const unsigned char UNSAID[256] = {
     ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
     ['8'] = 1, ['9'] = 1, [' '] = 1, ['\t'] = 1, ['\r'] = 1, ['\n'] = 1, ['\f'] = 1,

@@ -1,5 +1,5 @@
 /*
- * Fingerprints near one of them: rules/near_duplicates.py has the same in numpy.
+ * Fingerprints near one of them: rules/text_likeness.py has the same in numpy.
  */
 #include "page.h"
 

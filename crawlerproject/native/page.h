@@ -7,7 +7,7 @@
  *   page.c     the walk: links, metas, base, canonical, title, text
  *   extract.c  what a search index gets: lines of text, links with their words
  *   attributes.c  attributes of elements, and which are links
- *   shell.c    what a page without its scripts shows, for rules/rendering/triage.py
+ *   shell.c    what a page without its scripts shows, for rules/rendering/thin_pages.py
  *   nodes.h    lexbor's tree, for these
  *   words.c    texts: buffers, words, their hashes, SimHash
  *   memory.c   what lexbor gets, and the way out where there is none
@@ -140,7 +140,7 @@ enum page_status page_read(struct page *page, const unsigned char *source, size_
 enum page_status page_extract(struct page *page, const unsigned char *source, size_t size);
 void page_free(struct page *page);
 
-/* 0, 1 or 2 as Weight in rules/page/parser_bombs.py; PAGE_WEIGHT_UNKNOWN without the memory to tell. */
+/* 0, 1 or 2 as Weight in rules/page/body.py; PAGE_WEIGHT_UNKNOWN without the memory to tell. */
 #define PAGE_WEIGHT_UNKNOWN (-1)
 int page_weight(const unsigned char *source, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * What a page shows without its scripts, for rules/rendering/triage.py: a second walk, over the few pages that have
+ * What a page shows without its scripts, for rules/rendering/thin_pages.py: a second walk, over the few pages that have
  * scripts and say or link little.
  */
 #include "nodes.h"

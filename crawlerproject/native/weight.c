@@ -1,5 +1,5 @@
 /*
- * Whether a page would cost the parser far more than its size: rules/page/parser_bombs.py says which shapes do and
+ * Whether a page would cost the parser far more than its size: rules/page/body.py says which shapes do and
  * where the limits come from; this is the same decision on the same bytes. Where Python estimates first and counts
  * exactly if the estimate is too high, this counts exactly at once.
  */

@@ -130,7 +130,13 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
     if len(whole) > _MOST_ECHOING:
         return (mark,)
     shown = whole.translate(_PLAIN)
-    echoed = [words for words in _words_of(url) if words in shown]
+    path, _, query = url.partition("://")[2].partition("?")
+    _, *pieces = path.split("/")
+    if query:
+        pieces += [pair.partition("=")[2] or pair for pair in query.split("&")]
+    # As they would stand in what is shown, the longest first.
+    said = {words for piece in pieces[:_MOST_PIECES] if piece for words in _forms(piece)}
+    echoed = [words for words in sorted(said, key=len, reverse=True) if words in shown]
     if not echoed:
         return (mark,)
     left = b" %b " % shown
@@ -149,15 +155,6 @@ def _mark(shown: bytes) -> int:
     page = native.reader()
     said = shown.translate(None, _UNSAID) if page is None else page.said(shown)
     return xxh3_64_intdigest(said) & 0xFFFFFFFF
-
-
-def _words_of(url: str) -> list[bytes]:
-    """Path segments and query values of a URL as they would stand in ``shown``, the longest first."""
-    path, _, query = url.partition("://")[2].partition("?")
-    _, *pieces = path.split("/")
-    if query:
-        pieces += [pair.partition("=")[2] or pair for pair in query.split("&")]
-    return sorted({words for piece in pieces[:_MOST_PIECES] if piece for words in _forms(piece)}, key=len, reverse=True)
 
 
 @lru_cache(maxsize=_KEPT)
