@@ -23,6 +23,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from scrapy.utils.conf import closest_scrapy_cfg
 
@@ -39,7 +40,9 @@ from crawlerproject.stores.crawl_dir import (
 )
 from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, shown_lines
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
-from crawlerproject.stores.uploads.distant import DistantPath
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.uploads.distant import DistantPath  # a start loads nothing of uploads
 
 ADDRESS = "127.0.0.1"
 COLLECTION = "crawl"
