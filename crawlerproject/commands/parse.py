@@ -6,7 +6,6 @@ import argparse
 
 from scrapy.commands.parse import Command as ScrapyParse
 from scrapy.exceptions import UsageError
-from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.commands.polite_command import PoliteCommandMixin
 
@@ -24,8 +23,13 @@ class Command(PoliteCommandMixin, ScrapyParse):
         """The project's spider serves every page unless another is named."""
         opts.spider = opts.spider or "web"
         super().process_options(args, opts)
-        spider = get_spider_loader(self.settings).load(opts.spider)
+
+    def set_spidercls(self, url: str, opts: argparse.Namespace) -> None:
+        """Raise UsageError for a way of reading that the spider does not have."""
+        super().set_spidercls(url, opts)
+        spider = self.spidercls
+        assert spider is not None
         if opts.callback and not callable(getattr(spider, opts.callback, None)):
-            raise UsageError(f"{spider.__name__} has no method {opts.callback}.", print_help=False)
+            raise UsageError(f"{spider.__name__} has no method {opts.callback}.")
         if opts.rules and not getattr(spider, "rules", None):
-            raise UsageError(f"{spider.__name__} has no rules; name a method of it with --callback.", print_help=False)
+            raise UsageError(f"{spider.__name__} has no rules; name a method of it with --callback.")

@@ -14,7 +14,6 @@ from scrapy.exceptions import ScrapyDeprecationWarning, UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.addon import set_for_frontier
-from crawlerproject.config.arguments import refuse_other_than_one
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.values import identity, list_of, preset_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_signing, check_values
@@ -78,8 +77,6 @@ class PoliteCommandMixin(BriefCommandMixin):
             check_signing(settings)
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")
-            if opts.spider:
-                refuse_other_than_one(settings, [opts.spider])
         except OperatorError as error:
             raise refusal(error) from None
         if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:
@@ -90,8 +87,16 @@ class PoliteCommandMixin(BriefCommandMixin):
         chain = dict(settings.getdict("DOWNLOADER_MIDDLEWARES")) | {_REDIRECTS: _REDIRECTS_AT}
         settings.set("DOWNLOADER_MIDDLEWARES", chain, "project")
 
+    def refuse_unknown_spider(self, opts: argparse.Namespace) -> None:
+        """Raise UsageError. Not before ``run``: an add-on brings spiders when the process of the crawl is made."""
+        assert self.crawler_process is not None
+        known = sorted(self.crawler_process.spider_loader.list())
+        if opts.spider and opts.spider not in known:
+            raise UsageError(f"There is no spider {opts.spider!r}; there are {', '.join(known)}.", print_help=False)
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print each refusal and failure as one line on standard error; any of them makes the exit status 1."""
+        self.refuse_unknown_spider(opts)
         # Scrapy's own parse command wraps callbacks in this way.
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
         # Printed whatever LOG_LEVEL is.

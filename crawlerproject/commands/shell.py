@@ -56,6 +56,7 @@ class Command(PoliteCommandMixin, ScrapyShell):
         vars["page"] = PageView(vars["crawler"], response) if response is not None else None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        self.refuse_unknown_spider(opts)
         if opts.at and not opts.archived:
             raise UsageError("--at chooses among captures: give --archived with it.", print_help=False)
         if opts.archived:

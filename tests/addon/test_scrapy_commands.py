@@ -74,6 +74,7 @@ def test_a_project_keeps_its_commands_module(home: Path) -> None:
         assert [scrapy(home, project, name).stdout for name in ("mine", "rank")] == ["theirs\n"] * 2
         ours = scrapy(home, project, "status", "nowhere")
         refused = scrapy(home, project, "crawl", "nothing")
+        unread = scrapy(home, project, "parse", "-c", "nothing", "http://a.test/")
         listed = scrapy(home, project).stdout
     finally:
         settings.write_text(before)
@@ -81,6 +82,7 @@ def test_a_project_keeps_its_commands_module(home: Path) -> None:
     assert ours.returncode == 2
     assert ours.stderr.startswith("scrapy status takes no argument")
     assert "There is no spider 'nothing'" in refused.stderr
+    assert (unread.returncode, unread.stderr) == (2, "error: WebSpider has no method nothing.\n")  # the add-on's spider
     assert all(f"\n  {name} " in listed for name in ("why", "hosts", "mine"))
 
 
