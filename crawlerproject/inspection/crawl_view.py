@@ -167,9 +167,11 @@ class CrawlView:
             if ":***@" in str(value) and value == without_passwords(str(merged[name])):
                 continue  # the folder has no passwords, the settings may
             if (merged.getpriority(name) or 0) < _CMDLINE:
+                # A default stays one: its file need not be there (``never_crawl_of``).
+                priority = (merged.getpriority(name) or 0) if value == merged[name] else _CMDLINE
                 if name in _PATHS and value:
                     value = str(Path(self.run.get("cwd", "."), value))
-                merged.set(name, value, "cmdline")
+                merged.set(name, value, priority)
         return merged
 
 

@@ -6,7 +6,9 @@ some kilobytes. The lines stay the truth: where a twin is missing or older than 
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -57,6 +59,8 @@ def open_log(folder: Path | Sequence[Path], since: str = "", until: str = "") ->
         raise OperatorError(f"There is no request log in {where}; set CRAWL_DIR to the folder of a crawl.")
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit='{QUERY_MEMORY}'; SET enable_progress_bar=false")
+    spilled = Path(tempfile.gettempdir()) / f"request-log-{os.getpid()}"  # else in the working folder
+    connection.execute(f"SET temp_directory={_text(str(spilled))}")
     parts = []
     if lines:
         parts.append(f"SELECT * FROM {_read_lines(lines)}")

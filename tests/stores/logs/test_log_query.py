@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,18 @@ def test_a_damaged_day_leaves_no_twin(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no Parquet twin"):
         write_twin(packed)
     assert list(tmp_path.iterdir()) == [packed]
+
+
+def test_what_a_question_spills_is_not_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be anyone's, or not writable; nothing is left of it afterwards."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requests-1970-01-01.jsonl").write_bytes(entry(1, "http://a.test/1"))
+    with open_log(tmp_path) as connection:
+        ((spilled,),) = connection.sql("SELECT current_setting('temp_directory')").fetchall()
+        connection.execute("SET memory_limit='40MB'; SET threads=1")
+        connection.execute("CREATE TABLE large AS SELECT range, md5(range::VARCHAR) AS text FROM range(2_000_000)")
+        assert list(Path(spilled).iterdir())
+
+    assert Path(spilled).parent == Path(tempfile.gettempdir())
+    assert not Path(spilled).exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["requests-1970-01-01.jsonl"]
