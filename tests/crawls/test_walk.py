@@ -13,8 +13,8 @@ from tests.web.zygote import PROJECT
 DOC = PROJECT / "docs" / "architecture.md"
 #: What a page may take (ours): as measured by ``python -m tests.crawls.entered``, with a little room.
 MOST = {
-    FOUND: {"files": 86, "functions": 485, "deepest": 18},
-    REQUESTED: {"files": 64, "functions": 252, "deepest": 15},
+    FOUND: {"files": 88, "functions": 495, "deepest": 18},
+    REQUESTED: {"files": 65, "functions": 256, "deepest": 15},
 }
 
 _MOST_CRAWLS = 5  # the beats differ from crawl to crawl: by ten files, and now and then by twenty (seen)
