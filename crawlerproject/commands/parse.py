@@ -26,10 +26,10 @@ class Command(PoliteCommandMixin, ScrapyParse):
 
     def set_spidercls(self, url: str, opts: argparse.Namespace) -> None:
         """Raise UsageError for a way of reading that the spider does not have."""
-        super().set_spidercls(url, opts)
-        spider = self.spidercls
-        assert spider is not None
+        assert self.crawler_process is not None
+        spider = self.crawler_process.spider_loader.load(opts.spider)
         if opts.callback and not callable(getattr(spider, opts.callback, None)):
             raise UsageError(f"{spider.__name__} has no method {opts.callback}.")
         if opts.rules and not getattr(spider, "rules", None):
             raise UsageError(f"{spider.__name__} has no rules; name a method of it with --callback.")
+        super().set_spidercls(url, opts)  # which changes the class

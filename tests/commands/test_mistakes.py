@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.spiders.web import WebSpider
 from tests.commands.crawled import started
 from tests.commands.running import Done, scrapy
 from tests.web.running import PROJECT
@@ -119,6 +120,7 @@ def test_a_mistake_has_one_line(mistake: str, sentence: str, tmp_path: Path) -> 
     assert told(sentence, tmp_path) in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert not (tmp_path / "nowhere").exists()
+    assert WebSpider.start.__qualname__ == "WebSpider.start"  # Scrapy's command puts another into the class
 
 
 def test_the_table_has_sixty() -> None:
