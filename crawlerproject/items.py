@@ -47,7 +47,7 @@ class Rendered:
     @property
     def short(self) -> bool:
         """Whether it went without a file for a reason of that moment: it is no measure of other pages like it."""
-        return Reason.RENDER_PACE in self.blocked or Reason.STRANGER_DOOR in self.blocked
+        return Reason.RENDER_PACE in self.blocked or Reason.EXTERNAL_DOOR in self.blocked
 
     def facts(self) -> list[Note]:
         """Lines of the metadata record."""

@@ -28,8 +28,9 @@ class Reason(StrEnum):
     URL_LENGTH = "url-too-long"
     BUDGET = "host-budget"
     TRAP = "trap"
-    STRANGER = "stranger-budget"
-    STRANGER_DOOR = "stranger-door"
+    # Released logs call an external request a stranger's.
+    EXTERNAL_BUDGET = "stranger-budget"
+    EXTERNAL_DOOR = "stranger-door"
     SITEMAP_BUDGET = "sitemap-budget"
     REQUISITE_BUDGET = "requisite-budget"
     ROBOTS_REDIRECT = "robots-redirect"

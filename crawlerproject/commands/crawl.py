@@ -9,7 +9,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.commands.spider_command import SpiderCommandMixin
-from crawlerproject.config.arguments import arguments_of, refuse_other_than_one, refuse_strangers
+from crawlerproject.config.arguments import arguments_of, refuse_other_than_one, refuse_unknown_arguments
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.crawl_kind import crawl_folder, whole_crawl
 from crawlerproject.crawl.start.preflight import (
@@ -46,7 +46,7 @@ class Command(SpiderCommandMixin, ScrapyCrawl):
             self._check(opts)
         elif args == ["plan"]:
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
-            refuse_strangers(opts.spargs, "plan", ("plan", "depth"))
+            refuse_unknown_arguments(opts.spargs, "plan", ("plan", "depth"))
             apply_of_folder(settings, "plan")
             take_process(settings)
             check(settings, crawl_folder(settings, "plan"))
@@ -67,7 +67,7 @@ class Command(SpiderCommandMixin, ScrapyCrawl):
             check_scrapys(self.settings)
             folder = crawl_folder(self.settings, "web")
             file, arguments = crawl_file_of(self.settings), arguments_of(dict(opts.spargs))
-            refuse_strangers(opts.spargs, "web")
+            refuse_unknown_arguments(opts.spargs, "web")
             apply(file, self.settings)
             take_process(self.settings)
             if file is not None and "mode" not in opts.spargs:

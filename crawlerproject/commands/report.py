@@ -94,9 +94,9 @@ def _traps(store: View) -> Iterator[dict[str, Any]]:
             yield {"host": host, **found._asdict()}
         if yields.shapes:
             yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
-    for name, packed in store.facts(HostFact.STRANGERS):
+    for name, packed in store.facts(HostFact.EXTERNAL):
         for found in ExternalBudgets.unpack(packed).trapped():
-            yield {"host": name.removeprefix(HostFact.STRANGERS), **found._asdict()}
+            yield {"host": name.removeprefix(HostFact.EXTERNAL), **found._asdict()}
 
 
 def _plain(value: Any) -> Any:

@@ -82,7 +82,7 @@ def _of_budgets(kind: type[ExternalBudgets | RequisiteBudgets], host: str, packe
 
 _ROWS: dict[HostFact, Callable[[str, bytes], Iterator[dict[str, Any]]]] = {
     HostFact.TRAPS: _of_templates,
-    HostFact.STRANGERS: partial(_of_budgets, ExternalBudgets),
+    HostFact.EXTERNAL: partial(_of_budgets, ExternalBudgets),
     HostFact.REQUISITES: partial(_of_budgets, RequisiteBudgets),
     HostFact.DOMAIN: _of_domain,
     HostFact.NAMED: _of_named,

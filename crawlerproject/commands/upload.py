@@ -69,7 +69,7 @@ def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = Fa
     with upload_lock(folder, wait=False):
         process = UploadProcess(folder, url, options)
         if check:
-            process.uploader.doubt()
+            process.uploader.check_again()
         # A crawl that runs still writes to the day of its log.
         ended = not folder.locked()
         for _ in range(TRIES_AT_END):

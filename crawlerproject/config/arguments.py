@@ -48,7 +48,7 @@ def arguments_of(given: MutableMapping[str, Any], of_class: type | None = None) 
     return Arguments(patterns[INCLUDE], patterns[EXCLUDE], limits)
 
 
-def refuse_strangers(given: Iterable[str], spider: str, own: tuple[str, ...] = ()) -> None:
+def refuse_unknown_arguments(given: Iterable[str], spider: str, own: tuple[str, ...] = ()) -> None:
     """Raise OperatorError for an argument that neither ``_ALL`` nor the spider's ``own`` have.
 
     For the spiders that come with the crawler: nothing would read it, so that a bound that was meant would not hold. A

@@ -54,31 +54,31 @@ class Answered(Protocol):
 class LeaseRequests:
     """Makes one request of each lease, and tells the guard that the frontier has judged it."""
 
-    def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, embeds: Answered) -> None:
-        """``pages`` and ``embeds`` take the answers to pages and to sub-requests."""
+    def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, subrequests: Answered) -> None:
+        """``pages`` and ``subrequests`` take the answers to pages and to sub-requests."""
         self._ownership = session.frontier.state.ownership
         self._revisits = session.models.revisits
         self._subscriptions = session.subscriptions
         self._guard = guard
         self._poison = poison
         self._pages = pages
-        self._embeds = embeds
+        self._subrequests = subrequests
 
     def request(self, lease: Lease, error: FetchError | None) -> Request:
         """The request; with an ``error`` it fails for that without being sent."""
-        row, embed, poison, answers, meta = lease.row, lease.embed, self._poison, self._pages, FOR_SCRAPY
+        row, subrequest, poison, answers, meta = lease.row, lease.subrequest, self._poison, self._pages, FOR_SCRAPY
         given: dict[str, Any] = {}
         headers: Any
         if row.kind.is_hub:
             assert self._subscriptions is not None  # the gate refuses the row without
             given = {"method": "POST", "body": self._subscriptions.form(row)}
             headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        elif embed is not None:
-            embed.granted()
-            answers, headers = self._embeds, dict(embed.headers)
-            meta = {**FOR_SCRAPY, "download_timeout": embed.timeout_seconds}
-            if embed.proxy:
-                meta["proxy"] = embed.proxy
+        elif subrequest is not None:
+            subrequest.granted()
+            answers, headers = self._subrequests, dict(subrequest.headers)
+            meta = {**FOR_SCRAPY, "download_timeout": subrequest.timeout_seconds}
+            if subrequest.proxy:
+                meta["proxy"] = subrequest.proxy
         else:
             headers = self._revisits.headers(row)
         request = Request(
@@ -123,7 +123,7 @@ def result_of_error(lease: Lease, error: BaseException) -> LeaseResult:
 
 
 class SubrequestAnswers:
-    """Callback and errback of the leases that have an ``embed``."""
+    """Callback and errback of the leases that have a ``subrequest``."""
 
     def __init__(self, spider: Any, ends: LongPages) -> None:
         self._spider = spider
@@ -163,5 +163,5 @@ class SubrequestAnswers:
 
 
 def _tell(lease: Lease, outcome: Any) -> None:
-    assert lease.embed is not None
-    lease.embed.answered(outcome)
+    assert lease.subrequest is not None
+    lease.subrequest.answered(outcome)

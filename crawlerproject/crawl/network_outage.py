@@ -25,12 +25,12 @@ from crawlerproject.rules.politeness.pauses import UNSENT_FAILURES
 from crawlerproject.rules.politeness.whose_failure import (
     BELIEVED_DEAD_SECONDS,
     BELIEVED_SECONDS,
-    LEAST_STRANGERS,
-    LEAST_WITNESSES,
-    MOST_WITNESSES,
+    LEAST_KNOWN_ENDPOINTS,
+    LEAST_UNREACHED_HOSTS,
+    MOST_KNOWN_ENDPOINTS,
     NETWORK_AUTHENTICATION,
     QUIET_SECONDS,
-    STRANGERS_WAIT_SECONDS,
+    UNREACHED_WAIT_SECONDS,
     is_doubtful,
     next_try_seconds,
 )
@@ -83,11 +83,11 @@ class Outage:
         self._down_since = 0.0  # epoch seconds; 0: the network is there
         self._believed_until = 0.0
         self._held: dict[bool, deque[_Held]] = {True: deque(), False: deque()}  # under https, or not; the oldest first
-        self._witnesses: dict[str, Endpoint] = {}  # by address, the latest last
+        self._known_endpoints: dict[str, Endpoint] = {}  # by address, the latest last
         self._remember_at = 0.0
         self._any_reached = False
         self._say_again_at = 0.0
-        self._strangers: set[str] = set()  # that failed before any host answered
+        self._unreached_hosts: set[str] = set()  # that failed before any host answered
         self._spared = 0
         self._probe = False
         self._task: asyncio.Task[None] | None = None
@@ -97,7 +97,7 @@ class Outage:
         """Whether the crawl waits for its network."""
         return self._down_since > 0.0
 
-    def takes(self, result: LeaseResult) -> bool:
+    def withholds(self, result: LeaseResult) -> bool:
         """Whether the end is put off, or was: a failure of which it must be seen first whose it is."""
         lease = result.lease
         if self._run.lost or result.is_render:
@@ -159,10 +159,10 @@ class Outage:
     def _suspects(self, host: str) -> bool:
         """Whether there is anything to compare the failure with."""
         if self._any_reached:
-            return len(self._witnesses) >= LEAST_WITNESSES
-        if len(self._strangers) < LEAST_STRANGERS:
-            self._strangers.add(host)
-        return len(self._strangers) >= LEAST_STRANGERS
+            return len(self._known_endpoints) >= LEAST_KNOWN_ENDPOINTS
+        if len(self._unreached_hosts) < LEAST_UNREACHED_HOSTS:
+            self._unreached_hosts.add(host)
+        return len(self._unreached_hosts) >= LEAST_UNREACHED_HOSTS
 
     def _answered(self, result: LeaseResult) -> None:
         now, lease, wire = self._run.now(), result.lease, result.wire
@@ -170,17 +170,17 @@ class Outage:
             return
         tls = result.row.url.startswith("https:")
         if now >= self._remember_at and wire.ip and wire.ip == lease.address:
-            self._remember_at = now + (_REMEMBER_SECONDS if len(self._witnesses) >= MOST_WITNESSES else 0.0)
-            known = self._witnesses.pop(wire.ip, None)
+            self._remember_at = now + (_REMEMBER_SECONDS if len(self._known_endpoints) >= MOST_KNOWN_ENDPOINTS else 0.0)
+            known = self._known_endpoints.pop(wire.ip, None)
             if known is None or not known.tls:
                 known = Endpoint(wire.ip, wire.port, host_name(lease.host.name).strip("[]"), tls)
-            self._witnesses[wire.ip] = known
-            if len(self._witnesses) > MOST_WITNESSES:
-                del self._witnesses[next(iter(self._witnesses))]
+            self._known_endpoints[wire.ip] = known
+            if len(self._known_endpoints) > MOST_KNOWN_ENDPOINTS:
+                del self._known_endpoints[next(iter(self._known_endpoints))]
         self._any_reached = True
         if self._held[True] or self._held[False]:
             self._believe(wire.started_at, tls=tls)
-        if self._down_since and wire.started_at >= self._down_since and (tls or not self._tls_witnesses()):
+        if self._down_since and wire.started_at >= self._down_since and (tls or not self._tls_endpoints()):
             self._over()
 
     def _believe(self, sent_at: float, *, tls: bool) -> None:
@@ -227,30 +227,31 @@ class Outage:
                 self._over()
 
     def _patience_seconds(self) -> float:
-        return self._longest_seconds if self._any_reached else min(self._longest_seconds, STRANGERS_WAIT_SECONDS)
+        return self._longest_seconds if self._any_reached else min(self._longest_seconds, UNREACHED_WAIT_SECONDS)
 
     async def _reaches_any(self, some: int | None = None) -> bool:
         """Whether one of the known addresses takes a connection; ``some``: of the next two of a round only."""
-        witnesses = self._tls_witnesses() or [*reversed(self._witnesses.values())]
-        if some is not None and witnesses:
-            first = some * _AT_A_TIME % len(witnesses)
-            witnesses = (witnesses[first:] + witnesses[:first])[:_AT_A_TIME]
-        for start in range(0, len(witnesses), _AT_A_TIME):
-            if any(await asyncio.gather(*map(self._reaches, witnesses[start : start + _AT_A_TIME]))):
+        endpoints = self._tls_endpoints() or [*reversed(self._known_endpoints.values())]
+        if some is not None and endpoints:
+            first = some * _AT_A_TIME % len(endpoints)
+            endpoints = (endpoints[first:] + endpoints[:first])[:_AT_A_TIME]
+        for start in range(0, len(endpoints), _AT_A_TIME):
+            if any(await asyncio.gather(*map(self._reaches, endpoints[start : start + _AT_A_TIME]))):
                 return True
         return False
 
-    def _tls_witnesses(self) -> list[Endpoint]:
+    def _tls_endpoints(self) -> list[Endpoint]:
         """Those under https, the latest first; none when they are too few."""
-        tls = [one for one in reversed(self._witnesses.values()) if one.tls]
-        return tls if len(tls) >= LEAST_WITNESSES else []
+        tls = [one for one in reversed(self._known_endpoints.values()) if one.tls]
+        return tls if len(tls) >= LEAST_KNOWN_ENDPOINTS else []
 
     def _fail(self) -> None:
         self._down_since = self._run.now()
         self._spared = 0
         self._run.outage = WHY
         self._run.stats.inc_value("network/outages")
-        known = f"not even {len(self._witnesses)} that answered of late" if self._witnesses else "none since the start"
+        count = len(self._known_endpoints)
+        known = f"not even {count} that answered of late" if count else "none since the start"
         logger.error(
             "No host is reached any more, %s: the crawl waits for this machine's network, and goes on by itself. No "
             "host is blamed for what fails meanwhile.", known,
@@ -261,7 +262,7 @@ class Outage:
         """The network is there again, or is taken to be."""
         lasted = self._run.now() - self._down_since
         self._down_since, self._run.outage = 0.0, ""
-        self._strangers.clear()
+        self._unreached_hosts.clear()
         logger.warning(
             "The crawl goes on after %s without a network; %d requests that failed meanwhile are sent again.",
             human_seconds(lasted), self._spared,

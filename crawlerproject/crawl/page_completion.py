@@ -44,8 +44,8 @@ _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what b
 _TRIES = 3
 _NO_TURN = {
     Reason.RENDER_PACE: "no turn of its host within the page's time",
-    Reason.STRANGER: "pages of this domain have loaded enough from the host, which is another domain's",
-    Reason.STRANGER_DOOR: "the host has had trouble with what other domains' pages asked of it",
+    Reason.EXTERNAL_BUDGET: "pages of this domain have loaded enough from the host, which is another domain's",
+    Reason.EXTERNAL_DOOR: "the host has had trouble with what other domains' pages asked of it",
 }
 """Why a sub-request that its page may make got no turn of its host, in words; what else refuses one is no news."""
 
@@ -79,7 +79,7 @@ class CrawlRecords:
         context = Context(
             lease.row.url,
             lease.row.via,
-            lease.embed.page.hops + lease.row.hops if lease.embed else lease.row.hops,
+            lease.subrequest.page.hops + lease.row.hops if lease.subrequest else lease.row.hops,
             lease.delay_seconds,
             wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
             result.body[:SAMPLE_BYTES],
@@ -89,11 +89,11 @@ class CrawlRecords:
             self._archive.write_withheld(wire, context)
             return None
         digest = result.digest or payload_digest(wire.body)
-        original = self._original(result, digest) if lease.embed is None else None
+        original = self._original(result, digest) if lease.subrequest is None else None
         if original is not None and self._archive.withdrawn(original.url):
             original = None  # what depends on it would be shown no more
         written = self._archive.write(wire, context, digest, original)
-        if lease.embed is None:
+        if lease.subrequest is None:
             remember(result, written, original, self._duplicates, self._frontier)
         return written
 
@@ -149,7 +149,9 @@ def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[s
             more["method"] = "POST"
     if wire is not None:
         more.update(status=wire.status or None, bytes=wire.received_bytes, ttfb_seconds=wire.ttfb_seconds)
-        more.update(truncated=wire.truncated, ip=lease.address if lease.embed and lease.embed.proxy else wire.ip)
+        more.update(
+            truncated=wire.truncated, ip=lease.address if lease.subrequest and lease.subrequest.proxy else wire.ip
+        )
     return attempt_line(
         started_at, ended_at, row.url, result.reason,
         host=row.host, via=row.via, depth=row.depth, hop=row.hops, error=result.error, tries=row.tries, **more,
@@ -262,8 +264,8 @@ class PageCompletion:
             if kind.is_robots:
                 what = "terms" if document_of(result.row.hops) else "robots"
                 run.stats.inc_value(f"{what}/{robots_verdict(result.status).value}")
-            if lease.embed is not None:
-                self._end_embed(result, lease.embed, now)
+            if lease.subrequest is not None:
+                self._end_subrequest(result, lease.subrequest, now)
                 return
             record = models.revisits.learn(result, now)
             if kind.is_requisite:
@@ -283,10 +285,10 @@ class PageCompletion:
 
     def _weigh(self, result: LeaseResult, written: Written | None, now: float) -> None:
         """What the frontier and the models judge by, beside what was read."""
-        row, kind, wire, embed = result.row, result.row.kind, result.wire, result.lease.embed
+        row, kind, wire, subrequest = result.row, result.row.kind, result.wire, result.lease.subrequest
         result.digest = written.digest if written else b""
         result.retry_after_seconds = retry_after_seconds(result.retry_after or None, now, self._retry_after_max_seconds)
-        result.stranger = embed.external if embed else caused_externally(row)
+        result.external = subrequest.external if subrequest else caused_externally(row)
         if result.shell is not None and written is not None:
             result.render = self.renders.place(result.shell, written)
         # A requisite that turned out to be HTML: a page that links lead to all the same, if any do.
@@ -300,13 +302,13 @@ class PageCompletion:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.
             result.respelled = result.target.address.url if result.target.address.url != row.url else ""
 
-    def _end_embed(self, result: LeaseResult, embed: Subrequest, now: float) -> None:
+    def _end_subrequest(self, result: LeaseResult, subrequest: Subrequest, now: float) -> None:
         """No page of its own: nothing is kept of it but its capture."""
         row, models = result.row, self._models
         self._frontier.finish(result.lease, result, PageRecord(row.url, result.reason, 0, now), now)
         models.certificates.learn(result, now)
-        if embed.foreign:
-            models.traps.learn_embed(result, embed.page.host)
+        if subrequest.foreign:
+            models.traps.learn_subrequest(result, subrequest.page.host)
         if result.status == 200:  # the page as its scripts leave it may name it among its requisites
             self._frontier.state.recent.add([requisite_key(row.key)])
 
@@ -334,9 +336,9 @@ class PageCompletion:
             if wire.truncated:
                 stats.inc_value(f"truncated/{wire.truncated}")
             if wire.ended_at:
-                left_alone_seconds = host.answered(wire.started_at, wire.ended_at)
-                if left_alone_seconds is not None:
-                    tallies.paused(left_alone_seconds, lease.delay_seconds)
+                idle_seconds = host.answered(wire.started_at, wire.ended_at)
+                if idle_seconds is not None:
+                    tallies.paused(idle_seconds, lease.delay_seconds)
         if not status:
             tallies.errors += kind.is_page or kind.is_robots
             return

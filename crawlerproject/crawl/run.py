@@ -316,7 +316,7 @@ class CrawlLimits:
         received = self._bytes.committed if self._bytes else totals.bytes
         return reached(self._limits, Spent(pages, self._run.running_seconds, received))
 
-    def room(self, under_way: int) -> bool:
+    def may_send(self, under_way: int) -> bool:
         """Whether one more page may be asked for while ``under_way`` are: the number of pages is never exceeded."""
         if under_way >= self._max_in_flight:
             return False

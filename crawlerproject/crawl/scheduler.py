@@ -110,8 +110,8 @@ class FrontierScheduler:
         self._outage = Outage(run, session.pages, reaches, self._engine.ask, longest_seconds)
         self.long = LongPages(session.pages, intake, crawl.poison, self.in_flight, spider.count_error, self._outage)
         self.websub = WebSub(session.subscriptions, intake, run)
-        embeds = SubrequestAnswers(spider, self.long)
-        requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
+        subrequests = SubrequestAnswers(spider, self.long)
+        requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, subrequests)
         fetches = Fetches(
             resolver_for(self._crawler), (unread_answers_of(self._crawler), self.in_flight.line), Proxies().may_serve
         )
@@ -160,8 +160,8 @@ class FrontierScheduler:
         spider: Any = self._crawler.spider
         for lease in self.in_flight.unanswered(self._engine.requests() | set(self._others)):
             why = "a downloader middleware put another request in its place"
-            if lease.embed is not None:
-                lease.embed.answered(RuntimeError(why))
+            if lease.subrequest is not None:
+                lease.subrequest.answered(RuntimeError(why))
             await spider.complete(LeaseResult.failed(lease, Reason.MIDDLEWARE, why))
 
     def idle(self) -> bool:

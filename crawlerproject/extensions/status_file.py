@@ -122,7 +122,7 @@ class StatusFile(CrawlExtension):
             **self._rates(now),
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": settings.getint("FRONTIER_MAX_IN_FLIGHT"),
-            "given_up_hosts": session.frontier.hosts.given_up,
+            "given_up_hosts": session.frontier.hosts.parked,
             "held_hosts": dict(session.frontier.hosts.held),
             "orders_read": crawl.control.version,
             "limit": session.limits.reached(),

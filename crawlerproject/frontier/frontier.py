@@ -55,7 +55,7 @@ _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND, Stage.ASIDE)
 # An answer's end as the server sees it: its last write returns up to this much after we have read it (1.2 ms seen
 # between two busy processes on one machine).
 _SERVERS_VIEW_SECONDS = 0.005
-_AGAIN = Consequence(again=True, give_up=False)
+_AGAIN = Consequence(again=True, park=False)
 
 
 class Frontier:
@@ -76,7 +76,7 @@ class Frontier:
         """``less_important``: what a rank says; ``recrawl``: known pages that have changed are queued at once."""
         hosts = self.hosts = state.hosts
         self.state, self.workbench, self.renders, self.revisits = state, state.workbench, renders, revisits
-        self.embeds = Subrequests(state, filters)
+        self.subrequests = Subrequests(state, filters)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if hosts.ownership.sole else registered_domain
         self.names = hosts.names
@@ -85,7 +85,7 @@ class Frontier:
         self._politeness, self._rng, self._recrawl = politeness, rng, recrawl
         self.quiet_hours = politeness.quiet_hours
         self._robots_responses = RobotsResponses(state, filters, politeness, revisits, rng)
-        self.leasing = LeaseIssuer(state, filters, renders, self.embeds, self._robots_responses)
+        self.leasing = LeaseIssuer(state, filters, renders, self.subrequests, self._robots_responses)
         self.subscriptions: RemoteSubscriptions | None = None
         """What the crawl has to do with hubs; None: they cannot reach it."""
 
@@ -172,10 +172,10 @@ class Frontier:
         host.fetched += 1 if outcome.status else 0
         before, kind = host.delay_seconds, row.kind
         if kind.is_robots:
-            spare = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
-            if not spare and outcome.reason in PORT_FAILURES:
-                spare = state.other_scheme_waits(host, row.note.partition(":")[0])
-            outcome.other_scheme_good = spare
+            good = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
+            if not good and outcome.reason in PORT_FAILURES:
+                good = state.other_scheme_waits(host, row.note.partition(":")[0])
+            outcome.other_scheme_good = good
             outcome.copy_serves = not document_of(row.hops) and state.robots.serves(row.note, now)
         # Whether the address took no connection but the host has another one, which is the next turn's.
         next_address = outcome.status is None and outcome.reason in ADDRESS_FAILURES and host.spare_addresses > 0
@@ -208,17 +208,17 @@ class Frontier:
         self.hosts.dirty[host.name] = host
         host.delay_seconds = self._politeness.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
-        if consequence.parked or consequence.door_until:
+        if consequence.opened or consequence.door_until:
             self._leave_alone(host, consequence, outcome.reason)
         self._start_clock(lease, now)
-        if outcome.stranger and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
+        if outcome.external and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
             self.leasing.external_took(host, lease.took_seconds, now)
-        if outcome.trouble or kind.is_robots or consequence.parked or host.delay_seconds > before:
+        if outcome.trouble or kind.is_robots or consequence.opened or host.delay_seconds > before:
             state.store_now(host)  # a promise that grew must survive even a crash before the next commit
         if host.absent or not host.fetched:
             self._keep_place(host, outcome)
-        if host.embeds:
-            self.embeds.door_closed(host)
+        if host.subrequests:
+            self.subrequests.door_closed(host)
 
     def _ended(self, lease: Lease) -> Host:
         self.state.leased -= 1
@@ -228,8 +228,8 @@ class Frontier:
     def _leave_alone(self, host: Host, consequence: Consequence, reason: Reason) -> None:
         """Give up or park a host that keeps failing, and log it."""
         known = {"host": host.name, "reason": reason}
-        if consequence.give_up:
-            self.hosts.give_up(host, consequence.probe_at)
+        if consequence.park:
+            self.hosts.park(host, consequence.probe_at)
             logger.warning(
                 "%s is left alone until %s: its probe failed too (%s)",
                 host.name, consequence.until, reason, extra=known,
@@ -295,8 +295,8 @@ class Frontier:
         """
         if until is not None:
             lease.host.rest_until = max(lease.host.rest_until, until)
-        elif lease.embed is not None:
-            lease.embed.refused(Reason.RENDER_PACE)
+        elif lease.subrequest is not None:
+            lease.subrequest.refused(Reason.RENDER_PACE)
         host = self._taken_back(lease)
         if lease.row.kind.is_render:
             self._left_browser(host, now)
@@ -321,8 +321,8 @@ class Frontier:
 
     def _taken_back(self, lease: Lease, *, ask_again: bool = False) -> Host:
         host = self._ended(lease)
-        if lease.embed is not None and ask_again:
-            self.embeds.ask_again(lease.embed)
+        if lease.subrequest is not None and ask_again:
+            self.subrequests.ask_again(lease.subrequest)
         if lease.stored:
             host.taken.discard(lease.row.arrival)
             self.hosts.waits(host, 1)

@@ -46,7 +46,7 @@ _UNSURE_FACT = "unsure-until"
 # Refused seeds that are kept between two commits; their count goes on.
 _MAX_SEEDS = 1000
 # Reasons that refuse a row, not its page.
-_OF_THE_ROW = frozenset({Reason.STRANGER, Reason.REQUISITE_BUDGET})
+_OF_THE_ROW = frozenset({Reason.EXTERNAL_BUDGET, Reason.REQUISITE_BUDGET})
 
 
 class RecentKeys:

@@ -72,10 +72,15 @@ class LeaseIssuer:
     """Leases: robots.txt first, then the host's queue in its order."""
 
     def __init__(
-        self, state: FrontierState, filters: UrlFilters, renders: Renders, embeds: Subrequests, robots: RobotsResponses
+        self,
+        state: FrontierState,
+        filters: UrlFilters,
+        renders: Renders,
+        subrequests: Subrequests,
+        robots: RobotsResponses,
     ) -> None:
         self._state, self._hosts = state, state.hosts
-        self._filters, self._renders, self._embeds, self._robots_responses = filters, renders, embeds, robots
+        self._filters, self._renders, self._subrequests, self._robots_responses = filters, renders, subrequests, robots
         self._external_until: dict[str, float] = {}  # by host: ``external_took``
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
@@ -86,7 +91,7 @@ class LeaseIssuer:
         while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
                 if self._hosts.suspensions and self._held(turn.host):
-                    self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.state])
+                    self._subrequests.refuse_all(turn.host, LEFT_ALONE[turn.host.state])
                     self._state.workbench.turn_away(turn.host, now)
                     continue
                 return Lookup(turn.host)
@@ -117,7 +122,7 @@ class LeaseIssuer:
         try:
             held = bool(self._hosts.suspensions) and self._held(host)
             if held or host.state or not self._state.ownership.may_ask(host.name):
-                self._embeds.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
+                self._subrequests.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
                 bench.release(host, now, now if host.state else now + _LEAVING_SECONDS, work=not host.state)
                 return None
             if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
@@ -125,7 +130,7 @@ class LeaseIssuer:
                 return None
             if host.at_door:
                 host.at_door, host.held_until = False, 0.0
-            if host.embeds and (lease := self._embed(host, address, now, external=False)) is not None:
+            if host.subrequests and (lease := self._subrequest(host, address, now, external=False)) is not None:
                 return lease
             return self._look(host, address, now)
         except StorageError:  # its queue cannot be read now: the host waits, and is asked another time
@@ -153,7 +158,7 @@ class LeaseIssuer:
         busy = kept = behind = False
         for row in self._rows(host, now):
             kind = ROW_KINDS[row.flags]
-            if (host.embeds or host.door.until > now) and caused_externally(row):
+            if (host.subrequests or host.door.until > now) and caused_externally(row):
                 behind = True
             elif kind.is_render and (renders.closed or renders.full or host.rendering):
                 kept = bool(renders.closed) and row.arrival >= LATER_RUN  # nothing but such rows comes after it
@@ -178,7 +183,11 @@ class LeaseIssuer:
                     return self._robots_first(row.url.partition(":")[0], host, address, now)
                 self._state.workbench.release(host, now, host.closed_until, work=True)
                 return None
-        if host.embeds and not down.removed and (lease := self._embed(host, address, now, external=True)) is not None:
+        if (
+            host.subrequests
+            and not down.removed
+            and (lease := self._subrequest(host, address, now, external=True)) is not None
+        ):
             self._decide(down, now)
             return lease
         self._decide(down, now)
@@ -190,7 +199,7 @@ class LeaseIssuer:
             self._line_up(host, now)
             return None
         else:
-            again = self._at_door(host, now) if behind or host.embeds else self._nothing_now(host, now, kept=kept)
+            again = self._at_door(host, now) if behind or host.subrequests else self._nothing_now(host, now, kept=kept)
         self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
         return None
 
@@ -235,23 +244,23 @@ class LeaseIssuer:
             return _ByRobots.CLOSED
         return _ByRobots.ALLOWED
 
-    def _embed(self, host: Host, address: str, now: float, *, external: bool) -> Lease | None:
+    def _subrequest(self, host: Host, address: str, now: float, *, external: bool) -> Lease | None:
         """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
-        while (embed := self._embeds.next(host, now, external=external)) is not None:
-            scheme = embed.address.scheme
+        while (subrequest := self._subrequests.next(host, now, external=external)) is not None:
+            scheme = subrequest.address.scheme
             until = host.robots_until(scheme)
             if -until > now:
-                self._embeds.refuse(embed, Reason.ROBOTS_UNREACHABLE)
+                self._subrequests.refuse(subrequest, Reason.ROBOTS_UNREACHABLE)
             elif until <= now:
                 return self._robots_first(scheme, host, address, now)
             elif self._state.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
-                self._embeds.refuse(embed, Reason.RENDER_PACE)
-            elif self._embeds.take(embed):
+                self._subrequests.refuse(subrequest, Reason.RENDER_PACE)
+            elif self._subrequests.take(subrequest):
                 # A row that no queue holds either.
-                arrival, target, page = self._state.next_arrival(host, now), embed.address, embed.page
+                arrival, target, page = self._state.next_arrival(host, now), subrequest.address, subrequest.page
                 place = (host.name, target.key, target.url, 0, arrival, page.depth + 1, HOP_EMBED, page.url)
                 lease = self._lent(QueuedPage(*place, flags=FLAG_SUBREQUEST), host, address, now, stored=False)
-                lease.embed = embed
+                lease.subrequest = subrequest
                 return lease
         return None
 
@@ -327,7 +336,7 @@ class LeaseIssuer:
         if not host.rendering:
             self._renders.line.append(host)
         again = now + LINE_SECONDS
-        if host.embeds:  # they are external, at its door
+        if host.subrequests:  # they are external, at its door
             again = max(now, min(again, host.door.until))
         self._state.workbench.release(host, now, again, work=True)
 
@@ -374,8 +383,8 @@ class LeaseIssuer:
         if until > max(now, host.door.until):
             host.door = host.door._replace(until=until)
             self._hosts.dirty[host.name] = host
-            if host.embeds:
-                self._embeds.door_closed(host)
+            if host.subrequests:
+                self._subrequests.door_closed(host)
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._state.leased += 1

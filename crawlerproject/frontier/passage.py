@@ -161,7 +161,7 @@ class Lease:
     delay_seconds: float  # the pause that was promised before this request
     stored: bool = True  # False for a robots.txt that the host's turn made up: it has no queue row
     ended: bool = False
-    embed: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
+    subrequest: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
     mark: str = ""  # under which its address is reserved among several workers
     took_seconds: float | None = None  # from ``Workbench.ended``
 
@@ -197,7 +197,7 @@ class Visit:
     gained: tuple[int, int] | None = None  # with it; None: nothing was gained or lost that is typical of the page
     render: str = ""  # where the plain answer of a page is that goes back for the browser (``PlainResponse.note``)
     respelled: str = ""  # a redirect to another URL of the same page, which goes back under it
-    stranger: bool = False  # only other domains led to it: its trouble closes the door for such requests, not the host
+    external: bool = False  # only other domains led to it: its trouble closes the door for such requests, not the host
     apart: bool = False  # of a requisite: a document, which may still be named as a page
     cut: bool = False  # there is a page of which not all came, or nothing
     too_slow: bool = False  # it was broken off

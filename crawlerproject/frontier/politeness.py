@@ -30,7 +30,7 @@ from crawlerproject.rules.politeness.pauses import (
     door_after_trouble,
     failure_rest_seconds,
     jitter_seconds,
-    left_alone_seconds,
+    parked_seconds,
 )
 from crawlerproject.rules.politeness.quiet_hours import (
     LEAST_WORK_SECONDS,
@@ -69,12 +69,12 @@ _APART_SECONDS = 60.0
 class Consequence:
     """``again``: the page goes back into its queue. ``parked``: the host's breaker has opened.
 
-    ``give_up``: the host is left alone until ``probe_at`` (epoch seconds; 0: never) or the next start.
+    ``park``: the host is left alone until ``probe_at`` (epoch seconds; 0: never) or the next start.
     """
 
     again: bool
-    give_up: bool
-    parked: bool = False
+    park: bool
+    opened: bool = False
     probe_at: float = 0.0
     door_until: float = 0.0  # external requests in a row had no answer: none is sent before (epoch seconds)
 
@@ -134,7 +134,7 @@ class HostPoliteness:
     def after(self, host: Host, outcome: Visit, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         self._now = now
-        if outcome.stranger:
+        if outcome.external:
             return self._after_external(host, outcome, now, rng)
         if host.door.rested and outcome.status is not None:
             host.door = host.door._replace(rested=False)
@@ -152,28 +152,28 @@ class HostPoliteness:
             if host.escalation:
                 rest = Rest(host.escalation, host.rest_until, host.last_trouble)
                 host.escalation, host.rest_until, host.last_trouble = after_success(rest, now, self.rests)
-            return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
+            return Consequence(again=outcome.cut and self._broke_off(host, outcome), park=False)
         if outcome.other_scheme_good:
-            return Consequence(again=False, give_up=False)
+            return Consequence(again=False, park=False)
         rests = outcome.status in REST_STATUSES
         if outcome.walled and not rests and self._before_pages_alone(host):
-            return Consequence(again=False, give_up=False)
-        parked = outcome.counts and self._failed(host, now, rng)
-        give_up = parked and host.breaker_opened > 1 and (outcome.status is None or outcome.row.kind.is_robots)
+            return Consequence(again=False, park=False)
+        opened = outcome.counts and self._failed(host, now, rng)
+        park = opened and host.breaker_opened > 1 and (outcome.status is None or outcome.row.kind.is_robots)
         if outcome.status is None:
             failure = FAILURES[outcome.reason]
             if failure.host_wide:
                 wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
                 host.rest_until = max(host.rest_until, now + self._stretch * wait)
-            return self._consequence(host, now, parked, give_up, again=outcome.row.tries + 1 < failure.max_tries)
+            return self._consequence(host, now, opened, park, again=outcome.row.tries + 1 < failure.max_tries)
         if rests or outcome.walled:
             self._rest(host, outcome.retry_after_seconds, now, rng)
             if outcome.asks:
                 self._asked(host)
         if outcome.walled:  # asking again is what walls are against
-            return Consequence(again=False, give_up=parked, parked=parked)
+            return Consequence(again=False, park=opened, opened=opened)
         tries = _REST_TRIES if rests else _SERVER_ERROR_TRIES
-        return self._consequence(host, now, parked, give_up, again=outcome.row.tries + 1 < tries)
+        return self._consequence(host, now, opened, park, again=outcome.row.tries + 1 < tries)
 
     def _before_pages_alone(self, host: Host) -> bool:
         """Whether a wall stands before pages of an open host: it has shown others, and few walls came in a row."""
@@ -197,7 +197,7 @@ class HostPoliteness:
             pause = delay_seconds(self._preset(host), (outcome.ttfb_seconds or 0.0,))
             if pause > host.delay_seconds:  # it is slow at this, which its own pages need not be
                 host.door = door._replace(until=max(door.until, now + self._stretch * pause))
-            return Consequence(again=outcome.cut and self._broke_off(host, outcome), give_up=False)
+            return Consequence(again=outcome.cut and self._broke_off(host, outcome), park=False)
         wait = 0.0  # for what speaks against no host
         if status is None:
             failure = FAILURES[outcome.reason]
@@ -215,7 +215,7 @@ class HostPoliteness:
             # As the breaker does: so many failures and one probe, whichever site names the pages of a dead host.
             dead = status is None and door.escalation >= self.breaker.max_failures
             if dead:
-                base = most = self._stretch * left_alone_seconds(2 + door.escalation - self.breaker.max_failures)
+                base = most = self._stretch * parked_seconds(2 + door.escalation - self.breaker.max_failures)
             host.door = door_after_trouble(door, str(outcome.reason), now, base, most, rng)
             if rests and not door.rested:
                 host.door = host.door._replace(rested=True)
@@ -227,8 +227,8 @@ class HostPoliteness:
                     other.rest_until = max(other.rest_until, host.asked_until)
                     other.door = max(other.door, host.door, key=attrgetter("until"))
             if dead:
-                return Consequence(again=outcome.row.tries + 1 < tries, give_up=False, door_until=host.door.until)
-        return Consequence(again=outcome.row.tries + 1 < tries, give_up=False)
+                return Consequence(again=outcome.row.tries + 1 < tries, park=False, door_until=host.door.until)
+        return Consequence(again=outcome.row.tries + 1 < tries, park=False)
 
     def _broke_off(self, host: Host, outcome: Visit) -> bool:
         """Whether a page that was cut is asked for once more: not of a host whose answers always end so."""
@@ -241,15 +241,15 @@ class HostPoliteness:
 
     def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Consequence:
         """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""
-        parked = self._failed(host, now, rng)
-        return self._consequence(host, now, parked, parked and host.breaker_opened > 1, again=False)
+        opened = self._failed(host, now, rng)
+        return self._consequence(host, now, opened, opened and host.breaker_opened > 1, again=False)
 
-    def _consequence(self, host: Host, now: float, parked: bool, give_up: bool, *, again: bool) -> Consequence:
-        """``give_up``: it did not answer its probe."""
-        if not give_up:
-            return Consequence(again=again, give_up=False, parked=parked)
-        probe_at = max(host.rest_until, now + self._stretch * left_alone_seconds(host.breaker_opened))
-        return Consequence(again=again, give_up=True, parked=parked, probe_at=probe_at)
+    def _consequence(self, host: Host, now: float, opened: bool, park: bool, *, again: bool) -> Consequence:
+        """``park``: it did not answer its probe."""
+        if not park:
+            return Consequence(again=again, park=False, opened=opened)
+        probe_at = max(host.rest_until, now + self._stretch * parked_seconds(host.breaker_opened))
+        return Consequence(again=again, park=True, opened=opened, probe_at=probe_at)
 
     def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
         """One more failure in a row; True when it opened the breaker: the host is parked until its one probe."""
@@ -259,9 +259,9 @@ class HostPoliteness:
         host.rest_until = max(host.rest_until, self._stretched(until, now))
         return until > 0.0
 
-    def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, spare: bool) -> float:
-        """When an unreachable robots.txt is asked for again; the host rests until then, unless ``spare``."""
-        if spare:
+    def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, other_good: bool) -> float:
+        """When an unreachable robots.txt is asked for again; the host rests until then, but not if ``other_good``."""
+        if other_good:
             return now + _OTHER_SCHEME_SECONDS
         if host.rest_until <= now:
             self._rest(host, None, now, rng)

@@ -129,7 +129,7 @@ class RobotsResponses:
         ):
             self._give_up(message.origin, message.hops, now)
         elif self._refused(message.origin, target, self._door_refusal(message.origin, target, now)):
-            self._give_up(message.origin, message.hops, now, Reason.STRANGER_DOOR)
+            self._give_up(message.origin, message.hops, now, Reason.EXTERNAL_DOOR)
         else:
             self._queue(message.origin, target, message.hops, message.via, now)
 
@@ -154,7 +154,7 @@ class RobotsResponses:
     def _door_refusal(self, origin: str, target: Address, now: float) -> Reason | None:
         """STRANGER_DOOR when a host of ours takes no external requests now, and this is one."""
         closed = self._hosts.of(target.host).door.until > now
-        return Reason.STRANGER_DOOR if closed and robots_for_other_domain(origin, target.url, target.host) else None
+        return Reason.EXTERNAL_DOOR if closed and robots_for_other_domain(origin, target.url, target.host) else None
 
     def _refused(self, origin: str, target: Address, refusal: Reason | None) -> bool:
         if refusal is None:
@@ -173,7 +173,7 @@ class RobotsResponses:
         scheme, _, name = origin.partition("://")
         host = self._hosts.of(name)
         self._redirected.pop(origin, None)
-        if reason == Reason.STRANGER_DOOR and (sent := dict(self._sent_by(name))):
+        if reason == Reason.EXTERNAL_DOOR and (sent := dict(self._sent_by(name))):
             sent.popitem()  # the last target was not asked, since its door is closed now: it may be another time
             self._keep(name, sent)
         if outcome.usable:
@@ -185,8 +185,8 @@ class RobotsResponses:
             if host.delay_seconds > before:
                 host.pace_free = max(host.pace_free, now + host.delay_seconds)
         else:
-            spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
-            host.set_robots_until(scheme, -self._politeness.robots_unreachable(host, now, self._rng, spare=spare))
+            good = host.other_scheme_good(scheme, now) or (other_good and host is asked)
+            host.set_robots_until(scheme, -self._politeness.robots_unreachable(host, now, self._rng, other_good=good))
         if outcome.allows_more:
             self._revisits.rules_loosened(name, now)
         if outcome.record is not None:
@@ -197,8 +197,8 @@ class RobotsResponses:
             return
         if not outcome.usable:
             consequence = self._politeness.robots_failed_elsewhere(host, now, self._rng)
-            if consequence.give_up:
-                self._hosts.give_up(host, consequence.probe_at)
+            if consequence.park:
+                self._hosts.park(host, consequence.probe_at)
                 logger.warning(
                     "%s is left alone until %s: its robots.txt gets no answer",
                     name, consequence.until, extra={"host": name},

@@ -61,113 +61,113 @@ class Subrequests:
         self._filters = filters
         self._waiting: dict[str, deque[Subrequest]] = {}
 
-    def ask(self, embed: Subrequest, now: float) -> Reason | None:
+    def ask(self, subrequest: Subrequest, now: float) -> Reason | None:
         """Wait for a turn; a Reason when it will never come, or not in time. No callback is called from here."""
-        address = embed.address
+        address = subrequest.address
         if not self._state.ownership.may_ask(address.host):
             return Reason.RENDER_PACE  # another worker's host: its clock is there
-        if (refusal := self._filters.embed_refusal(address, now)) is not None:
+        if (refusal := self._filters.subresource_refusal(address, now)) is not None:
             return refusal
-        named_by = bounded_domain(embed.page.host) if embed.foreign else ""
+        named_by = bounded_domain(subrequest.page.host) if subrequest.foreign else ""
         if (refusal := self._filters.port_refusal(self._hosts.ports, address.host, named_by)) is not None:
             return refusal
         host = self._hosts.of(address.host)
         if host.state:
             return LEFT_ALONE[host.state]
-        if self._spent(embed, host, now):
-            return Reason.STRANGER
+        if self._spent(subrequest, host, now):
+            return Reason.EXTERNAL_BUDGET
         if -host.robots_until(address.scheme) > now:
             return Reason.ROBOTS_UNREACHABLE
-        if host.robots_until(address.scheme) > now and (refusal := self._by_rules(embed)) is not None:
+        if host.robots_until(address.scheme) > now and (refusal := self._by_rules(subrequest)) is not None:
             return refusal
         # Not ``next_free``: that may be when its queue is looked at again, whatever the host's pace.
         free = max(now, host.pace_free, host.rest_until, 0.0 if host.at_door else host.held_until)
         if host.ports is not None:
             free = max(free, host.ports.free_at(host))
-        ahead = sum(embed.external or not other.external for other in self._waiting.get(host.name, ()))
+        ahead = sum(subrequest.external or not other.external for other in self._waiting.get(host.name, ()))
         ahead += host.stage == Stage.IN_FLIGHT
-        if free + ahead * host.delay_seconds > embed.until:
+        if free + ahead * host.delay_seconds > subrequest.until:
             return Reason.RENDER_PACE
-        if _too_late(embed, host):
-            return Reason.STRANGER_DOOR
-        self._waiting.setdefault(host.name, deque()).append(embed)
-        host.embeds += 1
-        if host.at_door and not embed.external:
+        if _too_late(subrequest, host):
+            return Reason.EXTERNAL_DOOR
+        self._waiting.setdefault(host.name, deque()).append(subrequest)
+        host.subrequests += 1
+        if host.at_door and not subrequest.external:
             self._state.go_on(host)
         elif host.stage == Stage.IDLE or (host.stage == Stage.WAITING and not host.at_door):
             self._state.workbench.wait(host, free, work=True)
         return None
 
-    def ask_again(self, embed: Subrequest) -> None:
+    def ask_again(self, subrequest: Subrequest) -> None:
         """Put a sub-request first in line again: its lease ends before anything was sent."""
-        host = self._hosts.of(embed.address.host)
-        self._waiting.setdefault(host.name, deque()).appendleft(embed)
-        host.embeds += 1
+        host = self._hosts.of(subrequest.address.host)
+        self._waiting.setdefault(host.name, deque()).appendleft(subrequest)
+        host.subrequests += 1
 
-    def withdraw(self, embed: Subrequest) -> None:
+    def withdraw(self, subrequest: Subrequest) -> None:
         """Remove a sub-request that its page no longer needs; nothing happens when it does not wait."""
-        line = self._waiting.get(embed.address.host)
-        if line is not None and embed in line:
-            line.remove(embed)
-            self._left(self._hosts.of(embed.address.host), line)
+        line = self._waiting.get(subrequest.address.host)
+        if line is not None and subrequest in line:
+            line.remove(subrequest)
+            self._left(self._hosts.of(subrequest.address.host), line)
 
     def refuse_all(self, host: Host, reason: Reason) -> None:
         """Refuse all that wait for the host."""
-        for embed in list(self._waiting.get(host.name, ())):
-            self.refuse(embed, reason)
+        for subrequest in list(self._waiting.get(host.name, ())):
+            self.refuse(subrequest, reason)
 
     def door_closed(self, host: Host) -> None:
         """Refuse those for which the host's door opens too late."""
-        for embed in list(self._waiting.get(host.name, ())):
-            if _too_late(embed, host):
-                self.refuse(embed, Reason.STRANGER_DOOR)
+        for subrequest in list(self._waiting.get(host.name, ())):
+            if _too_late(subrequest, host):
+                self.refuse(subrequest, Reason.EXTERNAL_DOOR)
 
     def next(self, host: Host, now: float, *, external: bool) -> Subrequest | None:
         """The first that is still of use, of those that are ``external`` or are not; it goes on waiting until ``take``.
 
         What is too late, or has spent its budget, is refused on the way; a closed door lets nothing external through.
         """
-        for embed in list(self._waiting.get(host.name, ())):
-            if embed.until < now:
-                self.refuse(embed, Reason.RENDER_PACE)
-            elif embed.external is not external or (external and host.door.until > now):
+        for subrequest in list(self._waiting.get(host.name, ())):
+            if subrequest.until < now:
+                self.refuse(subrequest, Reason.RENDER_PACE)
+            elif subrequest.external is not external or (external and host.door.until > now):
                 continue
-            elif self._spent(embed, host, now):
-                self.refuse(embed, Reason.STRANGER)
+            elif self._spent(subrequest, host, now):
+                self.refuse(subrequest, Reason.EXTERNAL_BUDGET)
             else:
-                return embed
+                return subrequest
         return None
 
-    def take(self, embed: Subrequest) -> bool:
+    def take(self, subrequest: Subrequest) -> bool:
         """Give the turn to one that ``next`` has shown; False: robots.txt forbids it, and it is refused."""
-        if (refusal := self._by_rules(embed)) is not None:
-            self.refuse(embed, refusal)
+        if (refusal := self._by_rules(subrequest)) is not None:
+            self.refuse(subrequest, refusal)
             return False
-        self.withdraw(embed)
+        self.withdraw(subrequest)
         return True
 
-    def refuse(self, embed: Subrequest, reason: Reason) -> None:
+    def refuse(self, subrequest: Subrequest, reason: Reason) -> None:
         """Refuse one that waits."""
-        self.withdraw(embed)
-        embed.refused(reason)
+        self.withdraw(subrequest)
+        subrequest.refused(reason)
 
-    def _spent(self, embed: Subrequest, host: Host, now: float) -> bool:
+    def _spent(self, subrequest: Subrequest, host: Host, now: float) -> bool:
         """Whether the domain of the page has had as much of the host as another site may."""
-        return embed.foreign and self._filters.external_spent(host.name, bounded_domain(embed.page.host), now)
+        return subrequest.foreign and self._filters.external_spent(host.name, bounded_domain(subrequest.page.host), now)
 
-    def _by_rules(self, embed: Subrequest) -> Reason | None:
-        address = embed.address
+    def _by_rules(self, subrequest: Subrequest) -> Reason | None:
+        address = subrequest.address
         if self._hosts.of(address.host).left_alone:
             return Reason.ROBOTS
         robots = self._state.robots
         return robots.refusal(address.url, robots.rules(f"{address.scheme}://{address.host}"))
 
     def _left(self, host: Host, line: deque[Subrequest]) -> None:
-        host.embeds -= 1
+        host.subrequests -= 1
         if not line:
             del self._waiting[host.name]
 
 
-def _too_late(embed: Subrequest, host: Host) -> bool:
+def _too_late(subrequest: Subrequest, host: Host) -> bool:
     """Whether the host's door opens when the page has no more use of it."""
-    return embed.external and host.door.until > embed.until
+    return subrequest.external and host.door.until > subrequest.until

@@ -107,7 +107,7 @@ class UrlFilters:
         if kind.is_external and self.external_spent(
             host, linking_domain(host, found.via, found.flags, found.note), now
         ):
-            return Reason.STRANGER
+            return Reason.EXTERNAL_BUDGET
         traps, endless = self._traps, trap("/" + path, name)
         if traps is None:
             return Reason.TRAP if endless else None
@@ -149,7 +149,7 @@ class UrlFilters:
         if kind.is_external and caused_externally(row):
             domain = linking_domain(row.host, row.via, row.flags, row.note)
             if traps.refuses_external(row.host, domain, now):
-                return Reason.STRANGER
+                return Reason.EXTERNAL_BUDGET
         if kind.template_traps:
             return Reason.TRAP if traps.refuses(row.host, row.url, now) else None
         return Reason.SITEMAP_BUDGET if kind.budget is Budget.LISTS and traps.refuses_list(row.host, now) else None
@@ -174,7 +174,10 @@ class UrlFilters:
                 Reason.REQUISITE_BUDGET,
             )
         else:
-            admitted, reason = traps.external.changed(host).admit(domain, self.max_urls_per_host), Reason.STRANGER
+            admitted, reason = (
+                traps.external.changed(host).admit(domain, self.max_urls_per_host),
+                Reason.EXTERNAL_BUDGET,
+            )
         return None if admitted or traps.allowed(host, f"@{domain}", now) else reason
 
     def _requisite_refusal(
@@ -188,7 +191,7 @@ class UrlFilters:
             return Reason.URL_LENGTH
         if self.scope.excludes(url):
             return Reason.SCOPE
-        if (refusal := self.embed_refusal(target, now)) is not None:
+        if (refusal := self.subresource_refusal(target, now)) is not None:
             return refusal
         traps = self._traps
         if elsewhere or traps is None:
@@ -204,7 +207,7 @@ class UrlFilters:
 
     def robots_target_refusal(self, target: Address, now: float) -> Reason | None:
         """Why a robots.txt that was redirected may not be asked for there, its host's own robots.txt left out."""
-        if (refusal := self.embed_refusal(target, now)) is not None:
+        if (refusal := self.subresource_refusal(target, now)) is not None:
             return refusal
         if len(target.url) > self.scope.max_url_length:
             return Reason.URL_LENGTH
@@ -230,7 +233,7 @@ class UrlFilters:
         """Whether the operator says that the hosts of this domain are no farm."""
         return self._traps is not None and self._traps.allows("*." + domain, now)
 
-    def embed_refusal(self, address: ScopedUrl, now: float) -> Reason | None:
+    def subresource_refusal(self, address: ScopedUrl, now: float) -> Reason | None:
         """Why a page in the browser may not ask for it, its host's robots.txt left out."""
         return self._host_refusal(address.host, host_name(address.host), now)
 

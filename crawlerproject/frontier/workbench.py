@@ -121,7 +121,7 @@ class Workbench:
     def wait(self, host: Host, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""
         host.next_free = next_free
-        host.work = work = work or host.embeds > 0
+        host.work = work = work or host.subrequests > 0
         host.stage = Stage.WAITING if work else Stage.IDLE
         if host.ports is not None:
             host.ports.turn_over(host)

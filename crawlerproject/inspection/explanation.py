@@ -34,9 +34,9 @@ _REFUSALS = frozenset({
     Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD,
     Reason.HOST_PARKED, Reason.FOREIGN_ENTRY, Reason.RENDER_PACE, Reason.POISON, Reason.HUB_UNPROVEN,
     Reason.MIDDLEWARE, Reason.EXTENSION, Reason.SCOPE, Reason.DEPTH, Reason.URL_LENGTH, Reason.BUDGET, Reason.PAUSED,
-    Reason.HOST_LIMIT, Reason.CRAWL_LIMIT, Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET,
-    Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME,
-    *RESERVED, Reason.PAYMENT_REQUIRED,
+    Reason.HOST_LIMIT, Reason.CRAWL_LIMIT, Reason.TRAP, Reason.EXTERNAL_BUDGET, Reason.EXTERNAL_DOOR,
+    Reason.SITEMAP_BUDGET, Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT, Reason.NOFOLLOW, Reason.INVALID_URL,
+    Reason.SCHEME, *RESERVED, Reason.PAYMENT_REQUIRED,
     Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES,
 })  # fmt: skip
 # By words that are known before the page is asked for; of the last one it may have been the answer.
@@ -192,7 +192,7 @@ class Why:
         if (held := self._held(host)) is not None:
             facts["rule"] = held[1]
             return UrlState(row.url, State.WAITING, held[0], facts)
-        if host.state is HostState.GIVEN_UP:
+        if host.state is HostState.PARKED:
             facts["rule"] = (
                 "the host failed HOST_MAX_FAILURES times in a row and its probe failed too: another comes after a day "
                 "or more, or by the next start"
@@ -209,7 +209,7 @@ class Why:
         if host.rest_until > self._now:
             reason, facts["rule"] = Reason.RATE_LIMITED, "the host rests: it asked to be left alone or failed"
         elif host.door.until > self._now and caused_externally(row):
-            reason, facts["rule"] = Reason.STRANGER_DOOR, _RULES[Reason.STRANGER_DOOR]
+            reason, facts["rule"] = Reason.EXTERNAL_DOOR, _RULES[Reason.EXTERNAL_DOOR]
         return UrlState(row.url, state, reason, facts)
 
     def _held(self, host: Host) -> tuple[Reason, str] | None:
@@ -465,8 +465,8 @@ _SYNTAX: dict[Reason, str] = {
 }
 _RULES: dict[Reason, str] = {
     Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
-    Reason.STRANGER_DOOR: "its host had trouble with what other domains' pages had us ask of it: they wait",
-    Reason.STRANGER: "pages of other domains alone name it, and they named too much here: scrapy traps",
+    Reason.EXTERNAL_DOOR: "its host had trouble with what other domains' pages had us ask of it: they wait",
+    Reason.EXTERNAL_BUDGET: "pages of other domains alone name it, and they named too much here: scrapy traps",
     Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
     Reason.REQUISITE_BUDGET: "pages need it to be seen, and their host has had its share: 20,000, or "
     "too little of what was asked for was new",

@@ -40,7 +40,7 @@ from crawlerproject.stores.protocols import QueuedPage
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
 UNDONE = frozenset({"in-flight", "waiting", "free"})
 """States of hosts whose queues the end of a crawl waits for."""
-_NOT_TO_COME = frozenset({HostState.GIVEN_UP, *HELD})
+_NOT_TO_COME = frozenset({HostState.PARKED, *HELD})
 
 
 class HostRow(NamedTuple):
@@ -81,7 +81,7 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
         return "in-flight"
     if host.state in HELD and host.rows:
         return host.state.value
-    if host.state is HostState.GIVEN_UP:
+    if host.state is HostState.PARKED:
         return "parked"
     if host.left_alone:
         return "left-alone"
@@ -425,7 +425,7 @@ def _states(np: Any, fixed: Array, now: float) -> Array:
     states[fixed["rest_until"] > now] = _RESTING
     states[fixed["rows"] == 0] = _DONE
     of_operator = fixed["flags"] & ANY_STATE
-    states[of_operator == STATE_FLAGS[HostState.GIVEN_UP]] = _PARKED
+    states[of_operator == STATE_FLAGS[HostState.PARKED]] = _PARKED
     for held, code in ((HostState.PAUSED, _PAUSED), (HostState.LIMITED, _LIMITED)):
         states[(of_operator == STATE_FLAGS[held]) & (fixed["rows"] > 0)] = code
     return states

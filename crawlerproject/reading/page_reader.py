@@ -63,14 +63,14 @@ class Unmarked:
         return nullcontext()
 
 
-class Wanted(NamedTuple):
+class ReaderOptions(NamedTuple):
     """What is read beside pages and lists: REQUISITES* and DOCUMENT_LINKS."""
 
     requisites: RequisitesWanted = NO_REQUISITES
     documents: bool = False  # the links of PDFs and the like are followed
 
 
-PAGES_ALONE = Wanted()
+PAGES_ALONE = ReaderOptions()
 
 
 class PageReader:
@@ -80,12 +80,14 @@ class PageReader:
     before is never read in place.
     """
 
-    def __init__(self, processes: Reader, marks: Marks, token: str, stats: Stats, wanted: Wanted = PAGES_ALONE) -> None:
+    def __init__(
+        self, processes: Reader, marks: Marks, token: str, stats: Stats, options: ReaderOptions = PAGES_ALONE
+    ) -> None:
         self._processes = processes
         self._marks = marks
         self._token = token
         self._stats = stats
-        self._wanted = wanted
+        self._options = options
 
     def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
         """Read the response to a lease; the result is awaitable if another process reads it.
@@ -97,9 +99,9 @@ class PageReader:
         body, row, page = response.body, lease.row, ReadPage()
         try:
             content_type = header(response.headers, b"Content-Type") or None
-            kind = _kind(row, content_type, body, documents=self._wanted.documents) if response.status == 200 else None
+            kind = _kind(row, content_type, body, documents=self._options.documents) if response.status == 200 else None
             if kind is not None:
-                requisites = self._wanted.requisites
+                requisites = self._options.requisites
                 wanted = requisites.of(row) if requisites.most else NO_REQUISITES
                 x_robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
                 job = Job(kind, row, response.url, content_type, x_robots, self._token, wanted)
@@ -147,8 +149,8 @@ def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageRe
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS", TIMEOUT_SECONDS),
         memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES", MAX_MEMORY_BYTES),
     )
-    wanted = Wanted(requisites_wanted(settings), settings.getbool("DOCUMENT_LINKS"))
-    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats, wanted)
+    options = ReaderOptions(requisites_wanted(settings), settings.getbool("DOCUMENT_LINKS"))
+    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats, options)
 
 
 def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:

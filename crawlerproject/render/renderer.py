@@ -24,14 +24,14 @@ from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.request import PAGE_METHODS
-from crawlerproject.render.shared_cache import Embedded, SharedCache
+from crawlerproject.render.shared_cache import SharedCache, Subresource
 from crawlerproject.render.subresources import (
     CrawlSubrequests,
     PageSubrequests,
     RenderProxies,
     ShellSubrequests,
     SubrequestBounds,
-    embedded,
+    as_subresource,
 )
 from crawlerproject.render.visit import WAIT_RULE, PageTime, PageVisit
 from crawlerproject.request_meta import leased
@@ -104,7 +104,7 @@ class Renderer:
             plain = await engine.download_async(document_request)
             if plain.status != 200:
                 return plain
-            document = embedded(plain)
+            document = as_subresource(plain)
             subrequests = ShellSubrequests(self._crawler, host_key(request.url), self._cache, self._bounds)
         visit = PageVisit(document, subrequests, rendered, page_time, self._settle_seconds, self._timeout_seconds)
         visit.methods = request.meta.get(PAGE_METHODS) or ()
@@ -151,7 +151,7 @@ class Renderer:
         )
         return Browser(self._crawler, path, identity(settings).user_agent, limits)
 
-    def _stored(self, folder: CrawlDir, note: str, rendered: Rendered) -> Embedded:
+    def _stored(self, folder: CrawlDir, note: str, rendered: Rendered) -> Subresource:
         """The plain response, read back from the archive: it is never fetched twice."""
         try:
             place = PlainResponse.of(note)
@@ -166,7 +166,7 @@ class Renderer:
         body = stored.payload
         if coding := headers.get("content-encoding"):
             body = decode(body, coding.encode("latin-1"), self._max_bytes).body
-        return Embedded(200, {name: value for name, value in headers.items() if name not in _DROPPED}, body)
+        return Subresource(200, {name: value for name, value in headers.items() if name not in _DROPPED}, body)
 
     def _files(self, folder: CrawlDir, filename: str) -> Iterator[Path]:
         """Where a WARC file may be: here; with a worker that had the host before; where it was uploaded to."""

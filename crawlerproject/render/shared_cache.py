@@ -15,7 +15,7 @@ from crawlerproject.rules.rendering.browser_limits import Reuse
 _ENTRY_BYTES = 1_000
 
 
-class Embedded(NamedTuple):
+class Subresource(NamedTuple):
     """The response to a sub-request, as it is passed to the browser."""
 
     status: int
@@ -24,7 +24,7 @@ class Embedded(NamedTuple):
     reuse: Reuse | None = None  # None: it serves no other page
 
 
-class Wanted(NamedTuple):
+class CacheQuery(NamedTuple):
     """A sub-request, in all that its answer may depend on."""
 
     url: str
@@ -45,15 +45,15 @@ class SharedCache:
         self._max_bytes = max_bytes
         self._clock = clock
         self._bytes = 0
-        self._kept: OrderedDict[_Key, tuple[Embedded, float]] = OrderedDict()  # with the end of its use
-        self._coming: dict[str | Wanted, asyncio.Future[bool]] = {}  # True: there was an answer
+        self._kept: OrderedDict[_Key, tuple[Subresource, float]] = OrderedDict()  # with the end of its use
+        self._coming: dict[str | CacheQuery, asyncio.Future[bool]] = {}  # True: there was an answer
 
     async def get(
         self,
-        wanted: Wanted,
-        fetch: Callable[[], Awaitable[Embedded]],
+        wanted: CacheQuery,
+        fetch: Callable[[], Awaitable[Subresource]],
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> tuple[Embedded, bool]:
+    ) -> tuple[Subresource, bool]:
         """The response, and whether the cache had it; ``fetch`` is called if it is neither here nor being fetched.
 
         ``waiting`` is entered while another page's fetch is under way.
@@ -82,7 +82,7 @@ class SharedCache:
                 del self._coming[way]
             coming.set_result(answered)
 
-    def _find(self, wanted: Wanted) -> Embedded | None:
+    def _find(self, wanted: CacheQuery) -> Subresource | None:
         now = self._clock()
         for site in (None, wanted.site):
             for by_origin in (False, True):
@@ -93,7 +93,7 @@ class SharedCache:
                     return found[0]
         return None
 
-    def _keep(self, wanted: Wanted, answer: Embedded, reuse: Reuse) -> None:
+    def _keep(self, wanted: CacheQuery, answer: Subresource, reuse: Reuse) -> None:
         key = _key(wanted, by_origin=reuse.by_origin, site=wanted.site if reuse.own_site else None)
         before = self._kept.pop(key, None)
         if before is not None:
@@ -107,10 +107,10 @@ class SharedCache:
             self._bytes -= _size(oldest, gone)
 
 
-def _key(wanted: Wanted, *, by_origin: bool, site: str | None) -> _Key:
+def _key(wanted: CacheQuery, *, by_origin: bool, site: str | None) -> _Key:
     return wanted.url, by_origin, wanted.origin if by_origin else None, site
 
 
-def _size(key: _Key, answer: Embedded) -> int:
+def _size(key: _Key, answer: Subresource) -> int:
     fields = sum(len(name) + len(value) for name, value in answer.headers.items())
     return len(answer.body) + fields + len(key[0]) + _ENTRY_BYTES

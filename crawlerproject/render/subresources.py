@@ -23,7 +23,7 @@ from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
-from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
+from crawlerproject.render.shared_cache import CacheQuery, SharedCache, Subresource
 from crawlerproject.render.visit import Blocked, PageTime
 from crawlerproject.rules.rendering.browser_limits import REDIRECTS, reuse, sent_fields, subresource_refusal
 from crawlerproject.rules.url.domains import registered_domain
@@ -67,7 +67,7 @@ class PageSubrequests(ABC):
         self._cache = cache
         self._bounds = bounds
 
-    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
+    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Subresource:
         """The response to one sub-request. Raises Blocked, with the reason in one word."""
         try:
             address = parse(url)
@@ -76,10 +76,10 @@ class PageSubrequests(ABC):
         self._refuse(address, kind, method, rendered)
         fields = sent_fields(headers)
 
-        async def fetch() -> Embedded:
+        async def fetch() -> Subresource:
             return await self._follow(address, kind, fields, rendered)
 
-        wanted = Wanted(address.url, fields.get("Origin"), self._site)
+        wanted = CacheQuery(address.url, fields.get("Origin"), self._site)
         answer, cached = await self._cache.get(wanted, fetch, self._waiting)
         rendered.cached += cached
         return answer
@@ -97,12 +97,12 @@ class PageSubrequests(ABC):
         if why:
             raise Blocked(why)
 
-    async def _follow(self, address: Address, kind: str, fields: dict[str, str], rendered: Rendered) -> Embedded:
-        way: list[Embedded] = []
+    async def _follow(self, address: Address, kind: str, fields: dict[str, str], rendered: Rendered) -> Subresource:
+        way: list[Subresource] = []
         for _ in range(_MAX_REDIRECTS + 1):
             response = await self._send(address, fields, rendered)
             location = response.headers.get("Location")
-            way.append(embedded(response, kind))
+            way.append(as_subresource(response, kind))
             if response.status not in REDIRECTS or not location:
                 *redirects, answer = way
                 for redirect in redirects:  # the last answer serves what all of them serve
@@ -136,7 +136,7 @@ class CrawlSubrequests(PageSubrequests):
         """``lease`` and ``time`` are the page's."""
         super().__init__(lease.row.host, cache, bounds)
         session, self._run, self._wake = services[Session], services[Run], services[Intake].wake
-        self._queue, self._completion = session.frontier.embeds, session.pages.renders
+        self._queue, self._completion = session.frontier.subrequests, session.pages.renders
         self._lease = lease
         self._proxies = proxies
         self._proxy = proxies.choose(monotonic())
@@ -186,7 +186,7 @@ class CrawlSubrequests(PageSubrequests):
         most = self._bounds.wait_seconds - self._time.waited_seconds
         if not own:
             most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
-        embed = Subrequest(
+        subrequest = Subrequest(
             address,
             self._lease.row,
             self._run.now() + most,
@@ -198,15 +198,15 @@ class CrawlSubrequests(PageSubrequests):
             granted=decide,
             answered=lambda outcome: None if answer.done() else answer.set_result(outcome),
         )
-        with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
+        with self._time.waiting(), nullcontext() if subrequest.own else self._foreign_time.waiting():
             try:
-                if (reason := queue.ask(embed, self._run.now())) is None:
+                if (reason := queue.ask(subrequest, self._run.now())) is None:
                     self._wake()
-                    reason = await asyncio.wait_for(turn, max(0.0, embed.until - self._run.now()))
+                    reason = await asyncio.wait_for(turn, max(0.0, subrequest.until - self._run.now()))
             except TimeoutError:
                 reason = Reason.RENDER_PACE
             finally:
-                queue.withdraw(embed)
+                queue.withdraw(subrequest)
         if reason is not None:
             self._completion.refused(self._lease, address, reason)
             raise FetchError(reason)
@@ -279,7 +279,7 @@ class RenderProxies:
             self._rests_until[proxy] = now + _REST_SECONDS
 
 
-def embedded(response: Response, kind: str = "") -> Embedded:
+def as_subresource(response: Response, kind: str = "") -> Subresource:
     """A response for the browser. One that was cut off serves no other page."""
     headers = {}
     for name, values in response.headers.items():
@@ -287,4 +287,6 @@ def embedded(response: Response, kind: str = "") -> Embedded:
         if key not in _NOT_PASSED_ON:
             headers[key] = b", ".join(values).decode("latin-1")
     whole = not any(flag.startswith("truncated") for flag in response.flags)
-    return Embedded(response.status, headers, response.body, reuse(response.status, headers, kind) if whole else None)
+    return Subresource(
+        response.status, headers, response.body, reuse(response.status, headers, kind) if whole else None
+    )

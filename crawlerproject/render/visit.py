@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
-from crawlerproject.render.shared_cache import Embedded
+from crawlerproject.render.shared_cache import Subresource
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Route
@@ -122,7 +122,7 @@ class PageTime:
 class PageVisit:
     """Answers the browser's requests for one page."""
 
-    document: Embedded  # the page's plain response
+    document: Subresource  # the page's plain response
     subrequests: PageSubrequests
     rendered: Rendered
     time: PageTime
@@ -173,7 +173,7 @@ class PageVisit:
             self.rendered.blocked_urls.append(f"{why} {url}")
         await route.abort("blockedbyclient")
 
-    async def _fulfil(self, route: Route, answer: Embedded) -> None:
+    async def _fulfil(self, route: Route, answer: Subresource) -> None:
         await route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
 
     async def settle(self, page: Page) -> None:

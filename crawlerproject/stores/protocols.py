@@ -47,7 +47,7 @@ class QueuedPage(NamedTuple):
     """
 
     host: str  # host key: host name, with ":port" when it is not the scheme's default
-    # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of a stranger's URL: external_key, of a requisite:
+    # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of an external URL: external_key, of a requisite:
     # requisite_key
     key: bytes
     url: str  # the form that is fetched
@@ -59,7 +59,7 @@ class QueuedPage(NamedTuple):
     tries: int = 0  # attempts that failed so far
     flags: int = 0  # FLAG_* of rules/row_kinds.py
     # Of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it; of a hub: the topic;
-    # of a stranger's URL: the domain that named it, when ``via`` does not say so. A requisite's is a stranger's.
+    # of an external URL: the domain that named it, when ``via`` does not say so. A requisite's is the same.
     note: str = ""
 
     @property
@@ -287,7 +287,7 @@ class HostFact(StrEnum):
     """
 
     TRAPS = "traps/"  # frontier/learned/models.py: what templates of URLs have yielded
-    STRANGERS = "strangers/"  # frontier/learned/models.py: what other domains have named
+    EXTERNAL = "strangers/"  # frontier/learned/models.py: what other domains have named
     REQUISITES = "requisites/"  # frontier/learned/models.py: what page requisites have yielded
     CERTIFICATE = "certificate/"  # frontier/learned/models.py
     RENDERS = "render/"  # frontier/learned/render_gains.py
@@ -298,7 +298,7 @@ class HostFact(StrEnum):
     NAMED = "named/"  # frontier/hosts/names_and_domains.py: hosts that a domain has named
 
 
-OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS, HostFact.REQUISITES})
+OF_NAMES = frozenset({HostFact.TRAPS, HostFact.EXTERNAL, HostFact.REQUISITES})
 """Kept under the host name, for all of its ports together."""
 OF_DOMAINS = frozenset({HostFact.DOMAIN, HostFact.NAMED})
 """Kept under the registered domain, all of whose hosts are in one partition."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.config.arguments import Arguments, arguments_of, refuse_strangers
+from crawlerproject.config.arguments import Arguments, arguments_of, refuse_unknown_arguments
 from crawlerproject.config.crawl_file import CrawlFile, differences, read_crawl_file, write_crawl_file
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import OURS
@@ -93,8 +93,8 @@ def test_patterns_are_what_a_crawl_is_and_limits_are_not() -> None:
 
 def test_what_no_part_of_the_crawler_reads_is_refused() -> None:
     """But for what scrapyd gives each job; the sentence lists what there is."""
-    refuse_strangers(["seeds", "scope", "max_pages", "_job"], "web")
-    refuse_strangers(["plan", "depth", "exclude"], "plan", ("plan", "depth"))
+    refuse_unknown_arguments(["seeds", "scope", "max_pages", "_job"], "web")
+    refuse_unknown_arguments(["plan", "depth", "exclude"], "plan", ("plan", "depth"))
 
     with pytest.raises(OperatorError, match="-a depth= is no argument of the spider web; it has seeds, scope"):
-        refuse_strangers(["seeds", "depth"], "web")
+        refuse_unknown_arguments(["seeds", "depth"], "web")

@@ -92,7 +92,7 @@ def test_a_sub_request_of_a_page_in_the_browser(bench: Bench) -> None:
     """With the browser's headers, the proxy and the time that the page has for it; it is told that it is sent."""
     granted: list[bool] = []
     lease: Any = bench.page_lease()
-    lease.embed = Subrequest(
+    lease.subrequest = Subrequest(
         parse(f"{HOST}/app.js"), lease.row, 2000.0, True, {"Accept": "*/*"}, "http://proxy.test:3128", 10.0,
         refused=lambda reason: None, granted=lambda: granted.append(True), answered=lambda outcome: None,
     )  # fmt: skip
@@ -102,7 +102,7 @@ def test_a_sub_request_of_a_page_in_the_browser(bench: Bench) -> None:
     assert granted == [True]
     assert request.headers["Accept"] == b"*/*"
     assert (request.meta["proxy"], request.meta["download_timeout"]) == ("http://proxy.test:3128", 10.0)
-    assert request.callback == requests._embeds.answered
+    assert request.callback == requests._subrequests.answered
 
 
 def test_a_hub_is_asked_by_a_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,8 +150,8 @@ class Asked:
         self.pipeline = Pipeline()
         self.request = Request(URL)
         row = SimpleNamespace(url=URL, kind=ROW_KINDS[FLAG_SUBREQUEST])
-        embed = SimpleNamespace(answered=self.told.append)
-        lease: Any = SimpleNamespace(row=row, embed=embed)
+        subrequest = SimpleNamespace(answered=self.told.append)
+        lease: Any = SimpleNamespace(row=row, subrequest=subrequest)
         self.exchange = self.request.meta[META_KEY] = LeasedExchange(ref(self.request), lease=lease)
         self.answers = SubrequestAnswers(self.pipeline, self.pipeline)  # type: ignore[arg-type]
 

@@ -68,13 +68,13 @@ class Line:
         for host in hosts:
             lease = self.lease(host, scheme)
             wire = Wire(ip=lease.address, port=80, status=200, started_at=self.now if sent is None else sent)
-            assert not self.outage.takes(
+            assert not self.outage.withholds(
                 LeaseResult(lease.row, Reason.FETCHED, wire.status or None, lease=lease, wire=wire)
             )
 
     def fail(self, host: str, reason: Reason = Reason.CONNECT_TIMEOUT, wire: Wire | None = None, **more: Any) -> bool:
         """Whether the failure waits, or is spared at once; ``wire``: of a request that was sent."""
-        return self.outage.takes(LeaseResult.failed(self.lease(host, **more), reason, wire=wire))
+        return self.outage.withholds(LeaseResult.failed(self.lease(host, **more), reason, wire=wire))
 
     async def settled(self) -> None:
         """When nothing is looked into any more."""

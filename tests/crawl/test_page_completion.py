@@ -247,9 +247,9 @@ def test_what_the_browser_was_given_is_not_asked_for_again(tmp_path: Path) -> No
     silent = lambda *answer: None  # noqa: E731 - three callbacks of no interest
     asked = Subrequest(parse(url), page.row, bench.now + 60, True, {}, "", 10.0, silent, silent, silent)
     bench.session.pages.finish(page_of(page, bench.now))
-    assert bench.frontier.embeds.ask(asked, bench.now) is None
+    assert bench.frontier.subrequests.ask(asked, bench.now) is None
     lease = bench.page_lease()
-    assert lease.embed is asked
+    assert lease.subrequest is asked
     bench.session.pages.finish(page_of(lease, bench.now))
 
     assert required(bench, url) == 0

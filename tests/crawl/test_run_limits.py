@@ -39,7 +39,7 @@ def test_without_a_limit_only_the_most_in_flight_counts(run: Run) -> None:
     run.tallies.pages = 10**9
 
     assert limits(run).reached() == ""
-    assert [limits(run).room(under_way) for under_way in (0, 4, 5)] == [True, True, False]
+    assert [limits(run).may_send(under_way) for under_way in (0, 4, 5)] == [True, True, False]
 
 
 def test_the_number_of_pages_is_never_exceeded(run: Run) -> None:
@@ -47,7 +47,7 @@ def test_the_number_of_pages_is_never_exceeded(run: Run) -> None:
     limited = limits(run, pages=10)
     run.tallies.pages = 7
 
-    assert [limited.room(under_way) for under_way in (2, 3)] == [True, False]
+    assert [limited.may_send(under_way) for under_way in (2, 3)] == [True, False]
     run.tallies.pages = 10
     assert limited.reached() == "max_pages=10"
 
@@ -61,8 +61,8 @@ def test_pages_and_bytes_count_over_all_starts(run: Run) -> None:
     store.apply(Changes(facts=book.facts()))
     assert limits(run, pages=6, store=store).reached() == "max_pages=6"
     assert limits(run, most=1000, store=store).reached() == "max_bytes=1000"
-    assert not limits(run, most=1000, store=store).room(0)
-    assert limits(run, pages=7, store=store).room(0)
+    assert not limits(run, most=1000, store=store).may_send(0)
+    assert limits(run, pages=7, store=store).may_send(0)
 
 
 def test_time_counts_from_this_start(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,24 +95,24 @@ def test_a_fleet_grants_what_may_be_asked_for(run: Run) -> None:
     async def crawl() -> None:
         sums = FleetQuotas(fleet.exchange, asked.append)
         limited.share(sums, lambda: under_way[0])
-        assert (limited.room(0), limited.waits(), limited.reached()) == (False, True, "")
+        assert (limited.may_send(0), limited.waits(), limited.reached()) == (False, True, "")
         fleet.granted = {"pages": 3, "bytes": 500}
         limited.want(lambda: asked.append("there is some"))
         limited.want(lambda: asked.append("once"))
         while len(asked) < 1:
             await asyncio.sleep(0)
-        assert limited.room(0)
+        assert limited.may_send(0)
         run.tallies.pages, under_way[0] = 1, 2
-        assert (limited.room(2), limited.waits()) == (False, True)
+        assert (limited.may_send(2), limited.waits()) == (False, True)
         run.tallies.bytes, under_way[0] = 600, 0
-        assert not limited.room(0)
+        assert not limited.may_send(0)
         fleet.granted, fleet.committed = {"pages": 3, "bytes": 1000}, {"pages": 9, "bytes": 999}
         await sums.turn(idle=False)
-        assert (limited.room(0), limited.reached()) == (True, "")
+        assert (limited.may_send(0), limited.reached()) == (True, "")
         fleet.committed = {"pages": 10, "bytes": 999}
         await sums.turn(idle=False)
         assert limited.reached() == "max_pages=10"
-        assert not limited.room(0)
+        assert not limited.may_send(0)
 
     asyncio.run(crawl())
     assert asked == ["there is some"]

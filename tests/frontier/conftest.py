@@ -134,7 +134,7 @@ class Bench:
     def answer(self, lease: Lease, status: int | None = 200, body: bytes = b"", **more: Any) -> None:
         """End a lease as the web would."""
         reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
-        more.setdefault("stranger", lease.embed.external if lease.embed else caused_externally(lease.row))
+        more.setdefault("external", lease.subrequest.external if lease.subrequest else caused_externally(lease.row))
         ttfb_seconds = more.pop("ttfb_seconds", 0.1) if status else None
         visit = Visit(lease.row, reason, status, ttfb_seconds=ttfb_seconds, body=body, **more)
         record = PageRecord(lease.row.url, reason, status or 0, self.now)

@@ -133,7 +133,7 @@ def test_strangers_do_not_use_up_a_hosts_budget(bench: Bench) -> None:
     """The bench's hosts may have 50 URLs; strangers of one domain name as many as they may, together 50 as well."""
     assert strange(bench, *(f"/evil/{number}" for number in range(FIRST_NAMED))) == 50
     assert own(bench, *(f"/own/{number}" for number in range(60))) == 50
-    assert bench.frontier.state.refused.counts == {Reason.STRANGER: FIRST_NAMED - 50, Reason.BUDGET: 10}
+    assert bench.frontier.state.refused.counts == {Reason.EXTERNAL_BUDGET: FIRST_NAMED - 50, Reason.BUDGET: 10}
 
 
 def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
@@ -143,7 +143,7 @@ def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     for number in range(FIRST_PAGES):
         model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
     assert crawl(bench) == []
-    assert bench.frontier.state.refused.counts == {Reason.STRANGER: 1}
+    assert bench.frontier.state.refused.counts == {Reason.EXTERNAL_BUDGET: 1}
     assert strange(bench, "/1") == 0
     assert own(bench, "/1") == 1
     assert crawl(bench) == ["/1"]
@@ -231,12 +231,12 @@ def test_no_trouble_of_strangers_is_the_hosts(played: list[tuple[dict[str, Any],
     for more, passed, robots in played:
         now += passed
         before, until = host.rest_until, host.door.until
-        outcome = visit_of(**{"reason": Reason.FETCHED, "robots": robots, "stranger": True, **more})
+        outcome = visit_of(**{"reason": Reason.FETCHED, "robots": robots, "external": True, **more})
         consequence = politeness.after(host, outcome, now, rng)
         rested += host.rest_until > before
         known = (host.failures, host.breaker_opened, host.escalation, host.last_trouble, host.samples)
         assert known == (3, 1, 2, 900.0, (0.2, 0.3))
-        assert not (consequence.give_up or consequence.parked)
+        assert not (consequence.park or consequence.opened)
         assert host.door.until >= until
         asked = more.get("retry_after_seconds", 0.0)
         assert not asked or host.door.until >= now + asked
@@ -253,15 +253,15 @@ def test_the_door_closes_for_twice_as_long_each_time(bench: Bench) -> None:
     host, politeness, rng = troubled(), bench.politeness, random.Random(1)
     waits, now = [], 1_000.0
     for _ in range(3):
-        politeness.after(host, visit_of(Reason.RATE_LIMITED, 429, stranger=True), now, rng)
+        politeness.after(host, visit_of(Reason.RATE_LIMITED, 429, external=True), now, rng)
         waits.append(host.door.until - now)
         now = host.door.until
     assert [wait == pytest.approx(60 * 2**time, rel=0.11) for time, wait in enumerate(waits)] == [True] * 3
     now += 2_000
-    politeness.after(host, visit_of(Reason.HTTP_ERROR, 500, stranger=True), now, rng)
+    politeness.after(host, visit_of(Reason.HTTP_ERROR, 500, external=True), now, rng)
     assert host.door.until - now == pytest.approx(60, rel=0.11)
     now = host.door.until + 1
-    politeness.after(host, visit_of(Reason.FETCHED, 200, 3.0, stranger=True), now, rng)
+    politeness.after(host, visit_of(Reason.FETCHED, 200, 3.0, external=True), now, rng)
     assert (host.door.until - now, host.door.escalation) == (30.0, 1)
 
 
@@ -502,17 +502,17 @@ def test_a_front_page_is_its_hosts_own(bench: Bench) -> None:
     assert strange(bench, "/", "/late") == 1
     assert bench.frontier.workbench.hosts["a.org"].known == 1
     assert crawl(bench) == ["/"]
-    assert bench.frontier.state.refused.counts == {Reason.STRANGER: 31}
+    assert bench.frontier.state.refused.counts == {Reason.EXTERNAL_BUDGET: 31}
 
 
 def test_sub_requests_are_charged_as_links_are(bench: Bench) -> None:
     """Each answer is one of the page's domain's; a file that is new earns more."""
     model: Any = bench.frontier.leasing._filters._traps
     for number in range(FIRST_PAGES + 10):
-        model.learn_embed(visit(f"/{number}.json", Reason.RATE_LIMITED, 429), "www.evil.org")
+        model.learn_subrequest(visit(f"/{number}.json", Reason.RATE_LIMITED, 429), "www.evil.org")
         assert model.refuses_external("a.org", "evil.org", 0.0) == (number >= FIRST_PAGES - 1)
     for number in range(100):
         file = visit(f"/{number}.js", Reason.FETCHED, 200, digest=number.to_bytes(4, "big"))
-        model.learn_embed(file, "app.good.org")
+        model.learn_subrequest(file, "app.good.org")
     assert not model.refuses_external("a.org", "good.org", 0.0)
     assert not model.refuses("a.org", SITE + "/7.json", 0.0)

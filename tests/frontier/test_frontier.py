@@ -113,7 +113,7 @@ def test_a_host_that_keeps_failing_is_left_alone(bench: Bench) -> None:
         bench.now = lease.host.next_free
 
     assert asked == 3
-    assert bench.frontier.hosts.given_up == 1
+    assert bench.frontier.hosts.parked == 1
     assert bench.frontier.hosts.waiting_urls == 0
     assert len(bench.store.head("a.example", 10)) == 2
 

@@ -115,7 +115,7 @@ class Schedule:
     def step(self) -> None:
         """One thing happens; then the engine asks for what it may have."""
         acts: list[Callable[[], None]] = [self.add, self.somehow, self.somehow, self.somehow, self.wait, self.wait]
-        acts += [self.commit, self.move, self.resolve, self.resolve, self.embed, self.embed]
+        acts += [self.commit, self.move, self.resolve, self.resolve, self.subrequest, self.subrequest]
         if self.chance.random() < 0.3:
             acts.append(self.shown_ends)
         if self.chance.random() < 0.03:
@@ -128,7 +128,7 @@ class Schedule:
         renders = self.bench.frontier.renders
         renders.mode, renders.closed, renders._limits = "always", "", RenderLimits("always", 3)
 
-    def embed(self) -> None:
+    def subrequest(self) -> None:
         """A page in the browser asks for a file of some host: its own, another's, several at one address."""
         now = self.bench.now
         page = self.chance.choice(self.shown).row if self.shown else ELSEWHERE
@@ -149,18 +149,18 @@ class Schedule:
             answered=lambda _: None,
         )
         self.wanted.append(made)
-        if self.bench.frontier.embeds.ask(made, now) is not None:
+        if self.bench.frontier.subrequests.ask(made, now) is not None:
             self.wanted.remove(made)
 
     def shown_ends(self) -> None:
         """A page leaves the browser; what it still wanted is of no use any more."""
         if not self.shown:
             if self.wanted:
-                self.bench.frontier.embeds.withdraw(self.wanted.pop(self.chance.randrange(len(self.wanted))))
+                self.bench.frontier.subrequests.withdraw(self.wanted.pop(self.chance.randrange(len(self.wanted))))
             return
         lease = self.shown.pop(self.chance.randrange(len(self.shown)))
         for made in [made for made in self.wanted if made.page is lease.row]:
-            self.bench.frontier.embeds.withdraw(made)
+            self.bench.frontier.subrequests.withdraw(made)
             self.wanted.remove(made)
         self.bench.frontier.finish_render(lease, self.bench.now, again=self.chance.random() < 0.1)
 
@@ -169,8 +169,8 @@ class Schedule:
         if lease.row.kind.is_render:
             self.shown.append(lease)
             return
-        if lease.embed is not None:
-            lease.embed.granted()
+        if lease.subrequest is not None:
+            lease.subrequest.granted()
             self.embedded += 1
         self.account.starts(lease, self.bench.now)
 
@@ -211,7 +211,7 @@ class Schedule:
             and self.chance.random() < 0.7
         ):
             more["render"] = "a.warc.gz 0 1 0 0"
-        strange = lease.embed.external if lease.embed else caused_externally(lease.row)
+        strange = lease.subrequest.external if lease.subrequest else caused_externally(lease.row)
         spared = strange and lease.host.door.rested  # it has rested for strangers, and rests for no more of them
         self.account.ends(name, self.bench.now, 0.0 if spared else rest)
         self.bench.answer(lease, outcome, body, retry_after_seconds=rest or None, **more)
@@ -314,7 +314,7 @@ class Schedule:
                 assert host.waiting_urls <= 0 or host.state or host.stage == Stage.IN_FLIGHT, (
                     f"{host.name} is forgotten"
                 )
-                assert not host.embeds, f"what a page wants of {host.name} is forgotten"
+                assert not host.subrequests, f"what a page wants of {host.name} is forgotten"
             elif host.stage == Stage.WAITING and host.ports is not None and host.ports.turn is not None:
                 assert host.ports.turn.stage != Stage.WAITING, f"{host.name} waits for a turn that is over"
             elif host.stage == Stage.WAITING:
@@ -346,7 +346,7 @@ class Schedule:
 
     def reason_to_wait(self, host: Host) -> None:
         """Its pause, a rest, another's robots.txt, the commit: no host waits for longer than one of these."""
-        if (host.rendering or self.bench.frontier.renders.full) and not host.embeds:
+        if (host.rendering or self.bench.frontier.renders.full) and not host.subrequests:
             return  # nothing but pages for the browser
         # A long pause whose reason another answer has taken back since is kept all the same.
         ports = [name for name in HOSTS if host_name(name) == host_name(host.name)]
@@ -357,7 +357,9 @@ class Schedule:
         rest = host.rest_until
         if host.ports is not None:  # after a start only the end of another port's rest is stored, not of its answer
             rest += longest
-        door = host.door.until if host.embeds else 0.0  # for what strangers' pages want, and render pages wait anyway
+        door = (
+            host.door.until if host.subrequests else 0.0
+        )  # for what strangers' pages want, and render pages wait anyway
         latest = max(since + longest + chance, rest, host.held_until, commit, door)
         assert host.next_free <= latest + ROUNDING, f"{host.name} waits for no reason"
 
@@ -372,7 +374,7 @@ class Schedule:
             elif self.shown:
                 self.shown_ends()
             elif self.wanted:
-                self.bench.frontier.embeds.withdraw(self.wanted.pop())
+                self.bench.frontier.subrequests.withdraw(self.wanted.pop())
             elif self.dns_lookups:
                 self.resolve()
             elif self.bench.frontier.hosts.waiting_urls <= 0:

@@ -59,7 +59,7 @@ def test_a_dead_host_is_asked_ever_more_seldom(bench: Bench) -> None:
     assert [round(gap / DAY) for gap in gaps] == [1, 2, 4, 7, 7, 7]
     assert all(gap >= round(gap / DAY) * DAY for gap in gaps)
     assert bench.frontier.hosts.waiting_urls == 0
-    assert bench.frontier.hosts.given_up == 1
+    assert bench.frontier.hosts.parked == 1
 
 
 @pytest.mark.parametrize("max_hosts_in_memory", [1, 100])
@@ -74,7 +74,7 @@ def test_one_that_is_back_is_crawled(max_hosts_in_memory: int) -> None:
 
     assert bench.frontier.hosts.probe_again(bench.now)
 
-    assert bench.frontier.hosts.given_up == 0
+    assert bench.frontier.hosts.parked == 0
     first = bench.next()
     assert first is not None
     assert first.row.url == f"http://{DEAD}/robots.txt"
@@ -157,7 +157,7 @@ def test_a_host_of_another_worker_is_its_own_business() -> None:
     assert not bench.frontier.hosts.probe_again(bench.now)
 
     assert bench.next() is None
-    assert bench.frontier.hosts.given_up == 0
+    assert bench.frontier.hosts.parked == 0
 
 
 def test_a_store_that_cannot_be_read_puts_the_probe_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def walls_until_rest(politeness: HostPoliteness, host: Host, now: float = NOW) -
         assert not consequence.again
         if host.rest_until > now:
             return walls
-        assert (host.failures, consequence.parked) == (0, False)
+        assert (host.failures, consequence.opened) == (0, False)
     raise AssertionError("it never rests")
 
 
@@ -77,7 +77,7 @@ def test_ours_a_good_answer_ends_a_row_of_walls() -> None:
     assert (host.rest_until, host.failures) == (0.0, 0)
 
     walls_until_rest(politeness, host)
-    later = [politeness.after(host, WALL, NOW + hours * 3600, rng).give_up for hours in range(1, 5)]
+    later = [politeness.after(host, WALL, NOW + hours * 3600, rng).park for hours in range(1, 5)]
     assert later == [False, False, False, True]
 
 
@@ -95,7 +95,7 @@ def test_a_dead_host_sees_six_requests_whoever_names_its_pages() -> None:
     politeness = politeness_of(settings_of(), max_failures=5)
     host, now, waits = Host("a.test", 5.0), NOW, []
     for _ in range(8):
-        consequence = politeness.after(host, visit_of(Reason.DISCONNECTED, stranger=True), now, random.Random(1))
+        consequence = politeness.after(host, visit_of(Reason.DISCONNECTED, external=True), now, random.Random(1))
         waits.append(round((host.door.until - now) / 3600, 1))
         assert (consequence.door_until > 0) == (len(waits) > 5)
         now = host.door.until

@@ -25,7 +25,7 @@ class Heard:
         self.granted = 0
         self.answers: list[Any] = []
 
-    def embed(self, url: str, until: float, *, own: bool = False) -> Subrequest:
+    def subrequest(self, url: str, until: float, *, own: bool = False) -> Subrequest:
         """A sub-request that reports here."""
         return Subrequest(
             parse(url),
@@ -55,14 +55,14 @@ def test_a_sub_request_waits_for_its_hosts_pause(bench: Bench) -> None:
     """It is leased no earlier than a page would be, with the pause that is promised, and starts the clock anew."""
     host, heard = known(bench, "http://cdn.test/").host, Heard()
 
-    assert bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 30), bench.now) is None
+    assert bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/a.js", bench.now + 30), bench.now) is None
     assert bench.next() is None
     lease = next_of(bench)
 
     assert bench.now >= host.pace_free
     assert (lease.row.url, lease.row.hops, lease.row.via, lease.row.depth) == ("http://cdn.test/a.js", "E", PAGE.url, 4)
     assert lease.delay_seconds == host.delay_seconds
-    assert lease.embed is not None
+    assert lease.subrequest is not None
     assert not lease.stored
     bench.answer(lease)
     assert host.next_free >= bench.now + host.delay_seconds
@@ -72,7 +72,7 @@ def test_a_sub_request_waits_for_its_hosts_pause(bench: Bench) -> None:
 def test_robots_txt_comes_first_and_is_obeyed(bench: Bench) -> None:
     """Of a host that was never met; what it forbids is refused, before and after it is known."""
     heard = Heard()
-    bench.frontier.embeds.ask(heard.embed("http://cdn.test/private/a.js", bench.now + 60), bench.now)
+    bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/private/a.js", bench.now + 60), bench.now)
     robots = next_of(bench)
     assert robots.row.kind.is_robots
 
@@ -82,18 +82,18 @@ def test_robots_txt_comes_first_and_is_obeyed(bench: Bench) -> None:
 
     assert bench.next() is None
     assert heard.refused == [Reason.ROBOTS]
-    again = heard.embed("http://cdn.test/private/b.js", bench.now + 60)
-    assert bench.frontier.embeds.ask(again, bench.now) is Reason.ROBOTS
+    again = heard.subrequest("http://cdn.test/private/b.js", bench.now + 60)
+    assert bench.frontier.subrequests.ask(again, bench.now) is Reason.ROBOTS
 
 
 def test_a_robots_txt_that_cannot_be_had_means_no(bench: Bench) -> None:
     """Nothing else is asked of the host, and what is wanted of it later is refused at once."""
     heard = Heard()
-    bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 20), bench.now)
+    bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/a.js", bench.now + 20), bench.now)
     bench.answer(next_of(bench), 500)
     bench.commit()
 
-    refusal = bench.frontier.embeds.ask(heard.embed("http://cdn.test/b.js", bench.now + 20), bench.now)
+    refusal = bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/b.js", bench.now + 20), bench.now)
 
     assert refusal is Reason.ROBOTS_UNREACHABLE
     assert bench.next() is None
@@ -109,7 +109,8 @@ def test_what_cannot_be_had_in_time_is_refused_at_once(bench: Bench) -> None:
     until = bench.now + 10.4
 
     refusals = [
-        bench.frontier.embeds.ask(heard.embed(f"http://cdn.test/{number}.js", until), bench.now) for number in range(40)
+        bench.frontier.subrequests.ask(heard.subrequest(f"http://cdn.test/{number}.js", until), bench.now)
+        for number in range(40)
     ]
     starts = []
     for _ in range(3):
@@ -127,7 +128,7 @@ def test_what_comes_too_late_is_refused_in_its_turn(bench: Bench) -> None:
     host, heard = known(bench, "http://cdn.test/", "http://cdn.test/2").host, Heard()
     bench.now = host.next_free
     lease = next_of(bench)
-    bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 20), bench.now)
+    bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/a.js", bench.now + 20), bench.now)
     bench.answer(lease, 429, retry_after_seconds=500.0)
     bench.commit()
 
@@ -136,8 +137,8 @@ def test_what_comes_too_late_is_refused_in_its_turn(bench: Bench) -> None:
     next_of(bench)
 
     assert heard.refused == [Reason.RENDER_PACE]
-    late = heard.embed("http://cdn.test/b.js", bench.now - 1)
-    assert bench.frontier.embeds.ask(late, bench.now) is Reason.RENDER_PACE
+    late = heard.subrequest("http://cdn.test/b.js", bench.now - 1)
+    assert bench.frontier.subrequests.ask(late, bench.now) is Reason.RENDER_PACE
 
 
 def test_names_at_one_address_are_asked_one_at_a_time(bench: Bench) -> None:
@@ -146,7 +147,7 @@ def test_names_at_one_address_are_asked_one_at_a_time(bench: Bench) -> None:
     for name in ("one", "two", "three"):
         bench.seed(f"http://{name}.test/")
     for name in ("one", "two"):
-        bench.frontier.embeds.ask(heard.embed(f"http://{name}.test/a.js", bench.now + 600), bench.now)
+        bench.frontier.subrequests.ask(heard.subrequest(f"http://{name}.test/a.js", bench.now + 600), bench.now)
     flying: Lease | None = None
     ended, asked = 0.0, []
     for _ in range(400):
@@ -178,8 +179,8 @@ def test_another_sites_page_comes_behind_the_hosts_own(bench: Bench, *, own: boo
     """A host's own pages are not held up by pages elsewhere; what its own site's page needs goes first."""
     host, heard = known(bench, *(f"http://cdn.test/{number}" for number in range(5))).host, Heard()
     for number in range(3):
-        embed = heard.embed(f"http://cdn.test/{number}.js", bench.now + 300, own=own)
-        assert bench.frontier.embeds.ask(embed, bench.now) is None
+        subrequest = heard.subrequest(f"http://cdn.test/{number}.js", bench.now + 300, own=own)
+        assert bench.frontier.subrequests.ask(subrequest, bench.now) is None
 
     kinds = ""
     for _ in range(6):
@@ -196,7 +197,10 @@ def test_a_slow_file_of_another_site_does_not_cost_the_page_its_others(bench: Be
     """They wait for the pause that such an answer asks for, which is not the pause of the host's own pages."""
     host, heard = known(bench, "http://cdn.test/").host, Heard()
     for number in range(3):
-        assert bench.frontier.embeds.ask(heard.embed(f"http://cdn.test/{number}.js", bench.now + 60), bench.now) is None
+        assert (
+            bench.frontier.subrequests.ask(heard.subrequest(f"http://cdn.test/{number}.js", bench.now + 60), bench.now)
+            is None
+        )
 
     asked = []
     for _ in range(3):
@@ -212,20 +216,20 @@ def test_a_slow_file_of_another_site_does_not_cost_the_page_its_others(bench: Be
 def test_a_closed_door_is_waited_for_by_pages_that_can(bench: Bench) -> None:
     """The others hear of it at once: as it closes, and when they ask; what the page's own site wants goes through."""
     host, short, long, own = known(bench, "http://cdn.test/").host, Heard(), Heard(), Heard()
-    embeds = bench.frontier.embeds
+    subrequests = bench.frontier.subrequests
     for heard, seconds in ((long, 200), (short, 30), (long, 200)):
-        assert embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + seconds), bench.now) is None
+        assert subrequests.ask(heard.subrequest("http://cdn.test/a.js", bench.now + seconds), bench.now) is None
     bench.answer(next_of(bench), 429, reason=Reason.RATE_LIMITED, retry_after_seconds=60.0)
     opens = host.door.until
 
-    assert (short.refused, long.refused) == ([Reason.STRANGER_DOOR], [])
+    assert (short.refused, long.refused) == ([Reason.EXTERNAL_DOOR], [])
     bench.now = host.rest_until + 1
     host.door = host.door._replace(until=opens + 20)  # as after one more
     opens += 20
-    assert embeds.ask(short.embed("http://cdn.test/b.js", bench.now + 5), bench.now) is Reason.STRANGER_DOOR
-    assert embeds.ask(long.embed("http://cdn.test/c.js", bench.now + 200), bench.now) is None
+    assert subrequests.ask(short.subrequest("http://cdn.test/b.js", bench.now + 5), bench.now) is Reason.EXTERNAL_DOOR
+    assert subrequests.ask(long.subrequest("http://cdn.test/c.js", bench.now + 200), bench.now) is None
     assert bench.next() is None
-    assert embeds.ask(own.embed("http://cdn.test/d.js", bench.now + 5, own=True), bench.now) is None
+    assert subrequests.ask(own.subrequest("http://cdn.test/d.js", bench.now + 5, own=True), bench.now) is None
     first = next_of(bench)
     assert (first.row.url, bench.now < opens) == ("http://cdn.test/d.js", True)
     bench.answer(first)
@@ -240,7 +244,7 @@ def test_who_waits_at_a_door_holds_up_no_page_of_the_host(bench: Bench) -> None:
     host, heard = known(bench, *(f"http://cdn.test/{number}" for number in range(3))).host, Heard()
     host.door = host.door._replace(until=bench.now + 100)
     opens = host.door.until
-    assert bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 200), bench.now) is None
+    assert bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/a.js", bench.now + 200), bench.now) is None
 
     for _ in range(2):
         lease = next_of(bench)
@@ -258,15 +262,15 @@ def test_who_waits_at_a_door_holds_up_no_page_of_the_host(bench: Bench) -> None:
 def test_what_is_withdrawn_is_never_asked(bench: Bench) -> None:
     """The host is as it was: without work it is forgotten when its clock is free."""
     host, heard = known(bench, "http://cdn.test/").host, Heard()
-    embed = heard.embed("http://cdn.test/a.js", bench.now + 30)
-    bench.frontier.embeds.ask(embed, bench.now)
+    subrequest = heard.subrequest("http://cdn.test/a.js", bench.now + 30)
+    bench.frontier.subrequests.ask(subrequest, bench.now)
 
-    bench.frontier.embeds.withdraw(embed)
-    bench.frontier.embeds.withdraw(embed)
+    bench.frontier.subrequests.withdraw(subrequest)
+    bench.frontier.subrequests.withdraw(subrequest)
     bench.now = host.next_free
 
     assert bench.next() is None
-    assert (host.embeds, host.work) == (0, False)
+    assert (host.subrequests, host.work) == (0, False)
     bench.now += 10
     assert bench.next() is None
     assert "cdn.test" not in bench.frontier.workbench.hosts
@@ -275,7 +279,7 @@ def test_what_is_withdrawn_is_never_asked(bench: Bench) -> None:
 def test_a_lease_that_sent_nothing_waits_again(bench: Bench) -> None:
     """Its address is another worker's: it is first in its host's line. One that is put back is refused."""
     host, heard = known(bench, "http://cdn.test/").host, Heard()
-    bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 30), bench.now)
+    bench.frontier.subrequests.ask(heard.subrequest("http://cdn.test/a.js", bench.now + 30), bench.now)
     lease = next_of(bench)
 
     bench.frontier.postpone(lease, bench.now, bench.now + 0.25)
@@ -284,5 +288,5 @@ def test_a_lease_that_sent_nothing_waits_again(bench: Bench) -> None:
     bench.frontier.requeue(again, bench.now)
 
     assert heard.refused == [Reason.RENDER_PACE]
-    assert host.embeds == 0
+    assert host.subrequests == 0
     assert bench.frontier.state.leased == 0

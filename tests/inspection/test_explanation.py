@@ -160,7 +160,7 @@ def test_a_waiting_url_knows_its_place_and_moment(ask: Callable[..., Why]) -> No
         ({}, 1, State.RETRY, ""),
         ({"rest_until": NOW + 60}, 0, State.WAITING, Reason.RATE_LIMITED),
         ({"rest_until": NOW + 60}, 1, State.RETRY, Reason.RATE_LIMITED),
-        ({"state": HostState.GIVEN_UP}, 0, State.WAITING, Reason.HOST_PARKED),
+        ({"state": HostState.PARKED}, 0, State.WAITING, Reason.HOST_PARKED),
         ({"robots_until_http": -(NOW + 60)}, 0, State.WAITING, Reason.ROBOTS_UNREACHABLE),
     ],
 )

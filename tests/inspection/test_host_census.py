@@ -24,7 +24,7 @@ def hosts_of_all_kinds(count: int) -> list[tuple[str, bytes]]:
         host.rest_until = rng.choice([0.0, 0.0, NOW - 5, NOW + 3600.0 + number])
         host.samples = tuple(rng.random() for _ in range(rng.randrange(6)))
         host.failures = rng.randrange(4)
-        host.state = rng.choice([HostState.ASKED] * 8 + [HostState.GIVEN_UP, HostState.PAUSED, HostState.LIMITED])
+        host.state = rng.choice([HostState.ASKED] * 8 + [HostState.PARKED, HostState.PAUSED, HostState.LIMITED])
         host.floor_seconds = rng.choice([0.0] * 9 + [LEAVE_ALONE_SECONDS * 2])
         if number % 9 == 0:
             host.door = Door(2, NOW + 50.0, NOW - 9.0, False, "timeout")

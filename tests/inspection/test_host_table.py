@@ -33,7 +33,7 @@ def test_rests_and_parked_hosts_are_counted_apart() -> None:
     hosts = [
         packed("a.test", rows=2, next_free=NOW),
         packed("b.test", rows=10, rest_until=NOW + 3600),
-        packed("c.test", rows=4, state=HostState.GIVEN_UP),
+        packed("c.test", rows=4, state=HostState.PARKED),
         packed("d.test", fetched=7),
         packed("e.test", rows=1, next_free=NOW - 1),
     ]

@@ -20,7 +20,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render import browser as browsers
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing, BrowserProcess, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded
-from crawlerproject.render.shared_cache import Embedded
+from crawlerproject.render.shared_cache import Subresource
 from crawlerproject.render.visit import PageTime, PageVisit
 from tests.render import playwright_doubles
 
@@ -103,7 +103,9 @@ def made(**limits: Any) -> Browser:
 def visit_of(url: str = URL) -> PageVisit:
     """A page that wants to be shown."""
     source: Any = None
-    return PageVisit(Embedded(200, {}, b""), source, Rendered(url), PageTime(), settle_seconds=1.0, timeout_seconds=1.0)
+    return PageVisit(
+        Subresource(200, {}, b""), source, Rendered(url), PageTime(), settle_seconds=1.0, timeout_seconds=1.0
+    )
 
 
 async def failed(browser: Browser, visit: PageVisit | None = None) -> RenderFailed:

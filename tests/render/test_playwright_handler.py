@@ -18,7 +18,7 @@ from crawlerproject.render import browser as browsers
 from crawlerproject.render import playwright_handler
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing, NoNamespace
 from crawlerproject.render.playwright_handler import PlaywrightHandler, Slot
-from crawlerproject.render.shared_cache import Embedded
+from crawlerproject.render.shared_cache import Subresource
 from crawlerproject.render.visit import PageTime, PageVisit
 from tests.render.playwright_doubles import Browser as BrowserDouble
 from tests.render.playwright_doubles import Context, Route
@@ -61,7 +61,7 @@ def good_visit(url: str, *, settled: bool = True) -> PageVisit:
     """A visit that went well, unless it is said otherwise."""
     source: Any = None
     visit = PageVisit(
-        Embedded(200, {}, b""), source, Rendered(url), PageTime(), settle_seconds=1.0, timeout_seconds=1.0
+        Subresource(200, {}, b""), source, Rendered(url), PageTime(), settle_seconds=1.0, timeout_seconds=1.0
     )
     visit.rendered.settled = settled
     return visit

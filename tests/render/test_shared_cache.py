@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.render.shared_cache import Embedded, SharedCache, Wanted
+from crawlerproject.render.shared_cache import CacheQuery, SharedCache, Subresource
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.browser_limits import Reuse, reuse
 
@@ -18,22 +18,22 @@ ANYONE = Reuse(1e9, by_origin=False, own_site=False)
 SAME_ORIGIN = Reuse(1e9, by_origin=True, own_site=False)
 
 
-def wanted(url: str = "a", origin: str | None = None, site: str = "site.test") -> Wanted:
+def wanted(url: str = "a", origin: str | None = None, site: str = "site.test") -> CacheQuery:
     """What a page asks for."""
-    return Wanted(url, origin, site)
+    return CacheQuery(url, origin, site)
 
 
-async def gathered(cache: SharedCache, wishes: list[Wanted], reuse: Reuse | None) -> tuple[list[bool], int]:
+async def gathered(cache: SharedCache, wishes: list[CacheQuery], reuse: Reuse | None) -> tuple[list[bool], int]:
     """All at once: whether each was served by the cache, and how many at most were under way together."""
     under_way = most = 0
 
-    async def fetch() -> Embedded:
+    async def fetch() -> Subresource:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
         await asyncio.sleep(0.001)
         under_way -= 1
-        return Embedded(200, {}, b"x", reuse)
+        return Subresource(200, {}, b"x", reuse)
 
     found = await asyncio.gather(*(cache.get(wish, fetch) for wish in wishes))
     return [cached for _, cached in found], most
@@ -60,15 +60,15 @@ def test_a_refusal_is_the_askers_own() -> None:
     async def main() -> None:
         cache, fetched = SharedCache(100_000), 0
 
-        async def refused() -> Embedded:
+        async def refused() -> Subresource:
             await asyncio.sleep(0.001)
             raise Blocked("too-many")
 
-        async def fine() -> Embedded:
+        async def fine() -> Subresource:
             nonlocal fetched
             fetched += 1
             await asyncio.sleep(0.001)
-            return Embedded(200, {}, b"x", ANYONE)
+            return Subresource(200, {}, b"x", ANYONE)
 
         first = asyncio.ensure_future(cache.get(wanted(), refused))
         await asyncio.sleep(0)
@@ -87,13 +87,13 @@ def test_a_page_that_is_gone_leaves_the_fetch_to_another() -> None:
     async def main() -> None:
         cache = SharedCache(100_000)
 
-        async def forever() -> Embedded:
+        async def forever() -> Subresource:
             await asyncio.sleep(1e6)
             raise AssertionError
 
         first = asyncio.ensure_future(cache.get(wanted(), forever))
         await asyncio.sleep(0)
-        second = asyncio.ensure_future(cache.get(wanted(), lambda: _now(Embedded(200, {}, b"x", ANYONE))))
+        second = asyncio.ensure_future(cache.get(wanted(), lambda: _now(Subresource(200, {}, b"x", ANYONE))))
         await asyncio.sleep(0)
         first.cancel()
         assert (await second)[0].body == b"x"
@@ -110,7 +110,7 @@ def test_it_is_bounded_by_bytes() -> None:
         async def get(url: str, size: int, *, in_head: bool = False) -> bool:
             head = {"x": "x" * size} if in_head else {}
             body = b"" if in_head else b"x" * size
-            return (await cache.get(wanted(url), lambda: _now(Embedded(200, head, body, ANYONE))))[1]
+            return (await cache.get(wanted(url), lambda: _now(Subresource(200, head, body, ANYONE))))[1]
 
         for url, size in (("a", 40_000), ("b", 40_000), ("a", 40_000), ("c", 40_000), ("huge", 101_000)):
             await get(url, size)
@@ -131,12 +131,12 @@ def test_an_answer_serves_for_its_time() -> None:
     async def main() -> None:
         now = [0.0]
         cache = SharedCache(5_000, lambda: now[0])
-        for_a_minute = Embedded(404, {}, b"x" * 2_000, Reuse(60.0, by_origin=True, own_site=True))
+        for_a_minute = Subresource(404, {}, b"x" * 2_000, Reuse(60.0, by_origin=True, own_site=True))
         seen = []
         for now[0] in (0.0, 59.0, 60.0, 119.0, 120.0, 179.0):
             seen.append((await cache.get(wanted(), lambda: _now(for_a_minute)))[1])
         assert seen == [False, True, False, True, False, True]
-        assert not (await cache.get(wanted("b"), lambda: _now(Embedded(200, {}, b"y" * 500, ANYONE))))[1]
+        assert not (await cache.get(wanted("b"), lambda: _now(Subresource(200, {}, b"y" * 500, ANYONE))))[1]
         assert (await cache.get(wanted(), lambda: _now(for_a_minute)))[1]  # both have their place
 
     asyncio.run(main())
@@ -167,7 +167,7 @@ def test_a_page_gets_what_its_own_request_would_get(asked: list[tuple[str, str |
         cache = SharedCache(1_000_000, lambda: 0.0)
         for server, origin, site in asked:
             status, headers, body = SERVERS[server](origin)
-            answer = Embedded(status, headers, body.encode(), reuse(status, headers, "script"))
+            answer = Subresource(status, headers, body.encode(), reuse(status, headers, "script"))
             served, _ = await cache.get(wanted(server, origin, site), partial(_now, answer))
             assert served == answer
 
@@ -185,7 +185,7 @@ def test_a_failure_is_the_sites_own_for_minutes(asked: list[tuple[str, bool, int
         for site, fails, later in asked:
             now += later
             status = 404 if fails else 200
-            answer = Embedded(status, {}, b"", reuse(status, {"access-control-allow-origin": "*"}, "script"))
+            answer = Subresource(status, {}, b"", reuse(status, {"access-control-allow-origin": "*"}, "script"))
             served, cached = await cache.get(wanted(site=site), partial(_now, answer))
             if served.status == 404 and cached:
                 assert now - failures[site] < 300
@@ -195,5 +195,5 @@ def test_a_failure_is_the_sites_own_for_minutes(asked: list[tuple[str, bool, int
     asyncio.run(main())
 
 
-async def _now(answer: Embedded) -> Embedded:
+async def _now(answer: Subresource) -> Subresource:
     return answer

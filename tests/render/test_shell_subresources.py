@@ -14,8 +14,8 @@ from crawlerproject.errors import FetchError
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
-from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.subresources import ShellSubrequests, SubrequestBounds, embedded
+from crawlerproject.render.shared_cache import SharedCache, Subresource
+from crawlerproject.render.subresources import ShellSubrequests, SubrequestBounds, as_subresource
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.browser_limits import Reuse
 
@@ -51,12 +51,12 @@ class Bench:
     def __init__(self, max_asked: int = 50) -> None:
         self.web = Web()
         crawler: Any = SimpleNamespace(engine=self.web)
-        self.embeds = ShellSubrequests(crawler, "a.test", SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
+        self.subrequests = ShellSubrequests(crawler, "a.test", SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
         self.rendered = Rendered("http://a.test/")
 
-    async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET", **headers: str) -> Embedded:
+    async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET", **headers: str) -> Subresource:
         """One answer."""
-        return await self.embeds.get(url, kind, method, headers, self.rendered)
+        return await self.subrequests.get(url, kind, method, headers, self.rendered)
 
     async def blocked(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> str:
         """The word with which a sub-request is blocked."""
@@ -164,7 +164,7 @@ def test_the_browser_gets_headers_that_still_hold() -> None:
         body=b"code",
     )
 
-    assert embedded(response) == Embedded(
+    assert as_subresource(response) == Subresource(
         200,
         {"content-type": "text/javascript", "vary": "Origin, Accept"},
         b"code",
@@ -200,5 +200,5 @@ def test_what_a_redirect_depends_on_its_answer_does_too() -> None:
 
 def test_an_answer_that_was_cut_off_serves_no_other_page() -> None:
     """Half a script is none."""
-    assert embedded(Response(SCRIPT, body=b"code"), "script").reuse is not None
-    assert embedded(Response(SCRIPT, body=b"co", flags=["truncated-disconnect"]), "script").reuse is None
+    assert as_subresource(Response(SCRIPT, body=b"code"), "script").reuse is not None
+    assert as_subresource(Response(SCRIPT, body=b"co", flags=["truncated-disconnect"]), "script").reuse is None

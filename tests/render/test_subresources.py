@@ -16,7 +16,7 @@ from crawlerproject.frontier.passage import Lease
 from crawlerproject.guard.guard import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
-from crawlerproject.render.shared_cache import Embedded, SharedCache
+from crawlerproject.render.shared_cache import SharedCache, Subresource
 from crawlerproject.render.subresources import CrawlSubrequests, RenderProxies, SubrequestBounds
 from crawlerproject.render.visit import Blocked, PageTime
 from crawlerproject.runtime.services import Services
@@ -41,7 +41,7 @@ class Browser(Bench):
         services.provide(self.session, self.run, Intake(self.session, self.run, self._wake))
         self.time = PageTime(clock=lambda: self.now)
         self.proxies = RenderProxies(proxies)
-        self.embeds = CrawlSubrequests(
+        self.subrequests = CrawlSubrequests(
             services,
             self.lease_of_page,
             SharedCache(1_000_000),
@@ -54,9 +54,9 @@ class Browser(Bench):
     def _wake(self) -> None:
         self.woken += 1
 
-    def get(self, url: str = SCRIPT, **headers: str) -> asyncio.Task[Embedded]:
+    def get(self, url: str = SCRIPT, **headers: str) -> asyncio.Task[Subresource]:
         """One sub-request, under way."""
-        return asyncio.ensure_future(self.embeds.get(url, "script", "GET", headers, self.rendered))
+        return asyncio.ensure_future(self.subrequests.get(url, "script", "GET", headers, self.rendered))
 
     async def turn(self) -> Lease:
         """The lease of the sub-request that waits; its host is free by then."""
@@ -65,8 +65,8 @@ class Browser(Bench):
             turn = self.frontier.next(self.now)
             if isinstance(turn, Lookup):
                 turn = self.frontier.leasing.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
-            if turn is not None and turn.embed is not None:
-                turn.embed.granted()
+            if turn is not None and turn.subrequest is not None:
+                turn.subrequest.granted()
                 return turn
             if turn is not None:
                 self.session.pages.finish(page_of(turn, self.now, status=404))
@@ -77,8 +77,8 @@ class Browser(Bench):
 
     def answer(self, lease: Lease, outcome: Any) -> None:
         """What the web answers; the lease ends."""
-        assert lease.embed is not None
-        lease.embed.answered(outcome)
+        assert lease.subrequest is not None
+        lease.subrequest.answered(outcome)
         self.session.pages.finish(page_of(lease, self.now))
 
 
@@ -88,7 +88,7 @@ def browser(tmp_path: Path) -> Browser:
     return Browser(tmp_path)
 
 
-async def blocked(task: asyncio.Task[Embedded]) -> str:
+async def blocked(task: asyncio.Task[Subresource]) -> str:
     """The word with which a sub-request ended."""
     with pytest.raises(Blocked) as why:
         await task
@@ -101,8 +101,8 @@ def test_a_sub_request_waits_for_its_hosts_turn(browser: Browser) -> None:
     async def main() -> None:
         asking = browser.get(origin="http://a.test")
         lease = await browser.turn()
-        assert lease.embed is not None
-        assert (lease.row.url, dict(lease.embed.headers)) == (SCRIPT, {"Accept": "*/*", "Origin": "http://a.test"})
+        assert lease.subrequest is not None
+        assert (lease.row.url, dict(lease.subrequest.headers)) == (SCRIPT, {"Accept": "*/*", "Origin": "http://a.test"})
         assert browser.woken == 1
         browser.answer(lease, Response(SCRIPT, body=b"code"))
         assert (await asking).body == b"code"
@@ -122,7 +122,7 @@ def test_one_that_can_have_no_turn_in_time_is_not_asked_for(tmp_path: Path) -> N
         browser.commit()
         line = list(read_log(browser.folder.log))[-1]
         assert (line["url"], line["via"], line["reason"]) == (SCRIPT, f"{HOST}/page", "render-pace")
-        assert browser.frontier.embeds.next(browser.lease_of_page.host, browser.now, external=False) is None
+        assert browser.frontier.subrequests.next(browser.lease_of_page.host, browser.now, external=False) is None
 
     asyncio.run(main())
 
@@ -162,10 +162,10 @@ def test_a_page_that_is_gone_waits_for_nothing(browser: Browser) -> None:
     async def main() -> None:
         asking = browser.get()
         await asyncio.sleep(0)
-        browser.embeds.close()
+        browser.subrequests.close()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert browser.frontier.embeds.next(browser.lease_of_page.host, browser.now, external=False) is None
+        assert browser.frontier.subrequests.next(browser.lease_of_page.host, browser.now, external=False) is None
         assert await blocked(browser.get()) == "gone"
 
     asyncio.run(main())
@@ -179,7 +179,7 @@ def test_an_answer_after_the_page_is_nobodys(browser: Browser) -> None:
         lease = await browser.turn()
         for _ in range(5):
             await asyncio.sleep(0)  # it waits for the answer by now
-        browser.embeds.close()
+        browser.subrequests.close()
         with pytest.raises(asyncio.CancelledError):
             await asking
         browser.answer(lease, Response(SCRIPT, body=b"late"))
@@ -210,8 +210,8 @@ def test_a_proxy_that_fails_is_told_so(tmp_path: Path) -> None:
         for number in range(3):
             asking = browser.get(f"{HOST}/{number}.js")
             lease = await browser.turn()
-            assert lease.embed is not None
-            assert lease.embed.proxy == "http://one:1"
+            assert lease.subrequest is not None
+            assert lease.subrequest.proxy == "http://one:1"
             browser.answer(lease, FetchError(Reason.PROXY_FAILED))
             assert await blocked(asking) == "proxy-failed"
         assert {browser.proxies.choose(0.0) for _ in range(4)} == {"http://two:2"}

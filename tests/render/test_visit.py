@@ -12,13 +12,13 @@ import pytest
 from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render import visit as visits
-from crawlerproject.render.shared_cache import Embedded
+from crawlerproject.render.shared_cache import Subresource
 from crawlerproject.render.visit import Blocked, PageTime, PageVisit
 from tests.render.playwright_doubles import Context, Page, Request, Route
 from tests.web.waiting import busyness
 
 URL = "http://a.test/"
-DOCUMENT = Embedded(200, {"content-type": "text/html"}, b"<div id=root></div>")
+DOCUMENT = Subresource(200, {"content-type": "text/html"}, b"<div id=root></div>")
 
 
 class Source:
@@ -29,13 +29,13 @@ class Source:
         self.asked: list[tuple[str, str, str]] = []
         self.hold: asyncio.Event | None = None
 
-    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
+    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Subresource:
         self.asked.append((url, kind, method))
         if self.hold is not None:
             await self.hold.wait()
         if kind in self.blocked:
             raise Blocked(self.blocked[kind])
-        return Embedded(200, {"x": "y"}, b"code")
+        return Subresource(200, {"x": "y"}, b"code")
 
     def close(self) -> None:
         pass
@@ -44,8 +44,10 @@ class Source:
 def opened(source: Source | None = None, **seconds: float) -> tuple[PageVisit, Any]:
     """A visit whose page is in the browser, and that page."""
     times = {"settle_seconds": 5.0, "timeout_seconds": 10.0} | seconds
-    embeds: Any = source or Source()
-    visit = PageVisit(DOCUMENT, embeds, Rendered(URL), PageTime(), times["settle_seconds"], times["timeout_seconds"])
+    subrequests: Any = source or Source()
+    visit = PageVisit(
+        DOCUMENT, subrequests, Rendered(URL), PageTime(), times["settle_seconds"], times["timeout_seconds"]
+    )
     page: Any = Context().page
     visit.page = page
     return visit, page

@@ -58,13 +58,13 @@ class HostState(StrEnum):
     """Whether a host is asked (then it is false), or why it is not. The words are those of ``scrapy hosts``."""
 
     ASKED = ""
-    GIVEN_UP = "parked"  # its probe failed too
+    PARKED = "parked"  # its probe failed too
     PAUSED = "paused"  # by the operator, until it is over
     LIMITED = "limited"  # it has had its share, until a later start has a higher limit
 
 
 HELD = (HostState.PAUSED, HostState.LIMITED)
-STATE_FLAGS = {HostState.ASKED: 0, HostState.GIVEN_UP: 1, HostState.PAUSED: 17, HostState.LIMITED: 33}
+STATE_FLAGS = {HostState.ASKED: 0, HostState.PARKED: 1, HostState.PAUSED: 17, HostState.LIMITED: 33}
 _STATES, ANY_STATE = {flags: state for state, flags in STATE_FLAGS.items()}, 1 | 16 | 32
 
 
@@ -98,7 +98,7 @@ class Host:
     payer: str = ""  # of its last turn: the domain that has the place in flight
     asked_at: float = 0.0  # when that began
     took_seconds: float = 0.0  # how long its turns take: what is quick is believed by and by
-    embeds: int = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
+    subrequests: int = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
     rendering: bool = False  # a page of its is in the browser: not to be forgotten meanwhile
     answered_at: float = 0.0  # the end of its last answer; not stored: 0 until this start's first one
     promised_seconds: float = 0.0  # after the last answer's end, its rest included; not stored
@@ -158,10 +158,10 @@ class Host:
 
     def answered(self, started_at: float, ended_at: float) -> float | None:
         """An exchange has ended (epoch seconds); how long the host had been left alone, None for the first."""
-        left_alone_seconds = started_at - self.answered_at if self.answered_at else None
+        idle_seconds = started_at - self.answered_at if self.answered_at else None
         self.answered_at = ended_at
         self.busy_seconds += max(0.0, ended_at - started_at) + self.delay_seconds
-        return left_alone_seconds
+        return idle_seconds
 
     def rests_until(self, now: float) -> float:
         """The end of its rest or of its closed hours, or when its door opens if all waits for that; 0 for none."""

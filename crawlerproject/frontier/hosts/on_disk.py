@@ -228,7 +228,7 @@ class HostsOnDisk:
         """Whether the store can hold all that is known of the host."""
         if self._table.workbench.hosts.get(host.name) is not host or host.name in self._table.dirty:
             return False
-        if host.taken or host.unstored or host.robots_unstored or host.embeds or host.rendering:
+        if host.taken or host.unstored or host.robots_unstored or host.subrequests or host.rendering:
             return False
         return host.stage in (Stage.WAITING, Stage.IDLE)
 

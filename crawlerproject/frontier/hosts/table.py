@@ -27,7 +27,7 @@ from crawlerproject.rules.url.urls import host_name, key_of
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, EmbeddedStore, FrontierStore
 
 LEFT_ALONE = {
-    HostState.GIVEN_UP: Reason.HOST_PARKED, HostState.PAUSED: Reason.PAUSED, HostState.LIMITED: Reason.HOST_LIMIT,
+    HostState.PARKED: Reason.HOST_PARKED, HostState.PAUSED: Reason.PAUSED, HostState.LIMITED: Reason.HOST_LIMIT,
 }  # fmt: skip
 """Why what waits for a host that is not asked is refused."""
 
@@ -78,7 +78,7 @@ class HostSuspensions:
         return name.replace("=", f"{PER_HOST}=", 1)
 
 
-class LeftAlone:
+class ParkedHosts:
     """Those of this start: the next one asks them anyway.
 
     They are on disk with their queues, and a name costs some 20 bytes here: a broad crawl meets many dead hosts in a
@@ -200,8 +200,8 @@ class HostTable:
         self.suspensions = HostSuspensions() if suspensions is None else suspensions
         self.on_disk = HostsOnDisk(self, store, max_in_memory) if isinstance(store, EmbeddedStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
-        self.left_alone = LeftAlone()
-        self.given_up = 0  # of this start, and not yet asked again
+        self.parked_hosts = ParkedHosts()
+        self.parked = 0  # of this start, and not yet asked again
         self.held: Counter[str] = Counter()  # by HostState, of those that have had a turn since this start
         # Hosts that were needed before the loading came to them; None: all are loaded.
         self.loaded_early: set[str] | None = None
@@ -358,30 +358,30 @@ class HostTable:
         if not host.state:
             self.waiting_urls += count
 
-    def give_up(self, host: Host, probe_at: float) -> None:
+    def park(self, host: Host, probe_at: float) -> None:
         """Leave a host alone until the next start, or until ``probe_at`` (epoch seconds; 0: never)."""
         if not host.state:
             self.waits(host, -host.waiting_urls)
-            host.state = HostState.GIVEN_UP
+            host.state = HostState.PARKED
             if self.loaded_early is not None:
                 self.loaded_early.add(host.name)
-            self.given_up += 1
+            self.parked += 1
             if probe_at:
-                self.left_alone.add(host.name, probe_at)
+                self.parked_hosts.add(host.name, probe_at)
 
     def probe_again(self, now: float) -> bool:
         """Let some hosts that were left alone for long enough be asked once more; whether any is. StorageError."""
         self.clock.now, asked = now, False
         for _ in range(_PROBED_AT_A_TIME):
-            if (name := self.left_alone.due(now)) is None:
+            if (name := self.parked_hosts.due(now)) is None:
                 break
             host = self.find(name) if self.ownership.mine(name) else None
-            if host is not None and host.state is HostState.GIVEN_UP:
+            if host is not None and host.state is HostState.PARKED:
                 if (host := self.of(name)).state:  # else the loading of what an earlier run left has let it in
                     self._let_in(host)
                 asked = True
-            self.left_alone.drop()
-            self.given_up -= 1
+            self.parked_hosts.drop()
+            self.parked -= 1
         return asked
 
     def hold(self, host: Host, why: HostState) -> None:
@@ -430,7 +430,7 @@ class HostTable:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
         staying = []
         for host in [host for name, host in self.workbench.hosts.items() if not mine(name)]:
-            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
+            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.subrequests:
                 staying.append(host.name)
                 continue
             self.waits(host, -host.waiting_urls)

@@ -228,7 +228,7 @@ class TrapModel:
     def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
         self.yields = HostModel(store, HostFact.TRAPS, HostYields, _TRAPS_KEPT)
-        self.external = HostModel(store, HostFact.STRANGERS, ExternalBudgets, _TRAPS_KEPT)
+        self.external = HostModel(store, HostFact.EXTERNAL, ExternalBudgets, _TRAPS_KEPT)
         self.requisites = HostModel(store, HostFact.REQUISITES, RequisiteBudgets, _TRAPS_KEPT)
         self.models: tuple[HostModel[Any], ...] = (self.yields, self.external, self.requisites)
 
@@ -351,7 +351,7 @@ class TrapModel:
             _log(row.host, trapped)
         return new
 
-    def learn_embed(self, visit: Visit, page_host: str) -> None:
+    def learn_subrequest(self, visit: Visit, page_host: str) -> None:
         """A page in the browser, of another domain, has had this host asked for a file: charged as its links are.
 
         Whatever comes of it is a request; one with content that no other site has shown yet earns as a page does.

@@ -420,7 +420,7 @@ def breaker_failed(breaker: Breaker, now: float, limits: BreakerLimits, rng: ran
     return Breaker(failures, opened + 1, now + park)
 
 
-def left_alone_seconds(opened: int) -> float:
+def parked_seconds(opened: int) -> float:
     """How long a host that does not answer its probe is left alone, when its breaker has opened so often in a row.
 
     A day after the first probe, doubled with each further one, at most a week.

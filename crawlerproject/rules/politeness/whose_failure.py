@@ -20,7 +20,7 @@ _EITHER = frozenset(
 )
 # Of them, what a machine that has just started without a network sees of hosts that it has never reached. A refusal
 # or a wrong certificate is an answer, and lists of seeds have many that are dead.
-_OF_STRANGERS = frozenset({Reason.DNS_FAILED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED})
+_OF_UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED})
 
 NETWORK_AUTHENTICATION = 511
 """RFC 6585 section 6: the answer of a captive portal that says what it is."""
@@ -31,19 +31,19 @@ QUIET_SECONDS = 1.0
 BELIEVED_SECONDS = 60.0
 """So long it holds that one was reached: a crawl whose last hosts are dead opens one connection a minute (ours)."""
 
-MOST_WITNESSES = 8
+MOST_KNOWN_ENDPOINTS = 8
 """Addresses that answered of late and may be tried: in turn, so that each is seldom tried (ours)."""
 
-LEAST_WITNESSES = 2
+LEAST_KNOWN_ENDPOINTS = 2
 """With fewer a dead site cannot be told from a dead line: it is the site, as ever (ours)."""
 
-LEAST_STRANGERS = 5
+LEAST_UNREACHED_HOSTS = 5
 """Different hosts that must fail at a start, before any has answered, to speak against the line (ours)."""
 
 MAX_WAIT_SECONDS = 604_800.0
 """A week: when no host was reached for so long, failures are the hosts' again (NETWORK_MAX_WAIT_SECONDS, ours)."""
 
-STRANGERS_WAIT_SECONDS = 86_400.0
+UNREACHED_WAIT_SECONDS = 86_400.0
 """No longer is waited when no host has answered since the start: all of them may be dead after all (ours)."""
 
 BELIEVED_DEAD_SECONDS = 3600.0
@@ -64,7 +64,7 @@ def is_doubtful(reason: Reason, status: int | None, *, reached_before: bool, any
         return status == NETWORK_AUTHENTICATION
     if reason is Reason.DNS_NOT_FOUND:
         return reached_before
-    return reason in (_EITHER if any_reached else _OF_STRANGERS)
+    return reason in (_EITHER if any_reached else _OF_UNREACHED)
 
 
 def next_try_seconds(failed_tests: int) -> float:

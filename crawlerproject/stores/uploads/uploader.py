@@ -113,7 +113,7 @@ class Uploader:
         self.figures.only_there = len(self._journal.removed())
         self._options.tick()
 
-    def doubt(self) -> None:
+    def check_again(self) -> None:
         """Have everything that was confirmed checked again by the next round; what is only there is checked now.
 
         What was a problem before is one no more, unless it is found again.

@@ -187,7 +187,7 @@ def test_a_host_given_up_is_tried_again_at_the_next_start() -> None:
     bench = _small()
     bench.add("http://dead.example/1")
     for _ in range(60):
-        if bench.frontier.hosts.given_up:
+        if bench.frontier.hosts.parked:
             break
         lease = bench.next()
         if lease is not None:
@@ -195,7 +195,7 @@ def test_a_host_given_up_is_tried_again_at_the_next_start() -> None:
             bench.commit()
         wake = bench.frontier.wake_at()
         bench.now = max(bench.now + 0.1, wake or 0.0)
-    assert bench.frontier.hosts.given_up == 1
+    assert bench.frontier.hosts.parked == 1
     bench.now += 1e6
     bench.next()
     assert "dead.example" not in bench.frontier.workbench.hosts

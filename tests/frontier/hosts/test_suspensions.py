@@ -71,14 +71,14 @@ def test_a_page_in_the_browser_gets_nothing_of_a_paused_host(bench: Bench) -> No
     """What waits is refused with the word, and so is what is asked for then."""
     known(bench, A)
     waits, late = Heard(), Heard()
-    assert bench.frontier.embeds.ask(waits.embed(f"{A}x.js", bench.now + 60), bench.now) is None
+    assert bench.frontier.subrequests.ask(waits.subrequest(f"{A}x.js", bench.now + 60), bench.now) is None
 
     bench.frontier.pause_hosts({"a.test": "now"}, bench.now)
     bench.now += 30
     assert bench.next() is None
 
     assert waits.refused == [Reason.PAUSED]
-    assert bench.frontier.embeds.ask(late.embed(f"{A}y.js", bench.now + 60), bench.now) is Reason.PAUSED
+    assert bench.frontier.subrequests.ask(late.subrequest(f"{A}y.js", bench.now + 60), bench.now) is Reason.PAUSED
 
 
 @pytest.mark.parametrize(

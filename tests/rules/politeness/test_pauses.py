@@ -27,8 +27,8 @@ from crawlerproject.rules.politeness.pauses import (
     delay_seconds,
     failure_rest_seconds,
     jitter_seconds,
-    left_alone_seconds,
     pace_preset,
+    parked_seconds,
     rest_seconds,
     retry_after_seconds,
 )
@@ -374,7 +374,7 @@ def test_the_breaker_opens_at_the_limit_and_probes() -> None:
 @given(st.integers(0, 10**9))
 def test_a_host_that_does_not_answer_is_left_alone_for_longer_each_time(opened: int) -> None:
     """Law: a day at least and a week at most, never shorter than before, at most twice as long."""
-    before, after = left_alone_seconds(opened), left_alone_seconds(opened + 1)
+    before, after = parked_seconds(opened), parked_seconds(opened + 1)
 
     assert 86_400 <= before <= after <= min(2 * before, 7 * 86_400)
 
@@ -386,7 +386,7 @@ def test_a_dead_host_is_probed_six_times_a_month(answer_seconds: float, seed: in
     breaker, given_up = breaker_failed(breaker_failed(Breaker(5, 0), NOW, limits, rng), NOW, limits, rng), NOW
     probes: list[float] = []
     now = given_up
-    while (now := max(now + left_alone_seconds(breaker.opened), breaker.until)) <= given_up + 29 * 86_400:
+    while (now := max(now + parked_seconds(breaker.opened), breaker.until)) <= given_up + 29 * 86_400:
         probes.append(now)
         breaker = breaker_failed(breaker, now, limits, rng)
         now += answer_seconds / 100  # a request lasts for minutes at most

@@ -224,7 +224,7 @@ def test_http_dates_in_three_forms_and_none() -> None:
 # Refused for good, of a row that is no page, or not an end of a page at all.
 NEVER = {
     Reason.RENDERED, Reason.SUBSCRIBED, Reason.INVALID_URL, Reason.SCHEME, Reason.DEPTH, Reason.URL_LENGTH,
-    Reason.BUDGET, Reason.TRAP, Reason.STRANGER, Reason.STRANGER_DOOR, Reason.SITEMAP_BUDGET,
+    Reason.BUDGET, Reason.TRAP, Reason.EXTERNAL_BUDGET, Reason.EXTERNAL_DOOR, Reason.SITEMAP_BUDGET,
     Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT, Reason.NOFOLLOW, Reason.RENDER_PACE, Reason.HOST_PARKED,
     Reason.FOREIGN_ENTRY, Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS, Reason.TOO_MANY_NAMES,
     Reason.POISON, Reason.HUB_UNPROVEN, Reason.PAUSED,

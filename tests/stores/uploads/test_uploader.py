@@ -349,14 +349,14 @@ def test_what_was_lost_later_is_found_when_asked_for(folder: CrawlDir, server: S
     sent.until_done()
     server.files.rm_file(f"{BUCKET}/{sent.prefix}/warc/{LARGE}.warc.gz")
 
-    sent.anew().doubt()
+    sent.anew().check_again()
     sent.until_done()
     sent.is_whole()
 
     sent._options = sent._options._replace(keep_local=False)
     sent.anew().round(ended=True)
     server.files.rm_file(f"{BUCKET}/{sent.prefix}/warc/{LARGE}.warc.gz")
-    sent.anew().doubt()
+    sent.anew().check_again()
     assert sent.uploader.problems == [f"warc/{LARGE}.warc.gz is not there as it was sent, and was removed here"]
 
 
@@ -367,7 +367,7 @@ def test_a_problem_is_said_until_a_check_finds_none(folder: CrawlDir, tmp_path: 
     def said(*, check: bool) -> list[str]:
         process = UploadProcess(folder, f"file://{far}", UploadOptions(keep_local=False, clock=lambda: 1.8e9))
         if check:
-            process.uploader.doubt()
+            process.uploader.check_again()
         process.try_round(ended=True)
         assert not process.error
         problems: list[str] = read_facts(folder.upload_state)["problems"]
