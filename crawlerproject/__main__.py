@@ -12,7 +12,7 @@ _OURS = "crawlerproject.settings"
 
 
 def main() -> None:
-    """As ``scrapy`` in a checkout; a project of the caller's own (SCRAPY_SETTINGS_MODULE) is used instead."""
+    """Run ``scrapy`` as in a checkout; a project of the caller's own (SCRAPY_SETTINGS_MODULE) is used instead."""
     if os.environ.setdefault("SCRAPY_SETTINGS_MODULE", _OURS) == _OURS:
         os.environ[ANYWHERE] = "1"
     asked = sys.argv[1:2]

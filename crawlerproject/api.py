@@ -284,8 +284,8 @@ class Crawl:
 
         crawl = self._crawl_dir()
         own = read_facts(crawl.status)
-        said = [own] if crawl.running(own) else [worker.status for worker in workers_below(crawl) if worker.running]
-        return [int(status["pid"]) for status in said]
+        statuses = [own] if crawl.running(own) else [worker.status for worker in workers_below(crawl) if worker.running]
+        return [int(status["pid"]) for status in statuses]
 
     def _ended(self) -> CrawlStatus:
         status = self.status()
@@ -358,7 +358,7 @@ def _settings_of(folder: Path, given: Mapping[str, Any]) -> Settings:
 
 
 def _seeds_of(seeds: str | os.PathLike[str] | Iterable[str], folder: Path) -> str:
-    """As ``-a seeds=`` takes them. URLs are put into a file: a command line is bounded, and a comma divides it."""
+    """The value of ``-a seeds=``. URLs are put into a file: a command line is bounded, and a comma divides it."""
     if isinstance(seeds, (str, os.PathLike)):
         return os.fspath(seeds)
     from crawlerproject.stores.atomic_files import write_whole

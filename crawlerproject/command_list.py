@@ -91,7 +91,7 @@ def commands() -> set[str]:
 
 
 def example_of(name: str, command: Any) -> str:
-    """As its help has it, under our program's name."""
+    """The example of its help, under our program's name."""
     # What has no ``example`` of its own ends its help with one.
     given = _EXAMPLES.get(name) or getattr(command, "example", "") or command.long_desc().partition("Example: ")[2]
     return renamed(given.strip())

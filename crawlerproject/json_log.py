@@ -35,7 +35,7 @@ _OTHERS = "crawlerproject.standard_error"
 logger = logging.getLogger(_OTHERS)
 
 _DESCRIPTOR = 2
-# A line without an end is cut (ours); what is said there is a sentence or a traceback.
+# A line without an end is cut (ours); a message is a sentence or a traceback.
 _MOST_CHARACTERS = 10_000
 # At the end of the process, for what is still in the pipe; a process that it leaves behind may hold that open.
 _LAST_SECONDS = 0.5
@@ -106,8 +106,8 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever is in the record."""
-        said = {name: _plain(value) for name, value in _fields(record).items() if value is not None}
-        line = json_text(said if "worker" in said else said | self._own)
+        given = {name: _plain(value) for name, value in _fields(record).items() if value is not None}
+        line = json_text(given if "worker" in given else given | self._own)
         if not self._journal:
             return line
         return f"<{next((priority for least, priority in _PRIORITIES if record.levelno >= least), _LEAST)}>{line}"
@@ -177,7 +177,7 @@ def is_journal(stream: Any, environment: Mapping[str, str]) -> bool:
 
 
 def _handler(settings: BaseSettings, before: logging.Handler | None) -> logging.Handler:
-    """As Scrapy chooses it; what one of ours wrote ``before``, by other settings of the same start, stays."""
+    """The handler of Scrapy's choice; what one of ours wrote ``before``, by other settings of the same start, stays."""
     handler: logging.Handler
     if path := settings.get("LOG_FILE"):
         wrote = isinstance(before, logging.FileHandler) and before.baseFilename == os.path.abspath(path)

@@ -47,7 +47,7 @@ def can_be_light(arguments: Sequence[str], known: frozenset[str]) -> bool:
 
 
 def run(arguments: Sequence[str], parser_class: type[argparse.ArgumentParser]) -> NoReturn:
-    """As ``scrapy.cmdline.execute`` for a command that ``can_be_light``; ends the process with its exit status."""
+    """Execute a command that ``can_be_light``; ends the process with its exit status."""
     _install()
     from scrapy.exceptions import UsageError
     from scrapy.utils.project import get_project_settings

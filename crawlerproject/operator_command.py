@@ -38,7 +38,7 @@ else:
     from scrapy.commands import ScrapyCommand
 
 EXIT_INTERRUPTED = 130
-"""As a shell has it of a program that SIGINT ended: 128 and the signal."""
+"""A shell's exit status of a program that SIGINT ended: 128 and the signal."""
 ORDER_SECONDS = 15.0
 """A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""
 _LOOK_SECONDS = 0.1

@@ -277,7 +277,7 @@ def say_table(layout: Layout, rows: Iterable[Any]) -> list[str]:
 
 
 def say_below(*lines: str) -> None:
-    """What is said of a table as a whole: below it on a terminal, elsewhere on standard errors, apart from the rows."""
+    """A note on a table as a whole: below it on a terminal, elsewhere on standard errors, apart from the rows."""
     if not is_screen():
         say(*lines, error=True)
         return

@@ -294,7 +294,7 @@ class BulkSender:
 
     def _asked(self, method: str, path: str, body: bytes, fields: dict[str, str]) -> tuple[int, bytes]:
         """Status and body of an answer that is not "later"."""
-        said = "it does not answer"
+        problem = "it does not answer"
         for tries in range(_TRIES):
             try:
                 self._connection.request(method, f"/{self._index}{path}", body, self._fields | fields)
@@ -302,17 +302,17 @@ class BulkSender:
                 answer = response.read()
             except (OSError, HTTPException) as error:  # also a connection that the other side has closed meanwhile
                 self._connection.close()
-                said = f"it does not answer ({getattr(error, 'strerror', None) or type(error).__name__})"
+                problem = f"it does not answer ({getattr(error, 'strerror', None) or type(error).__name__})"
             else:
                 if response.status not in _BUSY:
                     return response.status, answer
-                said = f"it answers {response.status}"
+                problem = f"it answers {response.status}"
             self._wait(_pause(tries))
-        raise OperatorError(f"{self.target} was asked {_TRIES} times and {said}; run the command again, it goes on.")
+        raise OperatorError(f"{self.target} was asked {_TRIES} times and {problem}; run the command again, it goes on.")
 
     def _unwilling(self, status: int, answer: bytes) -> OperatorError:
-        said = answer[:300].decode("utf-8", "replace")
-        return OperatorError(f"{self.target} answers {status}: {said}")
+        body = answer[:300].decode("utf-8", "replace")
+        return OperatorError(f"{self.target} answers {status}: {body}")
 
 
 def _pause(tries: int) -> float:

@@ -159,7 +159,7 @@ class _Import:
 
 
 def _record(capture: ForeignCapture, payload: tuple[bytes, Original] | None) -> PageRecord:
-    """As if we had been there then. Their fetch's moment serves as If-Modified-Since (RFC 9110 13.1.3)."""
+    """The page's record. The moment of their fetch serves as If-Modified-Since (RFC 9110 13.1.3)."""
     history = History(visits=1, seen_at=capture.fetched_at)
     digest = payload[0] if payload else capture.digest
     moment = http_date_text(capture.fetched_at)
@@ -193,8 +193,8 @@ class Records:
             original = Original(member.field("warc-record-id"), member.url, member.field("warc-date"))
             taken[capture] = (payload_digest(member.body), original) if member.kind == "response" else None
         if not problems:
-            gone = (capture for capture in captures if capture not in taken)
-            problems = [f"{capture.address.url}: an earlier run refused its record" for capture in gone]
+            left_out = (capture for capture in captures if capture not in taken)
+            problems = [f"{capture.address.url}: an earlier run refused its record" for capture in left_out]
         return taken, problems
 
     def _written(self, path: Path, name: str, captures: list[ForeignCapture]) -> list[str]:

@@ -178,7 +178,7 @@ def _capture(fields: dict[str, Any], fetched_at: float) -> ForeignCapture | None
 
 
 def _number(value: Any) -> int:
-    """As indexes write it; 0 for none, which some write as ``-``."""
+    """A number of an index; 0 for none, which some write as ``-``."""
     return 0 if value in (None, "", "-") else int(value)
 
 

@@ -63,8 +63,8 @@ def erase_archives(archives: Archives, withdrawn: Withdrawn, now: float, progres
             f"What is damaged may hold some of it ({', '.join(damaged[:3])}); scrapy recover {archives.crawl} mends "
             "that, then give this command again."
         )
-    said = [f"{counted(captures, 'capture')} in {counted(files, 'WARC file')} erased"]
-    return [*said, f"{counted(scraps, 'other file')} removed or made again without it"] if scraps else said
+    lines = [f"{counted(captures, 'capture')} in {counted(files, 'WARC file')} erased"]
+    return [*lines, f"{counted(scraps, 'other file')} removed or made again without it"] if scraps else lines
 
 
 def _without_scraps(folder: CrawlDir, withdrawn: Withdrawn) -> int:

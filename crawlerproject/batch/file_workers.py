@@ -26,7 +26,7 @@ class Lost(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    said: Any
+    message: Any
 
 
 class _Worker(NamedTuple):
@@ -73,7 +73,7 @@ class FileWorkers:
                         done(word)
                         continue
                     self._idle.append(running.pop(pipe)[0])
-                    yield file, word.said
+                    yield file, word.message
         finally:
             for worker, _ in running.values():
                 worker.process.terminate()
@@ -93,7 +93,7 @@ class FileWorkers:
 
 
 def each_answer(tasks: Iterable[tuple[Path, Task]], workers: int, done: Done) -> Iterator[Any]:
-    """The answers, by so many processes; one is this one. Raises StorageError where there is none of a file."""
+    """The answers, by so many processes, this one included. Raises StorageError where a file has no answer."""
     todo = list(tasks)
     if min(workers, len(todo)) < 2:
         for _, task in todo:

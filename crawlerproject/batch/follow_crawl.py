@@ -42,7 +42,7 @@ Shown = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 def follow(
     crawl: CrawlDir, out: Path, wanted: ExtractOptions, workers: int, shown: Shown, sleep: Sleep = time.sleep
 ) -> Iterator[Outcome]:
-    """What is to be said of some WARCs, until no process of the crawl is left and all is done.
+    """The messages about some WARCs, until no process of the crawl is left and all is done.
 
     One that could not be read is not read again. Raises OperatorError where another one follows.
     """

@@ -42,7 +42,7 @@ _COMPARED = 8_000  # characters of a text, for near duplicates among answers: so
 _CANDIDATES = 100  # at least, that are ordered by rank; of many answers twice as many as are shown
 # A line of a menu is shorter, a sentence seldom is (ours).
 _SENTENCE_WORDS = 6
-# What else is no word of a query: fields, what is left out, numbers and what is too short to be told from others.
+# What else is no word of a query: fields, what is left out, numbers and what is too short to tell words apart.
 _WORD = re.compile(r"(?<![-\w])[^\W\d_]{4,40}(?![\w:])")
 _HOST = re.compile(r"[\w.:\[\]-]{1,255}")
 _MOST_CORRECTED = 3  # words of a query
@@ -61,7 +61,7 @@ class Hit(NamedTuple):
     fetched: str  # ISO 8601
     host: str
     alike: int  # further pages of nearly the same text
-    more: int  # further answers of this host, said at its last one
+    more: int  # further answers of this host, named at its last one
     consent: str = ""  # the verdict on its use; "" in an index of an older version
 
 
@@ -86,7 +86,7 @@ class Loading:
     """The index of some pages, open to take more: one process may have it so, and others search meanwhile."""
 
     def __init__(self, pages: Path, index_folder: Path) -> None:
-        """Raises ValueError, as all that tantivy does: mostly for want of room."""
+        """Raises ValueError, as all that tantivy does: mostly for lack of room."""
         self._pages, self._journal = pages, index_folder / JOURNAL
         index_folder.mkdir(parents=True, exist_ok=True)
         try:

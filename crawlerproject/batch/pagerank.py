@@ -203,7 +203,7 @@ _host_key = lru_cache(maxsize=65_536)(host_key)
 
 @lru_cache(maxsize=65_536)
 def _host_id(start: str) -> int:
-    """Of the host of an address up to its path; 0 where that is none."""
+    """Of the host of an address up to its path; 0 for any other text."""
     host = host_key(start)
     return node_id(host) if host else 0
 

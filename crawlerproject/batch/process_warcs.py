@@ -28,7 +28,7 @@ from crawlerproject.stores.crawl_dir import stem_of
 
 
 class Outcome(NamedTuple):
-    """What is to be said of one WARC."""
+    """The messages about one WARC."""
 
     problem: str = ""  # why a part of it, or all, is left out; "" when it is whole
     notes: tuple[str, ...] = ()  # documents that could not be read
@@ -164,7 +164,7 @@ def remaining(warcs: list[Path], out: Path, wanted: ExtractOptions, done: Callab
 def process_all(
     warcs: list[Path], out: Path, wanted: ExtractOptions, workers: int, done: Callable[[int], None]
 ) -> list[Outcome]:
-    """Every WARC whose files are not all there yet, in ``workers`` processes; what is to be said of some.
+    """Every WARC whose files are not all there yet, in ``workers`` processes; the messages about some.
 
     ``done`` is called with the bytes as they are read; those of files that were there already count at once.
     """

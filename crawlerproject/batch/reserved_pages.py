@@ -36,7 +36,7 @@ class _Page(NamedTuple):
 
 
 class NewestWords:
-    """What the sites of an archive last said of each page that it holds."""
+    """What the sites of an archive last declared of each page that it holds."""
 
     def __init__(self, token: str) -> None:
         """``token``: the crawler's name in robots.txt."""
@@ -58,8 +58,8 @@ class NewestWords:
             url, date = member.url, member.field("warc-date")
             if member.kind == "metadata":
                 if url not in self._pages or date >= self._pages[url].date:
-                    said = [note for note in note_lines(member) if note[0] in tuple(Source)]
-                    self._pages[url] = _Page(date, tuple(said))
+                    written = [note for note in note_lines(member) if note[0] in tuple(Source)]
+                    self._pages[url] = _Page(date, tuple(written))
             elif member.kind in _CONTENT and _origin(url) + _ROBOTS_TXT == url:
                 self._take_robots(_origin(url), date, member)
             elif member.kind in _CONTENT and (_origin(url) + TDMREP == url or url in self._licenses):
@@ -98,7 +98,7 @@ class NewestWords:
         return self._read[document, host]
 
     def _take_document(self, url: str, date: str, member: Member) -> None:
-        """As of robots.txt: the newest that is an answer counts."""
+        """Take a document beside robots.txt: the newest that is an answer counts."""
         status, digest = member.head[9:12], member.field("warc-payload-digest")
         if not status.isdigit() or robots_verdict(int(status)) not in (RobotsVerdict.PARSE, RobotsVerdict.ALLOW):
             return

@@ -103,7 +103,7 @@ def environment() -> str:
 def process_on_spark(
     spark: SparkSession, warcs: list[Path], out: Path, wanted: ExtractOptions, done: Callable[[int], None]
 ) -> list[Outcome]:
-    """As ``process_all``: every WARC whose files are not all there yet; ``done`` gets the count of whole files."""
+    """Process every WARC whose files are not all there yet; ``done`` gets the count of whole files."""
     waiting = remaining(warcs, out, wanted, done)
     if not waiting:
         return []
@@ -120,13 +120,13 @@ def process_on_spark(
     job = context.parallelize(waiting, len(waiting)).map(counted)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(job.collect)
-        said = 0
+        reported = 0
         try:
             while not answer.done():
                 wait([answer], timeout=_LOOK_SECONDS)
                 now = int(read.value)
-                done(now - said)
-                said = now
+                done(now - reported)
+                reported = now
         except BaseException:  # the operator's Ctrl-C: tasks that run would hold the end up
             context.cancelAllJobs()
             raise

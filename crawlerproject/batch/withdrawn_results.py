@@ -32,15 +32,15 @@ def leave_out(crawl: CrawlDir, withdrawn: Withdrawn, *, erase: bool) -> list[str
         for path in sorted((crawl.processed / kind).glob("*.parquet"))
         if _has_rows(path, column, withdrawn)
     ]
-    said = []
+    lines = []
     # First what is made of the tables: were they first, a second run would find nothing to do.
     if (tables or erase) and (exports := [path for path in crawl.exports.glob("*/*") if path.is_dir()]):
         for folder in exports:
             shutil.rmtree(folder)
-        said.append(f"{crawl.exports} was emptied: scrapy export makes it again (what was sent elsewhere stays there)")
+        lines.append(f"{crawl.exports} was emptied: scrapy export makes it again (what was sent elsewhere stays there)")
     if erase and crawl.search.exists():
         shutil.rmtree(crawl.search)
-        said.append(f"{crawl.search} was removed: scrapy load makes it again")
+        lines.append(f"{crawl.search} was removed: scrapy load makes it again")
     if erase:  # what a scrapy process left that was killed: none is at work now
         for path in crawl.processed.glob(f"*/*{PART}*"):
             path.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ def leave_out(crawl: CrawlDir, withdrawn: Withdrawn, *, erase: bool) -> list[str
         _without_rows(path, column, withdrawn)
     texts = [path for kind in (WET, WAT) for path in sorted((crawl.processed / kind).glob("*.gz"))]
     changed = len(tables) + sum(_without_records(path, withdrawn) for path in texts)
-    return [f"{counted(changed, 'file')} in {crawl.processed} made again without it", *said] if changed else said
+    return [f"{counted(changed, 'file')} in {crawl.processed} made again without it", *lines] if changed else lines
 
 
 def _has_rows(path: Path, column: str, withdrawn: Withdrawn) -> bool:

@@ -59,11 +59,11 @@ class Command(InspectCommand):
         if len(args) > 1:
             raise OperatorError(f"Give one folder or none, for example: {self.example}")
         archives, purpose = named_archives(args, self.settings), opts.purpose or str(self.settings["PURPOSE"])
-        sites, said, token = dict[str, _Site](), dict[str, list[Note]](), str(self.settings["CRAWLER_NAME"])
+        sites, notes, token = dict[str, _Site](), dict[str, list[Note]](), str(self.settings["CRAWLER_NAME"])
         warcs = [*archives.closed_warcs(), *archives.open_warcs()]
         with Bytes("Reading", warcs) as progress:
             for warc in warcs:
-                for url, judged, pages in _judged(warc, purpose, token, said, progress.advance):
+                for url, judged, pages in _judged(warc, purpose, token, notes, progress.advance):
                     sites.setdefault(host_key(url), _Site()).take(judged, pages)
         rows = [_row(name, site) for name, site in sorted(sites.items())]
         rows.sort(key=lambda row: _ORDER.index(row["verdict"]))
@@ -84,11 +84,11 @@ def _row(name: str, site: _Site) -> dict[str, Any]:
 
 
 def _judged(
-    warc: Path, purpose: str, token: str, said: dict[str, list[Note]], progress: Any
+    warc: Path, purpose: str, token: str, notes: dict[str, list[Note]], progress: Any
 ) -> Iterator[tuple[str, Judgement, int]]:
     """URL, verdict and whether it is a page's (1) or that of a robots.txt or the like (0), up to the file's first flaw.
 
-    ``said``: by payload, what the robots.txt files so far say.
+    ``notes``: by payload, the notes of the robots.txt files so far.
     """
     for member in members(warc, progress=progress):
         if isinstance(member, Flaw):
@@ -105,8 +105,8 @@ def _judged(
         elif member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
             digest = member.field("warc-payload-digest")
             if member.kind == "response":
-                said[digest] = _robots_lines(member, token)
-            yield member.url, judge(said.get(digest, ()), purpose), 0  # many hosts have the same: a revisit
+                notes[digest] = _robots_lines(member, token)
+            yield member.url, judge(notes.get(digest, ()), purpose), 0  # many hosts have the same: a revisit
 
 
 def _robots_lines(member: Member, token: str) -> list[tuple[str, str]]:

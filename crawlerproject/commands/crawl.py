@@ -1,4 +1,4 @@
-"""``scrapy crawl``, with everything an operator can mend said in one sentence before the start."""
+"""``scrapy crawl``, with everything an operator can mend named in one sentence before the start."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Commands:
                 timeout=_ORDER_SECONDS, text=True, errors="replace", env={**os.environ, "PYTHONPATH": paths},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            status, said = 1, f"It was not done after {_ORDER_SECONDS:.0f} s; look at the crawl's log."
+            status, output = 1, f"It was not done after {_ORDER_SECONDS:.0f} s; look at the crawl's log."
         else:
-            status, said = ended.returncode, ended.stdout
-        return Ran(shlex.join(["scrapy", *arguments]), began, status, said)
+            status, output = ended.returncode, ended.stdout
+        return Ran(shlex.join(["scrapy", *arguments]), began, status, output)

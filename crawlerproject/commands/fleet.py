@@ -63,9 +63,9 @@ class Command(CrawlCommand):
 
     def check_start(self, args: list[str], opts: argparse.Namespace) -> None:
         """What the workers would refuse, once and before they start."""
-        said = self.settings.copy()
-        apply_of_folder(said)
-        self.settings.set("LOG_LINES", said["LOG_LINES"], said.getpriority("LOG_LINES") or 0)
+        log_settings = self.settings.copy()
+        apply_of_folder(log_settings)
+        self.settings.set("LOG_LINES", log_settings["LOG_LINES"], log_settings.getpriority("LOG_LINES") or 0)
         take_process(self.settings)
         if args:
             raise UsageError("scrapy fleet runs the web spider: give its arguments with -a", print_help=False)
@@ -110,7 +110,7 @@ class Command(CrawlCommand):
         self.exitcode = _kept_running(whole.folder, workers, service)
 
     def _take_log(self) -> None:
-        """It is taken: what is checked as a worker is said by the supervisor."""
+        """It is taken: what is checked as a worker is reported by the supervisor."""
 
     def _check_as(self, names: Sequence[str], opts: argparse.Namespace) -> None:
         """Check what the first of them would."""

@@ -56,7 +56,7 @@ class Command(OperatorCommand):
                 with closing(Loading(pages, folder.search)) as index:
                     for _ in moments:
                         loaded += _load(index)
-            except ValueError as error:  # all that tantivy raises, mostly for want of room
+            except ValueError as error:  # all that tantivy raises, mostly for lack of room
                 raise OperatorError(
                     f"{folder.search} could not take a file of pages ({error}); with room on its disk the same command "
                     "goes on, and what is loaded stays."

@@ -65,14 +65,14 @@ class Command(InspectCommand):
         if opts.remove:
             changes = remove(never_crawl_of(settings), host, why, datetime.now(UTC))
             facts: dict[str, Any] = {"host": host, "removed": [change._asdict() for change in changes]}
-            said = [f"Taken off {change.path}, line {change.line}: {change.text}" for change in changes]
+            lines = [f"Taken off {change.path}, line {change.line}: {change.text}" for change in changes]
             changed = [change.path for change in changes]
         else:
             line, number, new = add(path, host, why, datetime.now(UTC), whole_suffix=opts.whole_suffix)
             facts = {"file": str(path), "line": number, "text": line, "added": new}
-            said, changed = [f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}"], [path]
+            lines, changed = [f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}"], [path]
         if not opts.json:
-            say(*said)
+            say(*lines)
         took = [] if opts.no_wait else list(self._wait(changed, settings, opts.json))
         elsewhere = crawl.workers_elsewhere() if crawl is not None else []
         if opts.json:
@@ -98,12 +98,12 @@ class Command(InspectCommand):
             waited = time.monotonic() - began
             yield {"folder": str(folder), "reads_it": reads, "took_it_up": taken, "seconds": round(waited, 1)}
             if not quiet:
-                said = (
+                answer = (
                     "does not read this list: see its NEVERCRAWL_FILE and NEVERCRAWL_USER_FILE" if not reads
                     else f"took it up after {human_seconds(waited)}" if taken
                     else "has not taken it up yet: look at its log"
                 )  # fmt: skip
-                say(f"{folder}: the running crawl {said}")
+                say(f"{folder}: the running crawl {answer}")
 
 
 def target(settings: Any) -> Path:

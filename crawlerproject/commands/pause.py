@@ -24,21 +24,21 @@ class Command(InspectCommand):
     example = 'scrapy pause example.org --why "asked by their webmaster"'
 
     options = (
-        option("--why", metavar="TEXT", default="", help="said by status and why, for the next operator"),
+        option("--why", metavar="TEXT", default="", help="shown by status and why, for the next operator"),
         option("--list", action="store_true", help="show what is paused, and change nothing"),
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         crawl, took = self.look(), dict[str, Any]()
         if not opts.list:
-            said = f"since {moment(time.time())}" + (f": {' '.join(opts.why.split())}" if opts.why.strip() else "")
+            reason = f"since {moment(time.time())}" + (f": {' '.join(opts.why.split())}" if opts.why.strip() else "")
             hosts = [bare_host(host) for host in args]
 
             def change(pauses: Pauses) -> None:
                 for host in hosts:
-                    pauses.hosts.setdefault(host, said)
+                    pauses.hosts.setdefault(host, reason)
                 if not hosts:
-                    pauses.crawl = pauses.crawl or said
+                    pauses.crawl = pauses.crawl or reason
 
             took = order(crawl, change)
         show(crawl, took, "Nothing is paused.", as_json=opts.json)
@@ -56,7 +56,7 @@ def show(crawl: CrawlView, took: dict[str, Any], nothing: str, *, as_json: bool)
 def paused_lines(pauses: Pauses) -> list[str]:
     """What is paused, a line each."""
     lines = [f"The crawl is paused, {pauses.crawl}: scrapy resume"] if pauses.crawl else []
-    return lines + [f"{host} is paused, {said}: scrapy resume {host}" for host, said in sorted(pauses.hosts.items())]
+    return lines + [f"{host} is paused, {why}: scrapy resume {host}" for host, why in sorted(pauses.hosts.items())]
 
 
 def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
@@ -75,15 +75,15 @@ def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
 def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
     """The same for a person; workers on other machines have folders of their own."""
     if not took["running"]:
-        said = "The crawl does not run; its next start reads this."
+        sentence = "The crawl does not run; its next start reads this."
     elif took["seconds"] is None:
-        said = "The running crawl has not taken it up yet: look at its log."
+        sentence = "The running crawl has not taken it up yet: look at its log."
     else:
-        said = f"The running crawl took it up after {human_seconds(took['seconds'])}."
+        sentence = f"The running crawl took it up after {human_seconds(took['seconds'])}."
     elsewhere = crawl.workers_elsewhere()
     if elsewhere:
-        said += f" Say it on the machines of {', '.join(elsewhere)} too: workers that are not on this one."
-    return said
+        sentence += f" Say it on the machines of {', '.join(elsewhere)} too: workers that are not on this one."
+    return sentence
 
 
 def _has_read(folder: CrawlDir, version: int) -> bool:

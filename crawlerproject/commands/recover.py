@@ -38,10 +38,10 @@ class Command(OperatorCommand):
     summary = "Mend damaged WARC files, rebuild index and frontier, fetch again what was lost"
     details = (
         "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both indexes again; put "
-        "pages whose captures are gone back into the frontier. A crash needs none of this. A damaged frontier is made"
+        "pages whose captures are lost back into the frontier. A crash needs none of this. A damaged frontier is made"
         " again from WARC files and request log, and the old one kept. --poison only gives pages over which the "
         "process died another chance. A worker of a fleet in Redis that never comes back: scrapy recover "
-        "crawls/web/NAME -s STATE_URL=redis://…; with --lost NAME, when its folder is gone, its pages are fetched "
+        "crawls/web/NAME -s STATE_URL=redis://…; with --lost NAME, when its folder is lost, its pages are fetched "
         "again. Exit status 1 when something cannot be mended. Example: scrapy "
         "recover crawls/web"
     )
@@ -53,7 +53,7 @@ class Command(OperatorCommand):
             action="store_true",
             help="give pages that are set aside as poison another chance; nothing else is done",
         ),
-        option("--lost", metavar="NAME", default="", help="the worker of a fleet in Redis whose folder is gone"),
+        option("--lost", metavar="NAME", default="", help="the worker of a fleet in Redis whose folder is lost"),
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -215,7 +215,8 @@ class Command(OperatorCommand):
 
     def _open_file(self, folder: CrawlDir, index: CdxjFiles) -> None:
         """What the next start of the crawl does at once."""
-        if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
+        # What is lost of a worker's may be in other workers' hands: it is reported, and not queued again.
+        if _is_workers(folder):
             recovery = recover(folder.warc, self._committed(folder), index)
             say(*recovery.messages)
             if recovery.open_file is not None:  # it will not go on: what is committed of it is closed and indexed
@@ -243,7 +244,7 @@ class Command(OperatorCommand):
             holders[CrawlDir(crawl / plan.holder(host_key(record.url)))].append(LostCapture(record.url, record.digest))
         count = sum(_fetched_again(folder, lost, folders) for folder, lost in holders.items())
         if count:
-            say(f"{count:,} pages whose captures are gone wait in the frontier again")
+            say(f"{count:,} pages whose captures are lost wait in the frontier again")
 
 
 def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[CrawlDir]) -> int:

@@ -45,7 +45,7 @@ class Command(InspectCommand):
             self.exitcode = int(bool(ill))
             return
         if opts.metrics and not crawl.running and crawl.status.get("finish_reason") == STORE_FORGOT:
-            # Whatever Redis knows by now, and though it does not know the crawl: that is to be told.
+            # Whatever Redis knows by now, and though it does not know the crawl: that is to be shown.
             say(*_metrics({}, {"running": False, "finish_reason": STORE_FORGOT}, crawl.now))
             return
         facts, ahead = facts_of(crawl)
@@ -57,10 +57,10 @@ class Command(InspectCommand):
             say(*status_lines(crawl, ahead, facts))
 
 
-def _metrics(said: dict[str, Any], facts: dict[str, Any], now: float) -> list[str]:
+def _metrics(status: dict[str, Any], facts: dict[str, Any], now: float) -> list[str]:
     from crawlerproject.reports.metrics import crawl_metrics  # Scrapy imports every command at each start
 
-    return crawl_metrics(said, facts, now).splitlines()
+    return crawl_metrics(status, facts, now).splitlines()
 
 
 def _said(crawl: CrawlView) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
         lines.append(f"Rate      {rate}; politeness allows {ahead.ceiling:.1f} answers/s now")
         lines.append(f"Bound by  {bound_by(load_of(crawl.status)).text}")
-    if facts["reader"]:  # of a version that said so
+    if facts["reader"]:  # of a version that reports it
         lines.append(f"Reader    {facts['reader']}")
     if facts["uploads"]:
         lines.append(f"Archive   {upload_text(facts['uploads'], crawl.now)}")
@@ -122,11 +122,11 @@ def _worker(worker: dict[str, Any]) -> str:
     return f"{held}, runs as process {worker['pid']}: {rate}"
 
 
-def _end(said: dict[str, Any], *, began: bool) -> str:
-    """How what does not run came to its end, by what it said last, if it ever ``began``."""
-    if said.get("ended"):
-        ended = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(said["ended"]))
-        return f"ended {ended} ({said.get('finish_reason')})"
+def _end(status: dict[str, Any], *, began: bool) -> str:
+    """How what does not run came to its end, by its latest status, if it ever ``began``."""
+    if status.get("ended"):
+        ended = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(status["ended"]))
+        return f"ended {ended} ({status.get('finish_reason')})"
     return "not running; its last process did not end in good order" if began else "not running"
 
 

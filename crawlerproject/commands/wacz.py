@@ -57,9 +57,9 @@ class Command(OperatorCommand):
         if opts.split_bytes is not None and opts.split_bytes < 1:
             raise OperatorError(f"--split-bytes is {opts.split_bytes}; give 1 or more.")
         sign = WaczSigner(opts.key, __version__).sign if opts.key else None
-        said = settings_there(archives.crawl, self.settings)
+        crawl_settings = settings_there(archives.crawl, self.settings)
         heading = (
-            str(said[name] or "") if given is None else given
+            str(crawl_settings[name] or "") if given is None else given
             for name, given in (("CRAWL_TITLE", opts.title), ("CRAWL_DESCRIPTION", opts.description))
         )
         target = Path(opts.output or f"{archives.crawl.resolve().name}.wacz")

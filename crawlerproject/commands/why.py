@@ -12,7 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import ArchivedPage, archived_notes
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.explanation import Via
-from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
+from crawlerproject.inspection.url_state import Fact, State, UrlState, for_programs, sentences
 from crawlerproject.operator_command import InspectCommand, one_argument, option
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
@@ -46,7 +46,7 @@ class Command(InspectCommand):
 # A name with a dot, an IPv6 address or a name with a port: what may be a host although the crawl has not met it.
 _HOST = re.compile(r"[^\s,;]+[.:][^\s,;]+")
 Found = UrlState | dict[str, Any]
-"""What is said of a URL, or the facts on a host."""
+"""The answer about a URL, or the facts on a host."""
 
 
 def found_of(crawl: CrawlView, text: str, page: str | None = None) -> Found:
@@ -68,7 +68,7 @@ def found_of(crawl: CrawlView, text: str, page: str | None = None) -> Found:
     _add_log(crawl, found)
     if (asked_back := withdrawn_of(crawl.folder).of(found.url)) is not None:
         state, day, reason = asked_back.state, asked_back.day, asked_back.why
-        found.facts["withdrawn"] = Said(f"{state} {day}, {reason}", withdrawn=state, withdrawn_on=day)
+        found.facts["withdrawn"] = Fact(f"{state} {day}, {reason}", withdrawn=state, withdrawn_on=day)
     return found
 
 
@@ -123,13 +123,13 @@ def _add_log(crawl: CrawlView, found: UrlState) -> None:
     if waits_for_host and (of_host := attempts(crawl.logs, host=host)):
         last = of_host[-1]
         text = f"{last['time']} {last['url']} {last['reason']}" + _error(last)
-        found.facts["last_of_host"] = Said(text, **_attempt("last_of_host", last), last_of_host_url=last["url"])
+        found.facts["last_of_host"] = Fact(text, **_attempt("last_of_host", last), last_of_host_url=last["url"])
     if not rows:
         return
     last = rows[-1]
     found.facts["attempts"] = len(rows)
     text = f"{last['time']} {last['reason']}" + _error(last)
-    found.facts["last_attempt"] = Said(text, **_attempt("last_attempt", last))
+    found.facts["last_attempt"] = Fact(text, **_attempt("last_attempt", last))
     if last["location"]:
         found.facts["location"] = last["location"]
     captured = [row for row in rows if row["warc"]]
@@ -137,7 +137,7 @@ def _add_log(crawl: CrawlView, found: UrlState) -> None:
         capture = captured[-1]
         place = {name: capture[name] for name in ("warc", "offset", "length")}
         text = f"{place['warc']} at byte {place['offset']}, {place['length']} bytes"
-        found.facts["capture"] = Said(text, **place)
+        found.facts["capture"] = Fact(text, **place)
         noted = (archived_notes(folder.warc, capture) for folder in crawl.folders)
         notes = next(filter(None, noted), {})  # one of several workers' folders has the file
         found.facts |= {name.replace("-", "_"): notes[name] for name in _NOTES if name in notes}

@@ -81,15 +81,15 @@ class Command(InspectCommand):
         if not why:
             raise OperatorError(f"Say who asked and why, for the next operator: {self.example}")
         if opts.remove:
-            said = self._shown_again(crawl, what, entry, why)
+            lines = self._shown_again(crawl, what, entry, why)
         else:
             entry = entry or Withdrawal(what, _today(), State.WITHDRAWN, why, opts.still_crawl)
-            said = [f"{withdrawn_path(crawl)}: {entry.line()}"]
-            said += self._withdrawn(crawl, listed, [entry], f"{what} --erase", erase=opts.erase)
+            lines = [f"{withdrawn_path(crawl)}: {entry.line()}"]
+            lines += self._withdrawn(crawl, listed, [entry], f"{what} --erase", erase=opts.erase)
         if opts.json:
-            say_json({"what": what, "list": str(withdrawn_path(crawl)), "done": said})
+            say_json({"what": what, "list": str(withdrawn_path(crawl)), "done": lines})
         else:
-            say(*said)
+            say(*lines)
 
     def _withdraw_reserved(
         self, crawl: CrawlDir, listed: Withdrawn, args: list[str], opts: argparse.Namespace, why: str
@@ -110,22 +110,22 @@ class Command(InspectCommand):
             reason = f"{why or f'reserved from {purpose}'}: {judged.source} {' '.join(judged.words.split())}"
             if what in known or not listed.covers(url):
                 entries.append(known.get(what) or Withdrawal(what, _today(), State.WITHDRAWN, reason, crawled=True))
-        said = [f"{withdrawn_path(crawl)}: {counted(len(entries), 'page')} reserved from {purpose}"]
+        lines = [f"{withdrawn_path(crawl)}: {counted(len(entries), 'page')} reserved from {purpose}"]
         if opts.erase:  # of one that was interrupted nothing may be held any more
             entries += [entry for entry in listed.entries if entry.state is State.ERASING and entry not in entries]
         if entries:
-            said += self._withdrawn(crawl, listed, entries, "--reserved --erase", erase=opts.erase)
+            lines += self._withdrawn(crawl, listed, entries, "--reserved --erase", erase=opts.erase)
         if opts.json:
             say_json(
                 {
                     "purpose": purpose,
                     "list": str(withdrawn_path(crawl)),
                     "pages": [e.what for e in entries],
-                    "done": said,
+                    "done": lines,
                 }
             )
         else:
-            say(*(entry.line() for entry in entries), *said)
+            say(*(entry.line() for entry in entries), *lines)
 
     def _withdrawn(
         self, crawl: CrawlDir, listed: Withdrawn, entries: list[Withdrawal], again: str, *, erase: bool
@@ -133,11 +133,11 @@ class Command(InspectCommand):
         """Put entries on the list, unless they are, and make it so; ``again``: the arguments that go on with it."""
         if new := [entry.line() for entry in entries if entry not in listed.entries]:
             add_lines(withdrawn_path(crawl), "\n".join(new))
-        said = [each for entry in entries for each in self._excluded(entry)] + _hidden(crawl)
+        lines = [each for entry in entries for each in self._excluded(entry)] + _hidden(crawl)
         if erase:
-            return said + self._erased(crawl, entries, again)
+            return lines + self._erased(crawl, entries, again)
         self._send(crawl)
-        return said
+        return lines
 
     def _crawl(self) -> CrawlDir:
         """The whole crawl, also where the folder of one of its workers is named."""
@@ -170,18 +170,18 @@ class Command(InspectCommand):
             change_lines(path, dict(zip(entries, begun, strict=True)))
             files = [file for folder in archives.folders for file in archive_files(folder)]
             with Bytes("Erasing", files) as progress:
-                said = erase_archives(archives, Withdrawn(begun), time.time(), progress.advance)
-            said += leave_out(crawl, withdrawn_of(crawl), erase=True)
-            said += self._forgotten_in_redis(archives, Withdrawn(begun))
+                lines = erase_archives(archives, Withdrawn(begun), time.time(), progress.advance)
+            lines += leave_out(crawl, withdrawn_of(crawl), erase=True)
+            lines += self._forgotten_in_redis(archives, Withdrawn(begun))
         if not self._send(crawl):
             raise OperatorError(
                 f"Not all of it is erased where it was uploaded; scrapy withdraw {again} does the rest."
             )
         change_lines(path, {entry: entry._replace(state=State.ERASED) for entry in begun})
         what = entries[0].what if len(entries) == 1 else counted(len(entries), "page")
-        add_lines(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {what}: {'; '.join(said)}")
+        add_lines(path, f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} erased {what}: {'; '.join(lines)}")
         self._send(crawl)
-        return said
+        return lines
 
     def _forgotten_in_redis(self, archives: Archives, withdrawn: Withdrawn) -> list[str]:
         """Of a site's text the frontier of a fleet has its robots.txt."""
@@ -191,7 +191,7 @@ class Command(InspectCommand):
             with self.look().store() as store:
                 if isinstance(store, RedisView):
                     store.forget_robots(lambda origin: withdrawn.covers(f"{origin}/robots.txt"))
-        except OperatorError as error:  # it may be gone for good
+        except OperatorError as error:  # it may be lost for good
             return [f"What Redis keeps of its robots.txt was not removed: {error}"]
         return []
 
@@ -240,10 +240,10 @@ def _hidden(crawl: CrawlDir) -> list[str]:
     for folder in archives.folders:
         index = CdxjFiles(folder.index, parquet_of(folder))
         for warc in folder.closed_warcs():
-            gone = index.without_withdrawn(warc)
-            captures, files = captures + gone, files + bool(gone)
-    said = f"{counted(captures, 'capture')} of {counted(files, 'closed WARC file')} taken out of the index"
-    return [said, *leave_out(crawl, withdrawn_of(crawl), erase=False)]
+            removed = index.without_withdrawn(warc)
+            captures, files = captures + removed, files + bool(removed)
+    line = f"{counted(captures, 'capture')} of {counted(files, 'closed WARC file')} taken out of the index"
+    return [line, *leave_out(crawl, withdrawn_of(crawl), erase=False)]
 
 
 def _is_closing(archives: Archives) -> bool:

@@ -73,14 +73,14 @@ class CrawlFile:
 
     def bound(self, limits: Mapping[str, Any]) -> list[str]:
         """Take in limits that a start gives, 0 for none; what changes, in words."""
-        said = []
+        changed = []
         for name, value in limits.items():
             before = self.limits.get(name, 0)
             if amount(name, value) != amount(name, before):
-                said.append(f"{name} is {value} ({before} before)")
+                changed.append(f"{name} is {value} ({before} before)")
             self.limits[name] = value
         self.limits = {name: value for name, value in self.limits.items() if amount(name, value)}
-        return said
+        return changed
 
 
 def read_crawl_file(folder: Path) -> CrawlFile | None:

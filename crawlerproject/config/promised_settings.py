@@ -100,7 +100,7 @@ def _only(settings: BaseSettings, name: str, wanted: str) -> None:
 
 
 def _put(settings: BaseSettings, name: str, value: Any) -> None:
-    """Where it was set, and not below: later settings of a higher priority are none of ours."""
+    """Where it was set, and not below: later settings of a higher priority are not ours."""
     settings.set(name, value, max(settings.getpriority(name) or 0, _PROJECT))
 
 

@@ -34,7 +34,7 @@ _ABOVE_PROJECT = SETTINGS_PRIORITIES["project"] + 1
 
 
 def let_in_flight(settings: BaseSettings) -> None:
-    """Have Scrapy's downloader take as many requests at a time as FRONTIER_MAX_IN_FLIGHT says, by whom it is said.
+    """Have Scrapy's downloader take as many requests at a time as FRONTIER_MAX_IN_FLIGHT allows, with its priority.
 
     A concurrency given for one spider or on the command line stands. Before the crawler freezes its settings.
     """

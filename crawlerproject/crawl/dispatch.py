@@ -92,7 +92,7 @@ class InFlight:
             self._rest(lease)
 
     def unanswered(self, known: Container[Request]) -> list[Lease]:
-        """The leases without a Page whose request is none of those that the engine knows."""
+        """The leases without a Page whose request the engine does not know."""
         return [lease for lease, request in self._sent.values() if request not in known]
 
 

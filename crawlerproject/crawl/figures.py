@@ -267,9 +267,9 @@ class FailureReporter:
         if is_seed or (row.kind.is_robots and (rests or outcome.status is None) and self._of_seeds(host.name)):
             what = f"Seed {row.url}" if is_seed else f"The seeds of {host.name} wait for {row.url}"
             known = {"host": host.name, "url": row.url}
-            said, detail = str(outcome.reason), str(outcome.status if outcome.status is not None else outcome.error)
-            said += f" ({detail})" if detail and detail != said else ""
-            self._say(f"{what}: {said}{_again(rests, now)}", outcome.reason, known, host.name)
+            word, detail = str(outcome.reason), str(outcome.status if outcome.status is not None else outcome.error)
+            word += f" ({detail})" if detail and detail != word else ""
+            self._say(f"{what}: {word}{_again(rests, now)}", outcome.reason, known, host.name)
 
     def refused(self, seeds: Iterable[tuple[str, Reason]]) -> None:
         """Report seeds (URLs) that a gate refused."""

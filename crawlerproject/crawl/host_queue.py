@@ -38,7 +38,7 @@ class _FreeHosts(DownloaderInterface):
 
 
 class HostPriorityQueue(DownloaderAwarePriorityQueue):
-    """As Scrapy's own otherwise; its files on disk are the same."""
+    """Scrapy's queue with another order of hosts; its files on disk are the same."""
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
         super().__init__(crawler, *args, **kwargs)

@@ -87,7 +87,7 @@ class Intake:
         return self.queue(found) or 0
 
     def queue(self, found: Iterable[DiscoveredUrl]) -> int | None:
-        """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
+        """Add what was found; None when the store has no room: the crawl pauses, and they are queued after that."""
         try:
             return self._role.exchange.take(found, self._frontier, self._run.now())
         except StorageError as error:
@@ -115,7 +115,7 @@ class Intake:
         return self._role.exchange.changed(pages, self._frontier, self._run.now())
 
     def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
-        """As ``changed``, announced by a list: a pause where the store has no room."""
+        """Mark pages that a list announces as changed; the crawl pauses where the store has no room."""
         try:
             self.changed(pages)
         except StorageError as error:  # repeated when the list is read again

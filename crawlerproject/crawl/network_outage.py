@@ -51,7 +51,7 @@ WHY = "no host is reached any more; is this machine's network up? It is tried ev
 _AT_A_TIME = 2
 # A known address is remembered once in so long: to do so with each answer would only cost.
 _REMEMBER_SECONDS = 1.0
-# A limit of this process is met by every request: it is said once in so long.
+# A limit of this process is met by every request: it is logged once in so long.
 _SAY_AGAIN_SECONDS = 60.0
 
 
@@ -154,7 +154,7 @@ class Outage:
     def _say_limit(self, what: str) -> None:
         if self._run.now() >= self._say_again_at:
             self._say_again_at = self._run.now() + _SAY_AGAIN_SECONDS
-            logger.error("Requests wait for want of what is ours: %s. %s", what, REMEDIES[Reason.OUR_LIMIT])
+            logger.error("Requests wait because this process lacks something: %s. %s", what, REMEDIES[Reason.OUR_LIMIT])
 
     def _suspects(self, host: str) -> bool:
         """Whether there is anything to compare the failure with."""

@@ -350,7 +350,7 @@ class PageCompletion:
 
 
 class RenderCompletion:
-    """As ``PageCompletion``, for pages that were in the browser."""
+    """Ends the leases of pages that were in the browser."""
 
     def __init__(self, frontier: Frontier, records: Records, models: CrawlModels, run: Run) -> None:
         self._frontier = frontier

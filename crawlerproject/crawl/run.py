@@ -65,7 +65,7 @@ class Classes:
         self.total += value
 
     def as_dict(self) -> dict[str, Any]:
-        """As in ``status.json``."""
+        """The fields in ``status.json``."""
         return {"bounds": list(self.bounds), "counts": list(self.counts), "sum": round(self.total, 6)}
 
 
@@ -164,7 +164,7 @@ class TotalsBook:
         self._at_begin = (tallies.pages, tallies.bytes, tallies.errors)
 
     def now(self) -> Totals:
-        """As of this moment, with what is not committed yet."""
+        """The totals of this moment, with what is not committed yet."""
         done, (pages, received, errors), before = self._tallies, self._at_begin, self._before
         return Totals(
             before.pages + done.pages - pages,
@@ -175,7 +175,7 @@ class TotalsBook:
 
     @property
     def committed(self) -> Totals:
-        """As of the last commit."""
+        """The totals of the last commit."""
         return Totals(*orjson.loads(self._stored)) if self._stored else self._before
 
     def facts(self) -> list[tuple[str, bytes]]:
@@ -261,7 +261,7 @@ class Run:
         self.paused = why
 
     def _is_said(self, why: str) -> bool:
-        """Whether the same was said a moment ago: what ends a pause may be enough to try again, and not to go on."""
+        """Whether the same was logged a moment ago: what ends a pause may be enough to try again, and not to go on."""
         return why == self._said and time.monotonic() - self._said_at < _SAY_AGAIN_SECONDS
 
     def go_on(self) -> None:

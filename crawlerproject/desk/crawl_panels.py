@@ -45,7 +45,7 @@ _TAIL_BYTES = 64 * 1024
 _LOG_TAIL_BYTES = 512 * 1024
 _SEEDS_FILE_BYTES = 4 * 1024 * 1024
 _KEPT_TITLES = 2_000
-# For a table of hosts; what was not looked at by then is said.
+# For a table of hosts; what was not looked at by then is named.
 _HOSTS_SECONDS = 2.0
 _TONES = {"crawling": "good", "resting": "warn"}
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -56,7 +56,7 @@ class Life(NamedTuple):
 
     word: str
     tone: str
-    said: str
+    sentence: str
 
 
 def crawls_in(folder: Path) -> dict[str, CrawlDir]:
@@ -89,12 +89,12 @@ def life(crawl: CrawlView) -> Life:
         if status.get("ended"):
             return Life("ended", "", f"It ended {moment(status['ended'])} ({status.get('finish_reason')}).")
         if status:
-            return Life("broken off", "bad", "Its process is gone without a word; the same command goes on.")
-        return Life("not begun", "", "No process of it has said anything yet.")
+            return Life("broken off", "bad", "Its process has exited without a word; the same command goes on.")
+        return Life("not begun", "", "No process of it has reported yet.")
     if paused := status["progress"]["paused"]:
         return Life("paused", "warn", f"It is paused: {paused}.")
     if stale(crawl):
-        return Life("silent", "bad", "Its process lives and has said nothing for a minute: look at its log.")
+        return Life("silent", "bad", "Its process lives and has reported nothing for a minute: look at its log.")
     word = state_of(status)
     return Life(word, _TONES.get(word, ""), f"Bound by {bound_by(load_of(status)).text}.")
 

@@ -58,7 +58,7 @@ class Ran(NamedTuple):
     command: str
     at: float
     status: int
-    said: str
+    message: str
 
 
 class Unfit(Exception):
@@ -161,7 +161,7 @@ class Desk:
             with self._looking:
                 return self._shown(name, panels.view_of(self._settings, crawls[name]), view, asked.query)
         except (OperatorError, StorageError, OSError) as error:
-            return self._page("trouble", f"{name}", name=name, view=view, views=VIEWS, said=sentence_of(error))
+            return self._page("trouble", f"{name}", name=name, view=view, views=VIEWS, message=sentence_of(error))
 
     def sample(self) -> None:
         """A row for the charts of crawls that were looked at; again each STEP_SECONDS."""
@@ -254,7 +254,7 @@ class Desk:
 def _figures(crawl: CrawlView) -> dict[str, Any]:
     status = crawl.status
     progress, totals = status.get("progress", {}), status.get("totals") or {}
-    said = [worker.status for worker in crawl.workers if worker.running] or [status]
+    statuses = [worker.status for worker in crawl.workers if worker.running] or [status]
     return {
         "pages": totals.get("pages", progress.get("pages", 0)),
         "bytes": totals.get("bytes", progress.get("bytes", 0)),
@@ -264,7 +264,7 @@ def _figures(crawl: CrawlView) -> dict[str, Any]:
         "rate": status.get("pages_per_second", 0.0) if crawl.running else 0.0,
         "byte_rate": status.get("bytes_per_second", 0.0) if crawl.running else 0.0,
         "allowed": progress.get("ceiling_per_second") if crawl.running else None,
-        "said": max(crawl.now - float(one.get("time", crawl.now)) for one in said) if crawl.running else None,
+        "silent_seconds": max(crawl.now - one.get("time", crawl.now) for one in statuses) if crawl.running else None,
         "workers": [worker_row(worker, crawl.now) for worker in crawl.workers],
     }
 
@@ -333,7 +333,7 @@ def _binned(rows: Sequence[Sample], name: str) -> list[float]:
 
 
 def _number(text: str) -> int | None:
-    """A place in a list or a file; None for what is none."""
+    """A place in a list or a file; None for any other text."""
     return int(text) if _PLACE.fullmatch(text) else None
 
 

@@ -64,13 +64,13 @@ class SearchPage:
         wanted = asked.query.get("n", "")
         limit = min(_MOST, int(wanted)) if wanted.isascii() and wanted.isdigit() and len(wanted) < 4 else _STEP
         limit = max(_STEP, limit)
-        shown: dict[str, object] = {"said": "", "rows": [], "instead": "", "further": ""}
+        shown: dict[str, object] = {"message": "", "rows": [], "instead": "", "further": ""}
         status = 200
         if given["q"]:
             try:
                 shown |= self._found(given, limit)
             except OperatorError as error:
-                shown["said"], status = str(error), 400
+                shown["message"], status = str(error), 400
         text = templates().get_template("search.html").render(replay_port=self._replay_port, **given, **shown)
         return Answer(text.encode("utf-8", "replace"), status=status)
 
@@ -92,7 +92,7 @@ class SearchPage:
             "rows": rows,
             "instead": found.words if found.words != words else "",
             "further": further,
-            "said": "" if rows else "Nothing found.",
+            "message": "" if rows else "Nothing found.",
         }
 
     def _copy(self, url: str, fetched: str) -> str:

@@ -133,22 +133,22 @@ def _address(element: Any, targets: dict[str, str]) -> str:
 
 def _shown(element: Any, form: _Format) -> str:
     """The text of an element as one reads it; a paragraph within it has been let go by then."""
-    said: list[str] = []
-    _say(element, form, said)
-    return "".join(said)
+    pieces: list[str] = []
+    _say(element, form, pieces)
+    return "".join(pieces)
 
 
-def _say(element: Any, form: _Format, said: list[str]) -> None:
+def _say(element: Any, form: _Format, pieces: list[str]) -> None:
     if element.tag in form.left_out:
         return
-    said.append(form.signs.get(element.tag, ""))
+    pieces.append(form.signs.get(element.tag, ""))
     if form.texts is None or element.tag in form.texts:
-        said.append(element.text or "")
+        pieces.append(element.text or "")
     for child in element:
         if isinstance(child.tag, str):  # else a comment or an entity
-            _say(child, form, said)
+            _say(child, form, pieces)
         if form.texts is None:
-            said.append(child.tail or "")
+            pieces.append(child.tail or "")
 
 
 class Package:

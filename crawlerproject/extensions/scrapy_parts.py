@@ -74,7 +74,7 @@ class CrawlFeeds(FeedExporter):
     """
 
     def open_spider(self, spider: Spider) -> None:
-        """Begin them; one that can get nothing is said at once, not when the crawl has ended."""
+        """Begin them; one that can get nothing is reported at once, not when the crawl has ended."""
         super().open_spider(spider)
         own = {WebSpider.parse, WebSpider.extract}
         if isinstance(spider, WebSpider) and {type(spider).parse, type(spider).extract} == own:

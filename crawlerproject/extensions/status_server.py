@@ -88,7 +88,7 @@ class StatusServer(HttpListener):
         text = metrics(lambda: self._counted(each=True))
         self._read_last = asyncio.Event()
 
-        def told(_: Mapping[str, str]) -> bytes:
+        def answered(_: Mapping[str, str]) -> bytes:
             if self._counted().get("finish_reason"):
                 self._read_last.set()
             return text()
@@ -100,7 +100,7 @@ class StatusServer(HttpListener):
             "host.json": json_question(lambda asked: self._questions.ask("host", one(asked, "name"))),
             "why.json": json_question(lambda asked: self._questions.ask("why", one(asked, "q"))),
             "status.json": json_page(lambda _: self._counted()),
-            "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=told),
+            "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=answered),
             "ready": json_question(self._ready),
         }
         pages = Pages(served, _OWN_NAMES | {self._address})
@@ -191,7 +191,7 @@ def _absence(status: Mapping[str, Any], now: float) -> str:
     if ended := status.get("finish_reason"):
         return f"has ended ({ended})"
     if (silent_seconds := now - status["time"]) > SILENT_SECONDS:
-        return f"has said nothing for {human_seconds(silent_seconds)}"
+        return f"has reported nothing for {human_seconds(silent_seconds)}"
     return str(status.get("fleet", {}).get("absent", ""))
 
 

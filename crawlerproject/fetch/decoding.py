@@ -29,7 +29,7 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15  # wbits of zlib's inflateInit2
 class Decoded(NamedTuple):
     """``encoded_bytes``: how much of the input gave ``body``, less than all of it only when ``truncated``.
 
-    ``flag``: "" when all went well, "encoding-wrong" when the body was not what the header said (kept as it is),
+    ``flag``: "" when all went well, "encoding-wrong" when the body was not what the header names (kept as it is),
     "encoding-damaged" when it broke off (the part before is kept), "encoding-unknown" for a coding we never asked for.
     """
 

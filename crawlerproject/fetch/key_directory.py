@@ -41,9 +41,7 @@ def keys_of(agent: str, settings: BaseSettings) -> dict[str, Ed25519PublicKey]:
             raise ValueError(f"it is answered with status {answer.status}")
         return published_keys(answer.body)
     except (OSError, ValueError) as error:
-        raise OperatorError(
-            f"The keys at {url} cannot be read ({error}); nothing can be said of the signature."
-        ) from error
+        raise OperatorError(f"The keys at {url} cannot be read ({error}); the signature cannot be checked.") from error
 
 
 def is_passing(answer: Served) -> bool:

@@ -144,7 +144,7 @@ def said_goodbye(transport: Any) -> bool:
         return True
     try:
         return not tls.read(1)
-    except ssl.SSLZeroReturnError:  # we have said it too
+    except ssl.SSLZeroReturnError:  # we have sent one too
         return True
     except ssl.SSLError:
         return False

@@ -354,11 +354,11 @@ class Admission:
             self._state.moved.append(ScopeWidened(widened, moves))
         return self._facts_of(moves, widened)
 
-    def scope_widened(self, said: ScopeWidened) -> None:
+    def scope_widened(self, message: ScopeWidened) -> None:
         """Another worker has widened the scope: here too, from now on and over restarts. StorageError."""
         scope = self._filters.scope
-        moves = [(before, after) for before, after in said.moves if scope.move(before, after)]
-        if facts := self._facts_of(moves, [host for host in said.hosts if scope.widen(host)]):
+        moves = [(before, after) for before, after in message.moves if scope.move(before, after)]
+        if facts := self._facts_of(moves, [host for host in message.hosts if scope.widen(host)]):
             self._state.store.apply(Changes(facts=facts))
 
     def _facts_of(self, moves: list[tuple[str, str]], widened: list[str]) -> list[tuple[str, bytes]]:

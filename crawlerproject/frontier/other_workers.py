@@ -97,7 +97,7 @@ _PLAIN_KINDS: dict[type, str] = {made: kind for kind, made in _PLAIN.items()}
 
 
 def pack_message(message: Message) -> bytes:
-    """As bytes."""
+    """The message as bytes."""
     if isinstance(message, Links):
         rows = [(item.address.url, *item[1:]) for item in message.found]
         return orjson.dumps(["links", rows])

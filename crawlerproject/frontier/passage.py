@@ -201,7 +201,7 @@ class Visit:
     apart: bool = False  # of a requisite: a document, which may still be named as a page
     cut: bool = False  # there is a page of which not all came, or nothing
     too_slow: bool = False  # it was broken off
-    signature_asked: bool = False  # refused for want of another signature, which the next request to its host has
+    signature_asked: bool = False  # refused since another signature is required, which the next request to its host has
     license_named: str = ""  # the licence of the page, unknown yet: the page is asked for once more behind it
     # http and https share a host's clock but not its troubles: a port that is closed to one of them says nothing
     # of the other, whose robots.txt was answered.

@@ -167,8 +167,8 @@ class RobotsCache:
 
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop the parsed rules of hosts of other workers: they may be outdated when the hosts return."""
-        for gone in [key for key in self._parsed if not mine(key.rpartition("://")[2])]:
-            self._parsed_characters -= self._parsed.pop(gone).size
+        for other in [key for key in self._parsed if not mine(key.rpartition("://")[2])]:
+            self._parsed_characters -= self._parsed.pop(other).size
 
     def stored(self, origin: str, record: bytes) -> None:
         """A record of an origin has reached the store; there may be a newer one by now."""

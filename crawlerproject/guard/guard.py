@@ -126,7 +126,7 @@ class PauseClocks(dict[str, PauseClock]):
         return clock
 
     def shared(self, key: str) -> bool:
-        """Whether requests that are not the frontier's have gone there lately."""
+        """Whether requests that are not the frontier's were sent there lately."""
         clock = self.get(key)
         return clock is not None and clock.shared
 

@@ -43,7 +43,7 @@ _PAUSES = (1.0, 5.0)
 # Of them, those that are still delivered when the crawl has ended: the newest.
 _MOST_AT_END = 3
 # Of a failing program's output, for one line of the log.
-_SAID_BYTES = 200
+_MESSAGE_BYTES = 200
 # Events that wait while one is being delivered: a crawl has a few an hour.
 _MOST_WAITING = 100
 
@@ -151,12 +151,12 @@ def run_command(hook: Hook, event: str, data: bytes) -> None:
     What it starts and leaves behind is not waited for; when its time is over, all of that is killed.
     """
     with (
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as errors,
         subprocess.Popen(
             hook.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=errors,
             env={**os.environ, EVENT_VARIABLE: event},
             start_new_session=True,  # Ctrl-C is for the crawl, which then has something to say
         ) as process,
@@ -167,8 +167,8 @@ def run_command(hook: Hook, event: str, data: bytes) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             raise
         if process.returncode:
-            said.seek(0)
-            raise subprocess.CalledProcessError(process.returncode, hook.command, stderr=said.read(_SAID_BYTES))
+            errors.seek(0)
+            raise subprocess.CalledProcessError(process.returncode, hook.command, stderr=errors.read(_MESSAGE_BYTES))
 
 
 def post(hook: Hook, data: bytes) -> None:
@@ -188,8 +188,8 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 
 def _said(error: Exception) -> str:
     if isinstance(error, subprocess.CalledProcessError):
-        said = " ".join(bytes(error.stderr or b"").decode(errors="replace").split())
-        return f"exit status {error.returncode}" + (f": {said}" if said else "")
+        message = " ".join(bytes(error.stderr or b"").decode(errors="replace").split())
+        return f"exit status {error.returncode}" + (f": {message}" if message else "")
     if isinstance(error, subprocess.TimeoutExpired):
         return f"no end within {error.timeout:.1f} s"
     return without_passwords(str(error)) or type(error).__name__

@@ -38,7 +38,7 @@ class Archived(NamedTuple):
     response: Response
     date: str  # WARC-Date of what the response is made of
     rendered: bool  # it is what a browser made of the page
-    since: str = ""  # WARC-Date of the answer that said that the page had not changed; "" when none did
+    since: str = ""  # WARC-Date of the answer that confirmed the page unchanged; "" when none did
 
 
 def archived_wire(member: Member, original: Member | None = None) -> Wire:

@@ -85,7 +85,7 @@ def _hosts(progress: Progress) -> str:
 
 
 class WorkerLook(NamedTuple):
-    """One worker's folder, how it was started, and what it said last."""
+    """One worker's folder, how it was started, and its latest status."""
 
     folder: CrawlDir
     run: dict[str, Any]
@@ -121,25 +121,25 @@ def worker_row(worker: WorkerLook, now: float) -> dict[str, Any]:
 
 def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
     """A status of all of them: what was done is summed up, of loads the heaviest counts."""
-    said = [worker.status for worker in workers if worker.status]
+    statuses = [worker.status for worker in workers if worker.status]
     at_work = [worker.status for worker in workers if worker.running]
-    if not said:
+    if not statuses:
         return {}
-    last = max(said, key=lambda status: status.get("ended") or 0.0)
-    progress = {name: sum(status["progress"][name] for status in said) for name in _SUMS}
+    last = max(statuses, key=lambda status: status.get("ended") or 0.0)
+    progress = {name: sum(status["progress"][name] for status in statuses) for name in _SUMS}
     progress |= {name: sum(status["progress"][name] for status in at_work) for name in _SUMS_NOW}
     for name in _SUMS_LATER:
         progress[name] = sum(status["progress"].get(name) or 0 for status in at_work)
     progress["paused"] = next((text for status in at_work if (text := status["progress"]["paused"])), "")
     ends = [eta for status in at_work if (eta := status["progress"].get("eta_seconds")) is not None]
     progress["eta_seconds"] = max(ends, default=None)
-    counted = [status["totals"] for status in said if "totals" in status]
+    counted = [status["totals"] for status in statuses if "totals" in status]
     totals = {name: sum(totals[name] for totals in counted) for name in _SUMS}
     return {
         "totals": totals | {"since": min(one["since"] for one in counted)} if counted else {},
         "ended": None if at_work else last.get("ended"),
         "finish_reason": last.get("finish_reason"),
-        "limit": next((limit for status in said if (limit := status.get("limit"))), ""),
+        "limit": next((limit for status in statuses if (limit := status.get("limit"))), ""),
         "build": last.get("build", {}),
         "progress": progress,
         "pages_per_second": sum(status["pages_per_second"] for status in at_work),

@@ -141,8 +141,8 @@ class CrawlView:
 
     def halted(self) -> tuple[Reason, str] | None:
         """Why nothing at all is asked, when that is the operator's wish."""
-        if said := self.pauses.crawl:
-            return Reason.PAUSED, f"the crawl is paused, {said}"
+        if why_paused := self.pauses.crawl:
+            return Reason.PAUSED, f"the crawl is paused, {why_paused}"
         if limit := self.status.get("limit"):
             return Reason.CRAWL_LIMIT, f"the crawl has had its {limit}; a start with a higher one goes on"
         return None

@@ -18,7 +18,7 @@ from crawlerproject.frontier.passage import DiscoveredUrl, caused_externally, li
 from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_source, stand_at_door
 from crawlerproject.inspection.robots_opinions import opinions
-from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
+from crawlerproject.inspection.url_state import Fact, State, UrlState, iso_moment, moment_fact
 from crawlerproject.reasons import ANSWERED, RESERVED, Reason
 from crawlerproject.rules.printable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.parser import read_robots_text
@@ -50,7 +50,7 @@ class QueueStore(FrontierReader, Protocol):
     def queue(self, host: str) -> Iterator[QueuedPage]: ...
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
-        """As ``FrontierReader.page``; the ``host`` says which of several frontiers is asked."""
+        """The record of a page; the ``host`` selects one of several frontiers."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -106,11 +106,11 @@ class Why:
         )  # fmt: skip
         if row is not None and record is not None:
             at = iso_moment(record.fetched_at)
-            answer.facts["before"] = Said(
+            answer.facts["before"] = Fact(
                 f"{record.reason}, {moment(record.fetched_at)}", before_reason=record.reason, before_at=at
             )
-        if (said := self._robots_opinions(address)) is not None:
-            answer.facts["robots"] = said
+        if (opinions := self._robots_opinions(address)) is not None:
+            answer.facts["robots"] = opinions
         if excluded and answer.state != State.REFUSED:
             answer.facts["rule"] = excluded
             if row is not None:
@@ -120,7 +120,7 @@ class Why:
     def embedded(self, last: PageRecord, page: str) -> UrlState:
         """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
         answer = self._decided(parse(last.url), last)
-        answer.facts["for"] = Said(f"{page} in the browser", wanted_by=page)
+        answer.facts["for"] = Fact(f"{page} in the browser", wanted_by=page)
         return answer
 
     def host(self, name: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Why:
             "queued": host.rows,
             "fetched": host.fetched,
             "known": host.known,
-            "budget": Said(
+            "budget": Fact(
                 f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._filters.max_urls_per_host:,} URLs",
                 max_urls=self._filters.max_urls_per_host,
             ),
@@ -158,12 +158,12 @@ class Why:
         }
         word, seen = stored_fact(self._store, HostFact.CERTIFICATE, BadCertificate, name)
         if word:
-            facts["certificate"] = Said(
+            facts["certificate"] = Fact(
                 f"{word}, seen {moment(seen)}", certificate_error=word, certificate_seen_at=iso_moment(seen)
             )
         if (hub := read_hubs(self._store).get(host_name(name))) is not None:
             proven = f"proved to be one {moment(hub.proven_at)}" if hub.proven_at else "has not proved to be one"
-            facts["hub"] = Said(
+            facts["hub"] = Fact(
                 f"asked to push {moment(hub.asked_at)}, {proven}; {Reason.HUB_UNPROVEN} until then",
                 hub_asked_at=iso_moment(hub.asked_at),
                 hub_proven_at=iso_moment(hub.proven_at or 0.0),
@@ -171,8 +171,8 @@ class Why:
         if waiting is not None:
             facts["next"] = waiting.url
         for scheme in ("http", "https"):
-            if (said := self._robots_fact(host, scheme)) is not None:
-                facts[f"robots_{scheme}"] = said
+            if (fact := self._robots_fact(host, scheme)) is not None:
+                facts[f"robots_{scheme}"] = fact
         return facts
 
     # --- states ---------------------------------------------------------------------------------
@@ -183,9 +183,9 @@ class Why:
         facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
         if named_by := linking_domain(row.host, row.via, row.flags, row.note):
             later = "" if address.is_front else ": it comes after what that names"
-            facts["named_by"] = Said(f"only {named_by}, not its own host{later}", named_by=named_by)
+            facts["named_by"] = Fact(f"only {named_by}, not its own host{later}", named_by=named_by)
         if lease is not None and lease.get("url") == row.url:
-            since = said_moment("leased_at", lease.get("since") or 0.0)
+            since = moment_fact("leased_at", lease.get("since") or 0.0)
             return UrlState(row.url, State.LEASED, "", {**facts, "since": since, "ip": lease.get("address")})
         facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
         scheme = address.scheme
@@ -214,15 +214,15 @@ class Why:
 
     def _held(self, host: Host) -> tuple[Reason, str] | None:
         """Why the operator keeps the host from being asked, or the whole crawl."""
-        if (said := self._holds.pause_of(host.name)) is not None:
-            return Reason.PAUSED, f"the host is paused, {said}: scrapy resume {host_name(host.name)}"
+        if (reason_given := self._holds.pause_of(host.name)) is not None:
+            return Reason.PAUSED, f"the host is paused, {reason_given}: scrapy resume {host_name(host.name)}"
         if limit := self._holds.limit_of(host):
             had = f"{host.pages:,} pages, {human_bytes(host.received_bytes)}, busy {human_seconds(host.busy_seconds)}"
             return Reason.HOST_LIMIT, f"the host has had its {limit} ({had}); a start with a higher one goes on"
         return self._halted
 
     def _decided(self, address: Address, record: PageRecord) -> UrlState:
-        facts: dict[str, Any] = {"time": said_moment("decided_at", record.fetched_at), "status": record.status or None}
+        facts: dict[str, Any] = {"time": moment_fact("decided_at", record.fetched_at), "status": record.status or None}
         reason = Reason(record.reason) if record.reason in set(Reason) else None
         if reason in ANSWERED:
             return UrlState(record.url, State.DONE, record.reason, facts)
@@ -316,7 +316,7 @@ class Why:
         if listing is None:
             return ""
         path, line, text = str(listing.path), listing.line, listing.text
-        return Said(f"line {line} of {path}: {text}", rule=text, list_file=path, list_line=line)
+        return Fact(f"line {line} of {path}: {text}", rule=text, list_file=path, list_line=line)
 
     def _robots_refusal(self, address: Address, host: Host) -> str | None:
         """The line of robots.txt that forbids the URL; None when none does or no copy is known."""
@@ -329,32 +329,32 @@ class Why:
         if not line:
             return None
         at = record.fetched_at
-        return Said(f"{line} (robots.txt of {moment(at)})", rule=line, robots_fetched_at=iso_moment(at))
+        return Fact(f"{line} (robots.txt of {moment(at)})", rule=line, robots_fetched_at=iso_moment(at))
 
-    def _robots_opinions(self, address: Address) -> Said | None:
+    def _robots_opinions(self, address: Address) -> Fact | None:
         """What the host's robots.txt says by both readers; None when no copy is known or it has no rule for us."""
         packed = self._store.robots(f"{address.scheme}://{address.host}")
         body = b"" if packed is None else RobotsRecord.unpack(packed).body
         if not read_robots_text(body, self._token).rules:
             return None
         found = opinions(body, self._token, address.url)
-        return Said(found.text(), **found.values())
+        return Fact(found.text(), **found.values())
 
-    def _robots_fact(self, host: Host, scheme: str) -> Said | None:
+    def _robots_fact(self, host: Host, scheme: str) -> Fact | None:
         until = host.robots_until(scheme)
         packed = self._store.robots(f"{scheme}://{host.name}")
         if until < 0:
             again = {"reached": False, "asked_again_at": iso_moment(-until)}
-            return Said(f"cannot be reached; asked again from {moment(-until)}", **{f"robots_{scheme}": again})
+            return Fact(f"cannot be reached; asked again from {moment(-until)}", **{f"robots_{scheme}": again})
         if packed is None:
             return None
         record = RobotsRecord.unpack(packed)
         rules = parse_robots(record.body, self._token)
-        said = f"status {record.status}, {len(record.body):,} bytes, of {moment(record.fetched_at)}"
+        text = f"status {record.status}, {len(record.body):,} bytes, of {moment(record.fetched_at)}"
         if rules.crawl_delay_seconds:
-            said += f"; Crawl-delay: {rules.crawl_delay_seconds:g}"
+            text += f"; Crawl-delay: {rules.crawl_delay_seconds:g}"
         if rules.request_rate_seconds:
-            said += f"; Request-rate: one in {rules.request_rate_seconds:g} s"
+            text += f"; Request-rate: one in {rules.request_rate_seconds:g} s"
         values = {
             "reached": True,
             "status": record.status,
@@ -363,7 +363,7 @@ class Why:
             "crawl_delay_seconds": rules.crawl_delay_seconds or None,
             "request_rate_seconds": rules.request_rate_seconds or None,
         }
-        return Said(said, **{f"robots_{scheme}": values})
+        return Fact(text, **{f"robots_{scheme}": values})
 
     # --- ports and domains ----------------------------------------------------------------------
 
@@ -393,7 +393,7 @@ class Why:
         if not named_by or not known.full or self._host(address.host).ever_queued:
             return None
         text = f"{named_by} has named {known.unresolved:,} hosts that have no address, and {known.resolved:,} that have"
-        return Said(text, rule=text, named_by=named_by, limit=known.most, value=known.unresolved)
+        return Fact(text, rule=text, named_by=named_by, limit=known.most, value=known.unresolved)
 
     # --- clocks ---------------------------------------------------------------------------------
 
@@ -404,23 +404,23 @@ class Why:
         if asked.name_free > free:  # another port of the name is waited for
             free = max(asked.name_free, asked.name_free - asked.delay_seconds + host.delay_seconds)
         facts: dict[str, Any] = {
-            "free_at": said_moment("free_at", free) if free > self._now else None,
+            "free_at": moment_fact("free_at", free) if free > self._now else None,
             "free_in_seconds": round(max(0.0, free - self._now), 3),
             "pace_seconds": round(host.delay_seconds, 3),
             "pace_from": pace_source(host),
         }
         if host.rest_until > self._now:
-            facts["rests_until"] = said_moment("rests_until", host.rest_until)
+            facts["rests_until"] = moment_fact("rests_until", host.rest_until)
         if host.door.until > self._now:
             why = host.door.reason or "slow"
-            facts["door"] = Said(
+            facts["door"] = Fact(
                 f"closed to what only other domains led to, until {moment(host.door.until)} ({why})",
                 door_closed_until=iso_moment(host.door.until),
                 door_reason=why,
             )
         if len(ports) > 1:
             numbers = [port_of(port.name) for port in ports]
-            facts["ports"] = Said(", ".join(str(number or "default") for number in numbers), ports=numbers)
+            facts["ports"] = Fact(", ".join(str(number or "default") for number in numbers), ports=numbers)
         return facts
 
     def _host(self, name: str) -> Host:
@@ -446,9 +446,9 @@ def _keys(address: Address) -> list[bytes]:
     return [address.key, external_key(address.key), requisite_key(address.key)]
 
 
-def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Said:
+def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Fact:
     """A bound that was met: the setting, what it allows (with what was earned), and what there is."""
-    return Said(text, rule=text, setting=setting, limit=limit, value=value)
+    return Fact(text, rule=text, setting=setting, limit=limit, value=value)
 
 
 def _found(address: Address, depth: int, via: Via | None) -> DiscoveredUrl:

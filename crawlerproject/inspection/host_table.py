@@ -31,7 +31,7 @@ from crawlerproject.frontier.hosts.host import (
     HostState,
 )
 from crawlerproject.frontier.passage import caused_externally
-from crawlerproject.inspection.url_state import Said
+from crawlerproject.inspection.url_state import Fact
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
 from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS
 from crawlerproject.rules.printable import LATEST
@@ -98,19 +98,19 @@ def stand_at_door(host: Host, first: QueuedPage | None, now: float) -> None:
         host.at_door = True
 
 
-def pace_source(host: Host) -> Said:
+def pace_source(host: Host) -> Fact:
     """Where the pause between two requests to the host comes from; for programs one word and its numbers."""
     samples = host.samples
     if host.left_alone:
-        return Said(LEFT_ALONE, pace_source="left-alone", robots_pause_seconds=host.floor_seconds)
+        return Fact(LEFT_ALONE, pace_source="left-alone", robots_pause_seconds=host.floor_seconds)
     if host.floor_seconds and host.delay_seconds <= host.floor_seconds:
         text = f"robots.txt asks for {host.floor_seconds:g} s"
-        return Said(text, pace_source="robots", robots_pause_seconds=host.floor_seconds)
+        return Fact(text, pace_source="robots", robots_pause_seconds=host.floor_seconds)
     if not samples:
-        return Said("PACE_START_SECONDS: no response time is known yet", pace_source="start")
+        return Fact("PACE_START_SECONDS: no response time is known yet", pace_source="start")
     mean = sum(samples) / len(samples)
     text = f"mean response time {mean * 1000:.0f} ms of the last {len(samples)} answers, within PACE_MIN and PACE_MAX"
-    return Said(text, pace_source="response-time", response_mean_seconds=round(mean, 4), response_answers=len(samples))
+    return Fact(text, pace_source="response-time", response_mean_seconds=round(mean, 4), response_answers=len(samples))
 
 
 def host_rows(
@@ -190,9 +190,9 @@ def outlook(rows: Iterable[HostRow], slowest: int = 3, *, ip_pause_seconds: floa
     )
 
 
-def with_addresses(ahead: Outlook, said: Mapping[str, Any]) -> Outlook:
+def with_addresses(ahead: Outlook, status: Mapping[str, Any]) -> Outlook:
     """The same with what the running process says of its own (``progress`` in ``status.json``): it knows addresses."""
-    ceiling, eta = said.get("ceiling_per_second"), said.get("eta_seconds")
+    ceiling, eta = status.get("ceiling_per_second"), status.get("eta_seconds")
     if ceiling is not None and ceiling < ahead.ceiling:
         ahead = ahead._replace(ceiling=ceiling)
     if eta is not None and ahead.eta_seconds is not None and eta > ahead.eta_seconds:
@@ -353,7 +353,7 @@ class _Counted:
         self._ceiling += ahead.ceiling
 
     def _add_columns(self, np: Any, fixed: Array, means: Array, places: Array, hosts: list[Packed]) -> None:
-        """Those whose states are plain; what is said of one is what ``host_row`` says."""
+        """Those whose states are plain; the row of one is that of ``host_row``."""
         states = _states(np, fixed, self._now)
         free_in = np.maximum(0.0, np.maximum(fixed["next_free"], fixed["rest_until"]) - self._now)
         rows, delays = fixed["rows"].astype(float), fixed["delay_seconds"]

@@ -50,8 +50,8 @@ class Finding(NamedTuple):
     """One thing that was looked at."""
 
     about: str
-    good: bool | None  # None: it cannot be told from here
-    said: str  # a sentence; where it is not good, what mends it
+    good: bool | None  # None: it cannot be seen from here
+    said: str  # a sentence; where it is not good, what mends it (``doctor --json`` has it under this name)
 
 
 def findings(settings: BaseSettings) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def findings(settings: BaseSettings) -> Iterator[Finding]:
         yield from _of_page(page, who.token, str(settings["PURPOSE"]))
     else:
         for about, what in _BY_THE_PAGE.items():
-            yield Finding(about, None, f"Without a page it cannot be told whether {what}.")
+            yield Finding(about, None, f"Without a page it is unknown whether {what}.")
     yield from _of_keys(settings)
     yield from _of_ranges(page, ranges, settings)
     yield from _of_addresses(ranges, settings)
@@ -120,8 +120,8 @@ def _of_keys(settings: BaseSettings) -> Iterator[Finding]:
     try:
         answer = served_directory(settings, ring)
     except OSError as error:
-        said = f"The key directory of {ring.agent} cannot be had ({error}); publish what scrapy botpage writes there."
-        yield Finding("keys", False, said)
+        text = f"The key directory of {ring.agent} cannot be had ({error}); publish what scrapy botpage writes there."
+        yield Finding("keys", False, text)
         return
     wrong = [*flaws(answer, ring, now)] or [*advice(answer, ring, now)]
     yield from (Finding("keys", False, sentence) for sentence in wrong)
@@ -134,9 +134,9 @@ def _of_ranges(
 ) -> Iterator[Finding]:
     if not ranges:
         yield Finding("ranges", False, "IDENTITY_RANGES is empty; set the public addresses from which you crawl.")
-        yield Finding("reverse-dns", None, "Without ranges it cannot be told whether their names lead back.")
+        yield Finding("reverse-dns", None, "Without ranges it is unknown whether their names lead back.")
     elif page is None:
-        yield Finding("ranges", None, "Without a page it cannot be told whether it links the ranges.")
+        yield Finding("ranges", None, "Without a page it is unknown whether it links the ranges.")
     if page is None or not ranges:
         return
     found = _HEADER.search(page.fields.get("link", ""))
@@ -166,12 +166,12 @@ def _of_addresses(ranges: list[IPv4Network | IPv6Network], settings: BaseSetting
     own = ip_address(local) if (local := _leaves_from()) else None
     if own is not None and own.is_global and ranges:
         within = any(own in network for network in ranges)
-        said = f"IDENTITY_RANGES has {own}, from which this machine asks."
+        sentence = f"IDENTITY_RANGES has {own}, from which this machine asks."
         yield Finding(
-            "address", within, said if within else f"This machine asks from {own}; add it to IDENTITY_RANGES."
+            "address", within, sentence if within else f"This machine asks from {own}; add it to IDENTITY_RANGES."
         )
     elif ranges:
-        yield Finding("address", None, "From which public address this machine asks cannot be told from here.")
+        yield Finding("address", None, "From which public address this machine asks cannot be seen from here.")
     some = list(islice((str(address) for network in ranges for address in islice(network.hosts(), 2)), _MOST_ADDRESSES))
     domains: set[str] = set()
     bad = []
@@ -306,7 +306,7 @@ def judge(message: Message, known: Known, folders: Sequence[CrawlDir]) -> Judgem
 
 
 def moment_of(seconds: float) -> str:
-    """As the request log writes it."""
+    """Epoch seconds in the request log's form."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

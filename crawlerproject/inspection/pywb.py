@@ -137,7 +137,7 @@ def _wait(process: subprocess.Popen[bytes], program: str, port: int, log: Path) 
                 return
         if process.poll() is not None or time.monotonic() > until:
             words = log.read_bytes()[-_LAST_WORDS_BYTES:].decode("utf-8", "replace").strip().splitlines()
-            raise OperatorError(f"pywb ({program}) did not start: {words[-1] if words else 'it said nothing'}")
+            raise OperatorError(f"pywb ({program}) did not start: {words[-1] if words else 'it printed nothing'}")
         time.sleep(_LOOK_SECONDS)
 
 

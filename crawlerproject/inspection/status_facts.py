@@ -39,7 +39,7 @@ def ahead_of(crawl: CrawlView, ahead: Outlook) -> Outlook:
 
 
 def left_lines(ahead: Outlook) -> list[str]:
-    """What is left, and what is not counted in that: the same words wherever it is said."""
+    """What is left, and what is not counted in that: the same words wherever it is shown."""
     eta = "nothing to do now"
     if ahead.eta_seconds is not None:
         eta = f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
@@ -60,7 +60,7 @@ def ailment(crawl: CrawlView) -> str:
         return "is not at work"
     statuses = [worker.status for worker in crawl.workers if worker.running] or [crawl.status]
     silent_seconds = max(crawl.now - float(status.get("time", crawl.now)) for status in statuses)
-    return f"has said nothing for {human_seconds(silent_seconds)}" if silent_seconds > SILENT_SECONDS else ""
+    return f"has reported nothing for {human_seconds(silent_seconds)}" if silent_seconds > SILENT_SECONDS else ""
 
 
 def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
@@ -134,5 +134,5 @@ def _local_worker(worker: WorkerLook, plan: FleetPlan, now: float) -> dict[str, 
 
 
 def stale(crawl: CrawlView) -> bool:
-    """Whether the running crawl has said nothing for long: a stopped process, a disk that takes nothing."""
+    """Whether the running crawl has reported nothing for long: a stopped process, a disk that takes nothing."""
     return crawl.now - float(crawl.status.get("time", crawl.now)) > SILENT_SECONDS

@@ -1,4 +1,4 @@
-"""What is said of one URL: where it stands, why, and the facts behind; for programs and for people."""
+"""An answer about one URL: where it stands, why, and the facts behind; for programs and for people."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class State(StrEnum):
     FAILED = "failed"  # asked for, no usable answer, given up
 
 
-class Said(str):
+class Fact(str):
     """A fact as a person reads it, with the values that programs get in its place."""
 
     __slots__ = ("values",)
     values: dict[str, Any]
 
-    def __new__(cls, text: str, /, **values: Any) -> Said:
+    def __new__(cls, text: str, /, **values: Any) -> Fact:
         """``values``: names to numbers, ISO 8601 times, words or lists of these."""
-        said = super().__new__(cls, text)
-        said.values = values
-        return said
+        fact = super().__new__(cls, text)
+        fact.values = values
+        return fact
 
 
-def said_moment(name: str, epoch_seconds: float) -> Said:
+def moment_fact(name: str, epoch_seconds: float) -> Fact:
     """A moment, for programs under ``name`` as ISO 8601 in UTC; null for none, and for one that no calendar has."""
-    return Said(moment(epoch_seconds), **{name: iso_moment(epoch_seconds)})
+    return Fact(moment(epoch_seconds), **{name: iso_moment(epoch_seconds)})
 
 
 def iso_moment(epoch_seconds: float) -> str | None:
@@ -49,16 +49,16 @@ def iso_moment(epoch_seconds: float) -> str | None:
 
 
 def for_programs(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts with the values of each ``Said`` in its place."""
+    """The facts with the values of each ``Fact`` in its place."""
     plain: dict[str, Any] = {}
     for name, value in facts.items():
-        plain |= value.values if isinstance(value, Said) else {name: value}
+        plain |= value.values if isinstance(value, Fact) else {name: value}
     return plain
 
 
 @dataclass(slots=True)
 class UrlState:
-    """What is said of one URL; ``facts`` in the order in which they are read."""
+    """The answer about one URL; ``facts`` in the order in which they are read."""
 
     url: str
     state: State

@@ -9,4 +9,4 @@ class ShellRedirects(RedirectMiddleware):
     """Scrapy's own. A crawl queues a redirect's target as a link instead."""
 
     def _engine_started(self) -> None:
-        """Scrapy's would look for the Referer middleware, and warn that there is none: none is sent, as in a crawl."""
+        """Scrapy's would look for the Referer middleware, and warn that it is missing: none is sent, as in a crawl."""

@@ -82,7 +82,7 @@ class Choice(NamedTuple):
     wrong: bool = False  # it is there and cannot be used, which needs an operator
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """For an operator: ``native``, or ``Python`` and why."""
         return f"Python ({self.why})" if self.page is None else "native"
 

@@ -198,11 +198,11 @@ def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> N
     unread: list[tuple[Note, str]] = []
     for note in [note for note in words if _names_license(note)]:
         address = Base(url).join(note[1].partition(":")[2].strip())
-        said = consent.license_words(url, address.url) if address is not None else None
-        if said is None:
+        licences = consent.license_words(url, address.url) if address is not None else None
+        if licences is None:
             unread.append((note, "" if address is None else address.url))
         else:
-            new = [each for each in said if each not in words]
+            new = [each for each in licences if each not in words]
             words, result.notes = [*words, *new], [*result.notes, *new]
     judged = judge(words, consent.purpose)
     if consent.obeyed and unread and judged.verdict is not Verdict.RESERVED:

@@ -144,7 +144,7 @@ def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageRe
     """The reader of a crawl, by NATIVE_READER and the READ_* settings; logs which it is."""
     chosen = native.choose(settings["NATIVE_READER"] or native.AUTO)
     if not chosen.wrong:
-        logger.info("Page reader: %s", chosen.said)
+        logger.info("Page reader: %s", chosen.sentence)
     processes = Reader(
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS", TIMEOUT_SECONDS),
         memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES", MAX_MEMORY_BYTES),
@@ -154,7 +154,7 @@ def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageRe
 
 
 def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:
-    """As the REQUISITES* settings have it."""
+    """The requisites that the REQUISITES* settings ask for."""
     if settings["REQUISITES"] == "none":
         return NO_REQUISITES
     among = settings.get("REQUISITES_PRIORITY", "among") == "among"  # else after all pages of the host

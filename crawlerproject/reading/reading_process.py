@@ -27,7 +27,7 @@ _STATM = "/proc/self/statm"  # proc(5): the second number is the resident set, i
 
 
 def main() -> None:
-    """Read jobs until the input ends. EOFError: it ends within one; BrokenPipeError: the crawl is gone."""
+    """Read jobs until the input ends. EOFError: it ends within one; BrokenPipeError: the crawl has exited."""
     from crawlerproject.reading.jobs import read
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the crawl
@@ -39,7 +39,7 @@ def main() -> None:
     while head := jobs.read(HEAD.size):
         job_bytes, body_bytes = HEAD.unpack(_whole(head, HEAD.size))
         job, body = pickle.loads(_whole(jobs.read(job_bytes), job_bytes)), _whole(jobs.read(body_bytes), body_bytes)
-        # The kernel enforces the limit (SIGXCPU) even inside a C extension, and when the crawl is gone.
+        # The kernel enforces the limit (SIGXCPU) even inside a C extension, and when the crawl has exited.
         until = math.ceil(time.process_time() + most_seconds)
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
         try:
@@ -55,7 +55,7 @@ def main() -> None:
 
 def _whole(data: bytes, size: int) -> bytes:
     if len(data) < size:
-        raise EOFError("the crawl was gone in the middle of a job")
+        raise EOFError("the crawl exited in the middle of a job")
     return data
 
 

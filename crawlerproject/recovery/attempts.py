@@ -403,7 +403,7 @@ class Answers:
         """The capture whose payload a revisit repeats."""
         span = self._store.payload(sha1_of(revisit.field("warc-payload-digest")))
         if span is None:
-            raise Unreadable("repeats a capture that is gone")
+            raise Unreadable("repeats a capture that is lost")
         number, offset, length = span
         found = member_at(self._files[number], offset, length)
         if not isinstance(found, Member):

@@ -1,4 +1,4 @@
-"""A worker of a fleet in Redis that is gone with its disk: its pages are done there, and archived nowhere.
+"""A worker of a fleet in Redis that was lost with its disk: its pages are done there, and archived nowhere.
 
 Redis does not know which worker archived a page. So every page that the frontier takes for archived is looked for in
 the archives of all others; what is in none of them is queued again.
@@ -23,22 +23,22 @@ from crawlerproject.stores.redis.redis_reader import RedisView
 _AT_A_TIME = 1_000
 
 
-def fetch_again(folder: CrawlDir, frontier: RedisView, gone: str, progress: Callable[[int], None]) -> list[str]:
-    """Queue the pages that no archive in ``folder`` has, and give the worker ``gone`` up; which they were.
+def fetch_again(folder: CrawlDir, frontier: RedisView, lost: str, progress: Callable[[int], None]) -> list[str]:
+    """Queue the pages that no archive in ``folder`` has, and give the worker ``lost`` up; which they were.
 
     ``progress`` gets the bytes of WARC files read. May be called again when it was interrupted. Raises OperatorError
     while a worker is at work, or when the archive of another one is not in ``folder`` or at ARCHIVE_URL.
     """
     here = {each.name for each in folders_of(folder)}
     elsewhere = [name for name in frontier.workers_ever() if name not in here]
-    if gone in here:
+    if lost in here:
         raise OperatorError(
-            f"{folder / gone} is there: scrapy recover {folder / gone} mends it. If its archive is worth nothing, "
+            f"{folder / lost} is there: scrapy recover {folder / lost} mends it. If its archive is worth nothing, "
             "move it away first."
         )
-    if gone not in elsewhere:
-        raise OperatorError(f"No worker {gone!r} has joined the crawl {frontier.crawl!r} that is not in {folder}.")
-    if others := [name for name in elsewhere if name != gone]:
+    if lost not in elsewhere:
+        raise OperatorError(f"No worker {lost!r} has joined the crawl {frontier.crawl!r} that is not in {folder}.")
+    if others := [name for name in elsewhere if name != lost]:
         raise OperatorError(
             f"The archives of {', '.join(others)} are not in {folder}: what they hold would be fetched again. "
             "Copy their folders there first."
@@ -60,5 +60,5 @@ def fetch_again(folder: CrawlDir, frontier: RedisView, gone: str, progress: Call
         again.fetch_again([LostCapture(record.url, record.digest) for record in some])
         changed.sync()
     store.release(list(store.held))
-    store.give_up(gone)
+    store.give_up(lost)
     return sorted(record.url for record in look.lost)

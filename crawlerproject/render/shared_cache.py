@@ -103,8 +103,8 @@ class SharedCache:
         self._kept[key] = answer, self._clock() + reuse.seconds
         self._bytes += _size(key, answer)
         while self._bytes > self._max_bytes:
-            oldest, (gone, _) = self._kept.popitem(last=False)
-            self._bytes -= _size(oldest, gone)
+            oldest, (evicted, _) = self._kept.popitem(last=False)
+            self._bytes -= _size(oldest, evicted)
 
 
 def _key(wanted: CacheQuery, *, by_origin: bool, site: str | None) -> _Key:

@@ -55,7 +55,7 @@ def planned(folder: Path, asked: dict[str, Any], indexes: list[Path], part_captu
     sizes = dict(zip(plan.indexes, plan.sizes, strict=True))
     if any(sizes.get(path) != size for path, size in zip(known.indexes, known.sizes, strict=True)):
         raise OperatorError(
-            f"What {folder} was read from has changed (an index is gone, or another); name another --out to start over."
+            f"What {folder} was read from has changed (an index is lost, or another); name another --out to start over."
         )
     return known
 

@@ -270,7 +270,7 @@ class ArchiveScheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As the command has set it."""
+        """From the setting that the command gives."""
         asked = json.loads(crawler.settings[SETTING])
         folders = [CrawlDir(folder) for folder in asked["folders"]]
         if not asked["out"]:
@@ -347,7 +347,7 @@ class ArchiveHandler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As the command has set it."""
+        """From the setting that the command gives."""
         return cls(crawler, [CrawlDir(folder) for folder in json.loads(crawler.settings[SETTING])["folders"]])
 
     async def download_request(self, request: Request) -> Response:

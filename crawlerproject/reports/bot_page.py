@@ -47,7 +47,7 @@ class Bot:
     signed: bool = False  # its requests are
     quiet: bool = False  # it keeps away from busy hours
 
-    def said(self) -> dict[str, str]:
+    def statements(self) -> dict[str, str]:
         """What site owners rely on, by the names of ``SENTENCES``: a change of it is one that the page lists."""
         most = "∞" if self.most_seconds is None else f"{self.most_seconds:g}"
         pace = (
@@ -97,7 +97,7 @@ def bot_folder(bot: Bot, ranges: Sequence[IPv4Network | IPv6Network], before: by
 
     ``now`` is epoch seconds. Raises ValueError when ``before`` is not what an earlier call has written.
     """
-    entries = _grown(before, bot.said(), _moment(now)[:10])
+    entries = _grown(before, bot.statements(), _moment(now)[:10])
     changes = _changes(entries)
     pages = {
         "index.html" if language == "en" else f"{language}.html": bot_page(bot, language, files=True, changes=changes)
@@ -115,8 +115,8 @@ def client_ranges(ranges: Sequence[IPv4Network | IPv6Network], service: str, now
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _grown(before: bytes, said: Mapping[str, str], date: str) -> list[dict[str, Any]]:
-    """The entries of CHANGES with what is said now; what was tried on one day is one entry."""
+def _grown(before: bytes, stated: Mapping[str, str], date: str) -> list[dict[str, Any]]:
+    """The entries of CHANGES with what is stated now; what was tried on one day is one entry."""
     try:
         entries = orjson.loads(before) if before else []
         for entry in entries:
@@ -126,8 +126,8 @@ def _grown(before: bytes, said: Mapping[str, str], date: str) -> list[dict[str, 
         raise ValueError(f"{CHANGES} is not what was written here ({error})") from None
     if len(entries) > 1 and entries[-1]["date"] == date:
         entries.pop()
-    if not entries or entries[-1]["said"] != said:
-        entries.append({"date": date, "said": dict(said)})
+    if not entries or entries[-1]["said"] != stated:
+        entries.append({"date": date, "said": dict(stated)})
     return list(entries)
 
 
@@ -135,9 +135,9 @@ def _changes(entries: Sequence[Mapping[str, Any]]) -> list[Changed]:
     """The lines of the page, latest first; of what an older version did not say nothing has changed."""
     found = [Changed(entries[0]["date"])]
     for before, after in pairwise(entries):
-        was, said = before["said"], after["said"]
-        names = [name for name in said if name in SENTENCES and was.get(name, said[name]) != said[name]]
-        found += [Changed(after["date"], name, str(was[name]), str(said[name])) for name in names]
+        was, now = before["said"], after["said"]
+        names = [name for name in now if name in SENTENCES and was.get(name, now[name]) != now[name]]
+        found += [Changed(after["date"], name, str(was[name]), str(now[name])) for name in names]
     return found[::-1]
 
 

@@ -281,7 +281,7 @@ def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
 
 
 def _by_host(log: DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Hosts by their pages; errors are attempts that brought no page, or no robots.txt for want of an answer."""
+    """Hosts by their pages; errors are attempts that brought no page, or no robots.txt since there was no answer."""
     return rows(
         log,
         f"SELECT host, count(DISTINCT url) FILTER ({_OF_PAGES}) AS pages, coalesce(sum(bytes), 0)::BIGINT AS bytes,"

@@ -204,7 +204,7 @@ def _crawl(status: Status, now: float) -> Iterator[Metric]:
     if not status:
         return
     age = max(0.0, now - status["time"])
-    yield GaugeMetricFamily("crawler_status_age_seconds", "Since the crawl's last word, said each second", value=age)
+    yield GaugeMetricFamily("crawler_status_age_seconds", "Since the crawl's latest status, one a second", value=age)
     lives: Lives = status.get("each") or {"": status}
     yield _forgot([status, *lives.values()])
     yield from _partitions(status.get("fleet") or {})
@@ -302,24 +302,24 @@ def _gauges(table: Table, values: Mapping[str, Any]) -> Iterator[Metric]:
             yield GaugeMetricFamily(name, text, value=values[key])
 
 
-def _uploads(said: Mapping[str, Any], now: float) -> Iterator[Metric]:
+def _uploads(uploads: Mapping[str, Any], now: float) -> Iterator[Metric]:
     """Where the archive goes to another place."""
-    if not said:
+    if not uploads:
         return
-    yield from _gauges(UPLOADS, dict.fromkeys(UPLOADS, 0) | dict(said))
-    since = said.get("failing_since") if said.get("error") else None
-    yield GaugeMetricFamily("crawler_upload_refused", "1 while that place refuses", value=bool(said.get("error")))
+    yield from _gauges(UPLOADS, dict.fromkeys(UPLOADS, 0) | dict(uploads))
+    since = uploads.get("failing_since") if uploads.get("error") else None
+    yield GaugeMetricFamily("crawler_upload_refused", "1 while that place refuses", value=bool(uploads.get("error")))
     yield GaugeMetricFamily(
         "crawler_upload_refused_seconds", "For how long it has refused", value=max(0.0, now - since) if since else 0.0
     )
-    if (said_at := said.get("time")) is not None:
+    if (written_at := uploads.get("time")) is not None:
         yield GaugeMetricFamily(
             "crawler_upload_silent_seconds",
-            "Since the last word of the process that sends them, said every five seconds when all is well",
-            value=max(0.0, now - said_at),
+            "Since the latest status of the process that sends them, written every five seconds when all is well",
+            value=max(0.0, now - written_at),
         )
     yield GaugeMetricFamily(
-        "crawler_upload_problems", "Files that cannot be mended from here", value=len(said.get("problems") or ())
+        "crawler_upload_problems", "Files that cannot be mended from here", value=len(uploads.get("problems") or ())
     )
 
 

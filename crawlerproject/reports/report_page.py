@@ -98,7 +98,7 @@ def _document(title: Title, body: Markup) -> str:
 
 
 def _handed_on(report: CrawlReport) -> Iterable[Markup]:
-    """What whoever is given the archive asks first."""
+    """The first questions of a recipient of the archive."""
     yield _listing(
         "Seeds",
         f"What became of each, by its last attempt. {_of(report.seeds, report.seeds_in_all)}",
@@ -153,7 +153,7 @@ def _over_time(report: CrawlReport) -> Markup:
     return section(
         "Pages and bytes over time",
         _note(
-            f"Means over {seconds:,.3g} s each; robots.txt and what pages need are none, each visit "
+            f"Means over {seconds:,.3g} s each; robots.txt and what pages need do not count, each visit "
             f"counts; bytes are those on the wire. {_day(report)}"
         )
         + _rates("Pages over time", ends, [moment.pages / seconds for moment in over], "pages")

@@ -32,7 +32,7 @@ class Shown(NamedTuple):
 
     place: int  # among the candidates
     alike: int  # candidates of nearly the same text that it stands for
-    more: int  # candidates of its host that are left out, said at the host's last answer
+    more: int  # candidates of its host that are left out, named at the host's last answer
 
 
 def weighed(score: float, page: float, host: float, weights: Weights) -> float:

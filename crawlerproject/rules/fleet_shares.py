@@ -33,7 +33,7 @@ class Share(NamedTuple):
     """What a worker is answered."""
 
     granted: int  # to it, over all its starts
-    committed: int  # by all workers, as they said last
+    committed: int  # by all workers, as last reported
     wanted: bool  # another has none and wants some
 
 
@@ -46,8 +46,8 @@ def spent(kind: str, fact: bytes | None) -> int:
     """How much of a sum a worker has spent, by its fact of that sum."""
     if fact is None:
         return 0
-    said = json.loads(fact)
-    return int(said[_PLACES[kind]] if kind in _PLACES else said)
+    sums = json.loads(fact)
+    return int(sums[_PLACES[kind]] if kind in _PLACES else sums)
 
 
 def part(left: int, workers: int, least: int, largest: int) -> int:

@@ -164,7 +164,7 @@ class RowKind:
     swapped: Callable[[bytes], bytes]  # the key in its queue from the page's own, and the other way round
     template_traps: bool  # its URL's template may be a trap
     # Who named it
-    charges_front: bool  # external, but a host's front page is its own, whoever names it
+    charges_front: bool  # external, but a host's front page is its own, whichever page names it
     maybe_external: bool  # another domain may have led to it
     note_names_domain: bool  # its note says which domain, if any
     # Its turn

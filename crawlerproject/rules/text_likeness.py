@@ -135,8 +135,8 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
     if query:
         pieces += [pair.partition("=")[2] or pair for pair in query.split("&")]
     # As they would stand in what is shown, the longest first.
-    said = {words for piece in pieces[:_MOST_PIECES] if piece for words in _forms(piece)}
-    echoed = [words for words in sorted(said, key=len, reverse=True) if words in shown]
+    own_words = {words for piece in pieces[:_MOST_PIECES] if piece for words in _forms(piece)}
+    echoed = [words for words in sorted(own_words, key=len, reverse=True) if words in shown]
     if not echoed:
         return (mark,)
     left = b" %b " % shown
@@ -153,8 +153,8 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
 
 def _mark(shown: bytes) -> int:
     page = native.reader()
-    said = shown.translate(None, _UNSAID) if page is None else page.said(shown)
-    return xxh3_64_intdigest(said) & 0xFFFFFFFF
+    letters = shown.translate(None, _UNSAID) if page is None else page.said(shown)
+    return xxh3_64_intdigest(letters) & 0xFFFFFFFF
 
 
 @lru_cache(maxsize=_KEPT)

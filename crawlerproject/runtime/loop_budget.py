@@ -13,7 +13,7 @@ from time import monotonic
 # A tenth of the 50 ms that nothing should hold the loop: there are three kinds, and what they lead to.
 _MOST_SECONDS = 0.005
 # Let in from the line in one turn: a page takes about a millisecond. One at a time cost a third more, all stages of the
-# work being gone through again for each page.
+# work being repeated for each page.
 _AT_A_TIME = 8
 
 

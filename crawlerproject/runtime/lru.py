@@ -17,7 +17,7 @@ class LruCache(Generic[_K, _V]):
         self._most = most
         self._table: OrderedDict[_K, _V] = OrderedDict()
         self.peek = self._table.get
-        """As a dictionary's ``get``; what it finds does not count as used."""
+        """A dictionary's ``get``; what it finds does not count as used."""
 
     def __contains__(self, key: _K) -> bool:
         return key in self._table
@@ -48,7 +48,7 @@ class LruCache(Generic[_K, _V]):
         self._table.move_to_end(key)
         return True
 
-    def forget(self, gone: Callable[[_K], bool]) -> None:
+    def forget(self, matches: Callable[[_K], bool]) -> None:
         """Every entry of such a key."""
-        for key in [key for key in self._table if gone(key)]:
+        for key in [key for key in self._table if matches(key)]:
             del self._table[key]

@@ -206,9 +206,9 @@ class WebSpider(Spider):
         try:
             self.choose_links(result)
         except Exception as error:
-            result.found, said = (), self._own_error(result.lease, error)
+            result.found, failure_text = (), self._own_error(result.lease, error)
             if result.answered or result.rendered is not None:
-                result.error = said
+                result.error = failure_text
         return result, items
 
     def _result(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> LeaseResult:

@@ -377,7 +377,7 @@ def _links(folder: str) -> Iterator[str]:
                         yield entry.path
                     elif entry.is_dir(follow_symlinks=False) and entry.path != left_out:
                         waiting.append(entry.path)
-        except (FileNotFoundError, PermissionError):  # gone, or reported where it is needed
+        except (FileNotFoundError, PermissionError):  # missing, or reported where it is needed
             continue
 
 

@@ -33,7 +33,7 @@ _LOOK_SECONDS = 1.0
 
 
 class Beside:
-    """The other workers at work, as they have said last. A look reads a file of some kilobytes of each."""
+    """The other workers at work, by their latest statuses. A look reads a file of some kilobytes of each."""
 
     def __init__(self, crawl: CrawlDir, own: CrawlDir) -> None:
         self._crawl = crawl

@@ -73,7 +73,7 @@ def test_a_silent_worker_is_an_ailment() -> None:
         return SimpleNamespace(running=True, workers=told, status={}, now=1000.0)
 
     assert ailment(look((True, {"time": 941.0}), (False, {"time": 1.0}), (True, {}))) == ""
-    assert ailment(look((True, {"time": 999.0}), (True, {"time": 900.0}))) == "has said nothing for 1 min 40 s"
+    assert ailment(look((True, {"time": 999.0}), (True, {"time": 900.0}))) == "has reported nothing for 1 min 40 s"
 
 
 def test_what_became_of_the_archive_is_said_of_a_crawl_that_has_ended() -> None:

@@ -329,7 +329,7 @@ def test_a_push_with_a_flaw_is_refused_with_its_reason(pushed: Pushed, flaw: str
     ("change", "why"),
     [
         ({"hub.topic": "http://news.test/other"}, "unknown topic"),
-        ({"hub.mode": "unsubscribe"}, "intent 'unsubscribe' is none of ours"),
+        ({"hub.mode": "unsubscribe"}, "intent 'unsubscribe' is unknown"),
         ({"hub.lease_seconds": "for ever"}, "a challenge and a lease in seconds are needed"),
         ({"hub.challenge": ""}, "a challenge and a lease in seconds are needed"),
     ],

@@ -13,7 +13,7 @@ from tests.native.copies import NATIVE, asked, copy_of_the_room, make, run
 from tests.web.running import PROJECT
 
 needs_compiler = pytest.mark.skipif(not (compiler() and headers()), reason="there is no C compiler")
-needs_reader = pytest.mark.skipif(native.reader() is None, reason=f"pages are read here by {native.choice().said}")
+needs_reader = pytest.mark.skipif(native.reader() is None, reason=f"pages are read here by {native.choice().sentence}")
 
 
 @pytest.fixture

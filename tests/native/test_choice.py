@@ -11,7 +11,7 @@ from tests.native.copies import NATIVE, asked, copy_of_the_room, make
 
 pytestmark = pytest.mark.skipif(not (compiler() and headers()), reason="there is no C compiler")
 
-NEVER = "from crawlerproject import native; native.choose('never'); print(native.choice().said, native.environment())"
+NEVER = "from crawlerproject.native import *; choose('never'); print(choice().sentence, environment())"
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,7 @@ def test_a_body_that_repeats_another(crawl: Crawl) -> None:
     assert crawl.known("http://a.test/one") == (Reason.FETCHED, 200)
     assert crawl.known("http://b.test/two") is None
     assert "http://b.test/two" in crawl.waiting()
-    assert crawl.replay.counts["repeats a capture that is gone"] == 1
+    assert crawl.replay.counts["repeats a capture that is lost"] == 1
 
 
 def test_an_answer_that_was_lost(crawl: Crawl) -> None:

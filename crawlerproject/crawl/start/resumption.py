@@ -162,8 +162,8 @@ def _remember(
         write_crawl_file(folder, file)
         return Arguments(file.include, file.exclude, file.limits)
     bounds = file.bound(given.limits)
-    for said in bounds:
-        logger.info("From now on %s", said)
+    for change in bounds:
+        logger.info("From now on %s", change)
     if accepted & {SEEDS, ALL} and spider.seeds_given:
         before, more = file.seeds, spider.seeds_given  # URLs are joined, of files the later is kept: all are queued
         file.seeds = f"{before},{more}" if "://" in before and "://" in more else more

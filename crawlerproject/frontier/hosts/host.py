@@ -170,7 +170,7 @@ class Host:
 
     @property
     def last_rest(self) -> float:
-        """As ``rests_until``, be it past."""
+        """The end of its last rest, which may be past."""
         return max(self.rest_until, self.closed_until, self.door.until if self.at_door else 0.0)
 
     def robots_until(self, scheme: str) -> float:

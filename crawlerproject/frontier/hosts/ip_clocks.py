@@ -205,7 +205,7 @@ class IpClocks:
         return None
 
     def _wait(self, ip: _IpClock, host: Host, now: float) -> float | None:
-        """As ``line_up``, where another host is or was."""
+        """Join the line of an address that another host uses or used; when it is free, or None."""
         line = ip.line
         if line is None:
             line = ip.line = _Line()

@@ -207,22 +207,22 @@ class HostsOnDisk:
         Those that began to wait last are such hosts as a rule; only where none is, others are looked for. Of the former
         those whose state is not stored yet stay in line.
         """
-        table, waited, gone = self._table, self._table.workbench.waited, dict[str, Host]()
+        table, waited, leaving = self._table, self._table.workbench.waited, dict[str, Host]()
         if waited:
             some = [waited.popleft() for _ in range(min(len(waited), _LOOKED_AT_A_TIME))]
             fit = {host.name: host for host in some if host.next_free > later_than and self._may_go(host)}
-            gone = {host.name: host for host in sorted(fit.values(), key=attrgetter("next_free"))[-count:]}
-            left = [host for host in reversed(some) if host.name not in gone]
+            leaving = {host.name: host for host in sorted(fit.values(), key=attrgetter("next_free"))[-count:]}
+            left = [host for host in reversed(some) if host.name not in leaving]
             waited.extendleft([host for host in left if host.name in fit or host.name in table.dirty])
-        if not (gone or self._latest):
+        if not (leaving or self._latest):
             self._latest = table.workbench.waiting.latest(_FOUND_AT_A_TIME, later_than)
             self._latest.reverse()
-        while self._latest and len(gone) < count:
+        while self._latest and len(leaving) < count:
             host = self._latest.pop()
             if host.next_free > later_than and self._may_go(host):
-                gone[host.name] = host
-        if gone:
-            self._store_away(list(gone.values()), now)
+                leaving[host.name] = host
+        if leaving:
+            self._store_away(list(leaving.values()), now)
 
     def _may_go(self, host: Host) -> bool:
         """Whether the store can hold all that is known of the host."""

@@ -127,7 +127,7 @@ class DuplicateIndex:
         return next((Duplicate("canonical", record.url, bits) for bits, key in near if key == canonical.key), None)
 
     async def near_elsewhere(self, made: Fingerprint, canonical: Address | None = None) -> Duplicate | None:
-        """As ``near``, of all hosts of a fleet."""
+        """The nearest text among all hosts of a fleet."""
         found = await self.others.near(made) if self.others is not None else None
         if found is None:
             return None

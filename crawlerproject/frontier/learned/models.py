@@ -138,7 +138,7 @@ class BadCertificate(NamedTuple):
     seen_at: float = 0.0  # epoch seconds
 
     def pack(self) -> bytes:
-        """As the store keeps it."""
+        """The bytes that the store keeps."""
         return orjson.dumps(tuple(self)) if self.error else b""
 
     @classmethod

@@ -144,7 +144,7 @@ class Revisits(HostModel[HostHistory]):
         return record._replace(history=history.pack())
 
     def announced(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
-        """A known page that is said to have changed at ``changed_at``, marked so; None when that is not believed."""
+        """A known page whose change at ``changed_at`` was announced, marked so; None when that is not believed."""
         record = self._pages.page(address.key, address.host) if changed_at <= now + _AHEAD_SECONDS else None
         if record is None:
             return None

@@ -38,7 +38,7 @@ class Wire:
     truncated: str | None = None  # WARC-Truncated: "length" | "time" | "disconnect"
     flaw: str = ""  # why it was cut, where ``truncated`` does not say it: one line for people
     reused: bool = False
-    signature_asked: bool = False  # refused for want of another signature, which the next request to its host has
+    signature_asked: bool = False  # refused since another signature is required, which the next request to its host has
     unverified: bool = False  # any certificate was taken: a test server of TLS_ALLOW_HOSTS
 
 

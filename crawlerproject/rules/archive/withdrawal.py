@@ -55,7 +55,7 @@ class Withdrawal(NamedTuple):
     crawled: bool = False  # it may be asked for all the same
 
     def line(self) -> str:
-        """As the list has it."""
+        """The entry's line in the list."""
         crawled = f" {_CRAWLED}" if self.crawled else ""
         return f"{self.what}  {self.day} {self.state}{crawled}  # {self.why}"
 
@@ -120,7 +120,7 @@ class Withdrawn:
 
 
 def selector(text: str) -> str:
-    """A host or URL as the list has it, of HOST:PORT all URLs. Raises ValueError for what is none of these."""
+    """A host or URL as the list has it, of HOST:PORT all URLs. Raises ValueError for anything else."""
     if "://" not in text:
         entries, problems = Exclusion.parse([text])
         if problems and _WITH_PORT.fullmatch(text):

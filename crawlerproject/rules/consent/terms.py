@@ -64,7 +64,7 @@ class Terms(NamedTuple):
         return cls([Document(*fields) for fields in orjson.loads(packed)])
 
     def pack(self) -> bytes:
-        """As bytes, to be stored."""
+        """The bytes that the store keeps."""
         return orjson.dumps([tuple(one if one.of_page else one[:2]) for one in self.documents])
 
     @property
@@ -91,7 +91,7 @@ class Terms(NamedTuple):
         return Terms([*self.documents, Document(url, None, True)])
 
     def license_notes(self, url: str, path: str) -> list[Note] | None:
-        """What a licence says of a path, whoever names it; None: that is not known."""
+        """A licence's terms for a path, whichever page names it; None: unknown."""
         known = next((one for one in self.documents if one.url == url and one.rules is not None), None)
         return None if known is None else Terms([known._replace(of_page=False)]).notes(path)
 
@@ -168,7 +168,7 @@ def read_document(url: str, status: int, body: bytes, host: str = "") -> Sequenc
 def read_tdmrep(body: bytes) -> list[Rule]:
     """The rules of a tdmrep.json, in its order. ValueError for what cannot be read.
 
-    A page of HTML is none: many sites answer so for all that they do not have.
+    A page of HTML does not count: many sites answer so for all that they do not have.
     """
     if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == _NO_JSON:
         return []
@@ -180,8 +180,8 @@ def read_tdmrep(body: bytes) -> list[Rule]:
     for item in listed if isinstance(listed, list) else [listed]:
         if not isinstance(item, dict) or not isinstance(location := item.get("location"), str):
             raise ValueError("a rule without a location")
-        said, policy = item.get("tdm-reservation"), item.get("tdm-policy")
-        words = f"tdm-reservation: {0 if said in (0, '0') and said is not False else 1}"
+        reservation, policy = item.get("tdm-reservation"), item.get("tdm-policy")
+        words = f"tdm-reservation: {0 if reservation in (0, '0') and reservation is not False else 1}"
         if isinstance(policy, str):
             words += f"; {policy}"
         rules.append((_rooted(location), words[:_MAX_WORDS]))
@@ -292,13 +292,13 @@ class _RslReader:
         elif depth == 3 and self._path[1:] == ["content", "license"]:
             self._licenses.append("; ".join(f"{name}: {' '.join(found)}" for name, found in self._terms.items()))
         elif depth == 2 and self._path[1] == "content":
-            said = " | ".join(one or "permits: " for one in self._licenses)
-            if not said or len(said) > _MAX_WORDS:
-                said = f"{DOUBT}: {'a licence too long' if said else 'a content without a licence'}"
+            licence = " | ".join(one or "permits: " for one in self._licenses)
+            if not licence or len(licence) > _MAX_WORDS:
+                licence = f"{DOUBT}: {'a licence too long' if licence else 'a content without a licence'}"
             if self._pattern is None:
                 self.elsewhere = True
             else:
-                self.rules.append((self._pattern, said))
+                self.rules.append((self._pattern, licence))
             if len(self.rules) > _MAX_RULES:
                 raise ValueError("too many rules")
         self._path.pop()
@@ -321,7 +321,7 @@ def _rooted(pattern: str) -> str:
 
 
 def _token(word: str) -> str:
-    """A word of a vocabulary; what has other characters than those is none of them."""
+    """A word of a vocabulary; what has other characters is not a word."""
     return word if word.replace("-", "").isalnum() and word.isascii() and len(word) <= 40 else "other"
 
 

@@ -96,23 +96,23 @@ def judge(notes: Iterable[Note], purpose: str) -> Judgement:
     and the nearest to the page is named. Lines of other names are passed over.
     """
     labels = _PURPOSES[purpose]
-    said: list[tuple[int, Verdict, Note]] = []
+    judged: list[tuple[int, Verdict, Note]] = []
     mining: list[tuple[int, Verdict, Note]] = []
     for name, value in notes:
         if name not in _PLACES:
             continue
         found = _said(name, value, labels)
         if found is not None:
-            (mining if _speaks_of_mining(name, value) else said).append(
+            (mining if _speaks_of_mining(name, value) else judged).append(
                 (_PLACES.index(Source(name)), found, (name, value))
             )
     if mining:
         nearest = min(place for place, _, _ in mining)
-        said += [each for each in mining if each[0] == nearest]
-    reserved = [each for each in said if each[1] is Verdict.RESERVED]
-    if not said:
+        judged += [each for each in mining if each[0] == nearest]
+    reserved = [each for each in judged if each[1] is Verdict.RESERVED]
+    if not judged:
         return Judgement(Verdict.UNKNOWN)
-    _, verdict, (name, value) = min(reserved or said, key=lambda each: each[0])
+    _, verdict, (name, value) = min(reserved or judged, key=lambda each: each[0])
     return Judgement(verdict, name, value)
 
 

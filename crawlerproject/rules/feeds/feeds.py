@@ -126,10 +126,10 @@ def link_header(values: Iterable[str]) -> tuple[list[str], str]:
     hubs: list[str] = []
     own = ""
     for target, parameters in _LINK.findall(", ".join(values)):
-        said: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for name, quoted, bare in _LINK_PARAMETER.findall(parameters):
-            said.setdefault(name.lower(), quoted or bare)  # RFC 8288 3.3: of several rel the first counts
-        rels = said.get("rel", "").lower().split()
+            fields.setdefault(name.lower(), quoted or bare)  # RFC 8288 3.3: of several rel the first counts
+        rels = fields.get("rel", "").lower().split()
         if "hub" in rels:
             hubs.append(target)
         if "self" in rels:

@@ -75,10 +75,10 @@ def hub_and_topic(url: str, header: Iterable[str], hubs: list[str], own: str) ->
 
     A topic on another domain than the feed's is refused: it would let that feed's hub speak for another site.
     """
-    said, self_said = link_header(header)
+    named_hubs, named_self = link_header(header)
     base = Base(url)
-    hub = next((found.url for text in [*said, *hubs] if (found := base.join(text)) is not None), None)
-    topic = base.join(self_said or own or url)
+    hub = next((found.url for text in [*named_hubs, *hubs] if (found := base.join(text)) is not None), None)
+    topic = base.join(named_self or own or url)
     here = base.join(url)
     if hub is None or topic is None or here is None:
         return None
@@ -101,7 +101,7 @@ def verified(
         denied = asked.get("hub.reason", "")[:200] or "without a reason"
         return subscription._replace(denied=denied, verified_at=0.0, lease_until=0.0), HubReply(200)
     if mode != "subscribe":
-        return subscription, HubReply(404, refused=f"intent {mode[:40]!r} is none of ours")
+        return subscription, HubReply(404, refused=f"intent {mode[:40]!r} is unknown")
     lease = asked.get("hub.lease_seconds", "")
     if not challenge or not (lease.isascii() and lease.isdigit() and 0 < len(lease) < 12 and int(lease)):
         return subscription, HubReply(404, refused="a challenge and a lease in seconds are needed")

@@ -160,7 +160,7 @@ def content_digest(body: bytes) -> str:
 
 
 def listed_keys(body: bytes) -> dict[str, str]:
-    """The Ed25519 keys that a directory names: keyid to ``x``. ValueError: it is none, or a name is not the key's."""
+    """The Ed25519 keys that a directory names: keyid to ``x``. ValueError: no directory, or a name is not the key's."""
     try:
         found: Any = json.loads(body)
     except RecursionError:

@@ -133,7 +133,7 @@ def _value_of(item: Item, agent: str) -> Callable[[Message], str]:
 
 
 def component(message: Message, item: Item) -> str:
-    """The value of one component (RFC 9421 2). Raises ValueError where there is none, or it is none that we know."""
+    """The value of one component (RFC 9421 2). Raises ValueError where it is missing or unknown."""
     name, parameters = str(item.value), dict(item.parameters)
     if message.is_answer and name[:1] == "@" and parameters.pop("req", None) is not True:
         raise ValueError(f"{name} is a request's")
@@ -165,7 +165,7 @@ def signature_base(message: Message, signed: InnerList) -> bytes:
 
 
 class Proof(NamedTuple):
-    """One signature of a message; ``flaw`` says in a few words why it is none of ours, "" when it is."""
+    """One signature of a message; ``flaw`` says in a few words why it is not ours, "" when it is."""
 
     label: str
     keyid: str
@@ -199,7 +199,7 @@ def proofs(message: Message, keys: Mapping[str, Ed25519PublicKey]) -> list[Proof
 
 def _flaw(message: Message, signed: InnerList, value: Item | InnerList | None, key: Ed25519PublicKey | None) -> str:
     if key is None:
-        return "its key is none of ours"
+        return "its key is not ours"
     if not isinstance(value, Item) or not isinstance(value.value, bytes):
         return "it has no signature"
     if signed.parameters.get("alg", _ALGORITHM) != _ALGORITHM:

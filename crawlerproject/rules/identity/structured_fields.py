@@ -44,7 +44,7 @@ class InnerList(NamedTuple):
 
 
 def read_dictionary(text: str) -> dict[str, Item | InnerList]:
-    """The members of a dictionary, the last of a name. Raises ValueError for what is none (RFC 8941 4.2.2)."""
+    """The members of a dictionary, the last of a name. Raises ValueError for anything else (RFC 8941 4.2.2)."""
     if len(text) > MAX_CHARACTERS or not text.isascii():
         raise ValueError("too long, or not ASCII")
     return _Reader(text.strip(" ")).dictionary()

@@ -172,7 +172,7 @@ def _numbers(words: list[str]) -> dict[str, float]:
     for word in words:
         name, _, text = word.partition("=")
         if name != _FIXED and name not in _NUMBERS:
-            raise ValueError(f"has {name!r}, which is none of {_FIXED}, {', '.join(PacePreset._fields)}")
+            raise ValueError(f"has {name!r}, which is not among {_FIXED}, {', '.join(PacePreset._fields)}")
         try:
             value = float(text)
         except ValueError:

@@ -103,7 +103,7 @@ class HostHours:
         return busiest if ratio >= _LEAST_RATIO else None
 
     def pack(self) -> bytes:
-        """As the store keeps it."""
+        """The bytes that the store keeps."""
         return _PACKED.pack(*self._means, *self._counts)
 
     @classmethod

@@ -35,7 +35,7 @@ MOST_KNOWN_ENDPOINTS = 8
 """Addresses that answered of late and may be tried: in turn, so that each is seldom tried (ours)."""
 
 LEAST_KNOWN_ENDPOINTS = 2
-"""With fewer a dead site cannot be told from a dead line: it is the site, as ever (ours)."""
+"""With fewer a dead site looks like a dead line: it counts as the site's failure (ours)."""
 
 LEAST_UNREACHED_HOSTS = 5
 """Different hosts that must fail at a start, before any has answered, to speak against the line (ours)."""
@@ -57,7 +57,7 @@ _MAX_DOUBLINGS = 10  # a higher exponent only risks an overflow
 def is_doubtful(reason: Reason, status: int | None, *, reached_before: bool, any_reached: bool) -> bool:
     """Whether a failure may be our own network's. ``reached_before``: the host has answered once.
 
-    ``any_reached``: some host has, since the start. A name that was good and is said not to exist is doubtful too:
+    ``any_reached``: some host has, since the start. A name that was good and that resolvers now deny is doubtful too:
     some resolvers say so when they are cut off.
     """
     if status is not None:

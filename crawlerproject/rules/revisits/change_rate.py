@@ -84,7 +84,7 @@ class Circumstances(NamedTuple):
     importance: Numbers = 1.0  # relative: 1 on average
     longest_days: Numbers = TIERS[-1][1]  # that the page may wait
     new_links: Numbers = 0.0  # that a visit has found lately
-    boosted: Numbers = 0.0  # 1 when a sitemap, a feed or a push said that it changed
+    boosted: Numbers = 0.0  # 1 when a sitemap, a feed or a push announced that it changed
     cost: Numbers = 1.0  # relative: 1 for a body, less where a 304 is likely
 
 

@@ -294,7 +294,7 @@ class History(NamedTuple):
     fresh_until: float = 0.0  # by the page's own word; before the first visit: until when it waits (waits.py)
     queued_at: float = 0.0  # waits in its queue to be visited again since then
     new_links: float = 0.0  # that a visit finds, lately
-    announced: float = 0.0  # 1 when a sitemap, feed or push said that it changed since
+    announced: float = 0.0  # 1 when a sitemap, feed or push announced that it changed since
     fingerprint: int = 0  # SimHash of the text last archived; 0 when there is none
     belief: bytes = b""  # packed; empty before the second visit
     origin: str = ""  # of a sitemap: whose robots.txt names it; of a requisite: the other domain that did

@@ -406,10 +406,10 @@ class Scope:
         if include and not first_match(include, address.url):
             return f"no pattern of -a include= matches: {' '.join(pattern.text for pattern in include)}"
         if (places := self._governing(address.host)) is not None:
-            said = [rule.refusal(address.url) for rule in places.of(address.url)]
+            refusals = [rule.refusal(address.url) for rule in places.of(address.url)]
             return (
-                "; ".join(said[:_NAMED])
-                if said
+                "; ".join(refusals[:_NAMED])
+                if refusals
                 else f"below none of the seeds' paths there: {' '.join(places.prefixes())}"
             )
         return f"-a scope={self.mode}: not of the seeds' {self.mode}s"

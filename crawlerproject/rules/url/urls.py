@@ -138,7 +138,7 @@ class Base:
             self._own: str = self._base.host
         except (ValueError, TypeError):  # a host that only ada_url takes: every join goes through it
             self._base = None
-        # What results are remembered by; "": not at all, for an address that is none of ours as we write them.
+        # What results are remembered by; "": not at all, for an address that we write otherwise.
         self._folder = url.partition("?")[0].rpartition("/")[0] if _PLAIN.match(url) else ""
         self._beginnings: tuple[str, str] | None = None
         self._nothing: str | None = None
@@ -199,7 +199,7 @@ class Base:
         return self._beginnings
 
     def own_key(self) -> bytes:
-        """The key of the page itself; empty if its address is none of ours."""
+        """The key of the page itself; empty if we write its address otherwise."""
         try:
             if self._base is not None:
                 return _address(self._base.href, self._own, self.url, "").key

@@ -231,7 +231,7 @@ class Written(NamedTuple):
 
     @property
     def digest_text(self) -> str:
-        """As Common Crawl's index writes it: base32 without a label."""
+        """Base32 without a label, the form of Common Crawl's index."""
         return digest_text(self.digest)
 
 

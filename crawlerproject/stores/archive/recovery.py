@@ -92,9 +92,9 @@ def recover(
             rows = index.journal_between(committed.filename, kept, committed.length)
             if lost is not None:
                 count = lost(rows, recovery.open_file)
-                recovery.messages.append(f"{count} pages whose captures are gone wait in the frontier again")
+                recovery.messages.append(f"{count} pages whose captures are lost wait in the frontier again")
             if sum(row.end - row.start for row in rows) < committed.length - kept:
-                recovery.messages.append("Not every capture that is gone is known: scrapy recover finds the rest")
+                recovery.messages.append("Not every lost capture is known: scrapy recover finds the rest")
     if index is not None:
         if recovery.open_file is not None:
             index.cut(*recovery.open_file)

@@ -186,7 +186,7 @@ class PlainResponse(NamedTuple):
     links: int
 
     def note(self) -> str:
-        """As the note of a queue row."""
+        """The note of its queue row."""
         return " ".join(map(str, self))
 
     @classmethod

@@ -305,7 +305,7 @@ def read_backup(folder: Path) -> Backup:
     if missing:
         raise OperatorError(
             f"The backup in {folder} is not whole: {counted(len(missing), 'file')} of it, such as {missing[0]}, "
-            "are gone or have another size; name another."
+            "are missing or have another size; name another."
         )
     return backup
 

@@ -87,9 +87,9 @@ def refuse_unfit(folder: CrawlDir, then: FolderThen) -> None:
             f"{wanted.filename} is not in {folder.warc} with its first {wanted.length:,} bytes, which the backup "
             f"counts; copy the archive there first, or have scrapy recover make the frontier from the archive there is."
         )
-    if then.closed and len(gone := _gone(folder, then)) == len(then.closed):
+    if then.closed and len(missing := _missing(folder, then)) == len(then.closed):
         raise OperatorError(
-            f"None of the {counted(len(gone), 'WARC file')} that the backup counts, such as {gone[0]}, is in "
+            f"None of the {counted(len(missing), 'WARC file')} that the backup counts, such as {missing[0]}, is in "
             f"{folder.warc}; copy the archive there first."
         )
     if sent := sorted(_sent(folder) - {*then.closed}):
@@ -119,8 +119,10 @@ def cut_back(folder: CrawlDir, then: FolderThen, say: Say) -> None:
         say(f"{counted(len(later), 'WARC file')} begun after the backup are kept in {folder.torn}")
     for message in recovery.messages:
         say(message)
-    if gone := _gone(folder, then):
-        say(f"{counted(len(gone), 'WARC file')} that the backup knows are not in {folder.warc}, such as {gone[0]}")
+    if missing := _missing(folder, then):
+        say(
+            f"{counted(len(missing), 'WARC file')} that the backup knows are not in {folder.warc}, such as {missing[0]}"
+        )
 
 
 def _length(folder: CrawlDir, wanted: OpenFile) -> int:
@@ -129,7 +131,7 @@ def _length(folder: CrawlDir, wanted: OpenFile) -> int:
     return max((path.stat().st_size for path in paths if path.exists()), default=-1)
 
 
-def _gone(folder: CrawlDir, then: FolderThen) -> list[str]:
+def _missing(folder: CrawlDir, then: FolderThen) -> list[str]:
     """The files of then that are neither here nor at another place."""
     missing = [name for name in then.closed if not (folder.warc / name).exists()]
     sent = _sent(folder) if missing else set()

@@ -179,7 +179,7 @@ def read_log(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def log_rows(folder: Path) -> Iterator[dict[str, Any] | None]:
-    """As ``read_rows``, of all files; what cannot be unpacked is left out with a warning."""
+    """The rows of all files; what cannot be unpacked is left out with a warning."""
     for path in log_files(folder):
         try:
             yield from read_rows(path)

@@ -153,7 +153,7 @@ class Journal:
         self._uploads[name] = known
 
     def forget(self, name: str) -> None:
-        """As if the file had never been."""
+        """Forget what is known of the file."""
         self._append(orjson.dumps({"file": name}))
         self._uploads.pop(name, None)
 

@@ -112,7 +112,7 @@ def test_a_pace_that_a_line_fails_to_promise_stops_the_start(tmp_path: Path) -> 
     """A misspelt word would leave the host with the pace of all others; the line is named."""
     paces = tmp_path / "paces.txt"
     paces.write_text("a.example delay_seconds=20\n\nb.example delay_second=20\nc.example quick\n")
-    with pytest.raises(OperatorError, match=r"paces.txt, line 3: .*b.example.* which is none of .* \(2 such lines\)"):
+    with pytest.raises(OperatorError, match=r"paces.txt, line 3: .*b.example.* which is not among .* \(2 such lines\)"):
         check_values(settings(HOST_PACE_FILE=str(paces)))
     paces.write_text("a.example delay_seconds=20\n")
     check_values(settings(HOST_PACE_FILE=str(paces)))

@@ -147,7 +147,7 @@ def test_what_we_sign_is_good_for_what_it_covers(chosen: Covered) -> None:
     assert proofs(made._replace(authority="b.example"), KEYS)[0].flaw
     agent = {**made.fields, "signature-agent": 'sig1="https://other.example"'}
     assert proofs(made._replace(fields=agent), KEYS)[0].flaw
-    assert proofs(made, {})[0].flaw == "its key is none of ours"
+    assert proofs(made, {})[0].flaw == "its key is not ours"
 
 
 def test_the_draft_is_signed_to_the_letter() -> None:
