@@ -287,7 +287,8 @@ class PageCompletion:
         """What the frontier and the models judge by, beside what was read."""
         row, kind, wire, subrequest = result.row, result.row.kind, result.wire, result.lease.subrequest
         result.digest = written.digest if written else b""
-        result.retry_after_seconds = retry_after_seconds(result.retry_after or None, now, self._retry_after_max_seconds)
+        if result.retry_after:
+            result.retry_after_seconds = retry_after_seconds(result.retry_after, now, self._retry_after_max_seconds)
         result.external = subrequest.external if subrequest else caused_externally(row)
         if result.shell is not None and written is not None:
             result.render = self.renders.place(result.shell, written)

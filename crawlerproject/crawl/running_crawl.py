@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,7 @@ class Crawl:
         self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
         self._figures = Figures()
-        self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
+        self.min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         raise_limit(settings)
         check_settings(settings)  # the crawl command has done so; another project's may not have
         check_directory(settings)
@@ -122,22 +121,6 @@ class Crawl:
         """Where the crawl stands; with many hosts as of some seconds ago, unless it is to be ``exact`` or has ended."""
         session, run = self.session, self.run
         return self._figures.now(session.frontier, session.reporter, run, exact=exact or run.closed)
-
-    def check_room(self) -> bool:
-        """Pause when the disk is nearly full; True when a pause has just ended."""
-        run, free = self.run, shutil.disk_usage(self.folder).free
-        if free < self._min_free_bytes:
-            run.pause(f"{self.folder} has {free:,} bytes free, under DISK_MIN_FREE_BYTES={self._min_free_bytes:,}")
-            return False
-        if not run.paused:
-            return False
-        try:
-            self.session.write_again(run.now())
-        except StorageError as error:
-            run.pause(str(error))
-            return False
-        run.go_on()
-        return True
 
     def close(self) -> None:
         """The last commit; then everything is closed under its final name."""

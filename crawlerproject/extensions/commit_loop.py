@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from crawlerproject.crawl.running_crawl import Crawl
     from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
@@ -98,7 +100,7 @@ class CommitLoop(CrawlTask):
             if run.paused:  # where that cannot be done the crawl stays paused
                 crawl.session.role.reopen_store()
                 await asyncio.to_thread(crawl.session.role.check_store)
-            if crawl.check_room():
+            if check_room(crawl):
                 scheduler.resume()
             if not run.halted and crawl.session.frontier.hosts.probe_again(run.now()):
                 scheduler.wake()
@@ -106,3 +108,20 @@ class CommitLoop(CrawlTask):
                 scheduler.resume()
             if not run.lost:
                 run.tallies.committed_at = run.now()
+
+
+def check_room(crawl: Crawl) -> bool:
+    """Pause when the disk is nearly full; True when a pause has just ended."""
+    run, free = crawl.run, shutil.disk_usage(crawl.folder).free
+    if free < crawl.min_free_bytes:
+        run.pause(f"{crawl.folder} has {free:,} bytes free, under DISK_MIN_FREE_BYTES={crawl.min_free_bytes:,}")
+        return False
+    if not run.paused:
+        return False
+    try:
+        crawl.session.write_again(run.now())
+    except StorageError as error:
+        run.pause(str(error))
+        return False
+    run.go_on()
+    return True

@@ -77,7 +77,8 @@ def politeness_of(settings: BaseSettings, *, max_failures: int, store: FactReade
     ``store`` keeps what is learned of hosts' hours; without one, as with QUIET_HOURS off, hours make no difference.
     """
     quiet = QuietHours(store) if store is not None and settings.getbool("QUIET_HOURS") else None
-    paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
+    path, seconds = settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS)
+    paces = HostPaceFile(path, seconds) if path else None
     rests, stretch = rest_limits_of(settings), pause_stretch(settings)
     return HostPoliteness(
         preset_of(settings), rests, max_failures=max_failures, paces=paces, stretch=stretch, quiet_hours=quiet

@@ -128,7 +128,10 @@ class UrlFilters:
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
-        if self.never_crawl.current(now).excludes(host_name(row.host)) or self.withdrawn.current(now).refuses(row.url):
+        withdrawn = self.withdrawn.current(now)
+        if self.never_crawl.current(now).excludes(host_name(row.host)) or (
+            withdrawn.entries and withdrawn.refuses(row.url)
+        ):
             return Reason.NEVERCRAWL
         if ":" in row.host and bad_port(row.host):
             return Reason.BAD_PORT  # queued by a version that asked there

@@ -64,9 +64,17 @@ class DedupPipeline:
         return await ensure_awaitable(self._process_here(duplicates, page))
 
     def _process_here(self, duplicates: DuplicateIndex, page: LeaseResult) -> LeaseResult | Awaitable[LeaseResult]:
+        """Find another's payload, or nearly another's text: of the canonical that it names, if of that one's."""
         if not page.is_text:
             return page
-        _compare(duplicates, page)
+        row, payload = page.row, page.payload
+        page.digest = page.digest or (payload_digest(payload) if payload else b"")
+        page.duplicate = duplicates.exact(page.digest, row.url) if page.digest else None
+        if page.duplicate is None and page.fingerprint is not None:
+            made = Fingerprint(row.host, page.fingerprint, row.page_key)
+            with suppress(StorageError):  # a page that is not compared is archived like any other
+                named = duplicates.named(made, page.canonical) if page.canonical is not None else None
+                page.duplicate = named or duplicates.near(made)
         if duplicates.others is not None or page.duplicate is not None:
             return self._process_later(duplicates, page)
         self._note(page)
@@ -92,19 +100,6 @@ class DedupPipeline:
         if found.kind != "exact":
             notes.append(("simhash-distance", str(found.bits)))
         self._stats.inc_value(f"duplicates/{found.kind}")
-
-
-def _compare(duplicates: DuplicateIndex, page: LeaseResult) -> None:
-    """Another's payload, or nearly another's text: of the page that it names as canonical, if of that one's."""
-    row, payload = page.row, page.payload
-    page.digest = page.digest or (payload_digest(payload) if payload else b"")
-    page.duplicate = duplicates.exact(page.digest, row.url) if page.digest else None
-    if page.duplicate is not None or page.fingerprint is None:
-        return
-    made = Fingerprint(row.host, page.fingerprint, row.page_key)
-    with suppress(StorageError):  # a page that is not compared is archived like any other
-        named = duplicates.named(made, page.canonical) if page.canonical is not None else None
-        page.duplicate = named or duplicates.near(made)
 
 
 def _comparison(page: LeaseResult) -> Comparison:

@@ -99,15 +99,25 @@ class ReadingMark:
             return None
         return key, self._memory[_HEAD.size : _HEAD.size + length].decode("utf-8", "replace")
 
-    def put(self, row: QueuedPage) -> None:
-        """Mark a page; the one that was marked before, which is the usual case, by its first byte alone."""
+    def reading(self, row: QueuedPage) -> Self:
+        """Mark a page until the ``with`` is left; not for work that lets other work in between.
+
+        The one that was marked before, which is the usual case, by its first byte alone.
+        """
         if row is self._row:
             self._memory[0] = _FORMAT
-            return
+            return self
         self._row = row
         url = row.url.encode("utf-8", "replace")[:_URL_BYTES]
         self._memory[1 : _HEAD.size + len(url)] = _HEAD.pack(_FORMAT, len(url), row.key)[1:] + url
         self._memory[0] = _FORMAT  # last: until then nothing is marked
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._memory[0] = 0
 
     def clear(self) -> None:
         """No page is being read."""
@@ -167,17 +177,6 @@ class Poison(ReadingMark):
             with self.unmarked:
                 write_poison(self._path, self._own)
         self.suspects.pop(key, None)
-
-    def reading(self, row: QueuedPage) -> Self:
-        """Mark a page until the ``with`` is left; not for work that lets other work in between."""
-        self.put(row)
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._memory[0] = 0
 
 
 def read_poison(path: Path) -> dict[bytes, Suspect]:

@@ -12,6 +12,7 @@ from crawlerproject.crawl import session as sessions
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.crawl.running_crawl import Crawl
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.extensions.commit_loop import check_room
 from crawlerproject.stores.operator_files.control import change_pauses
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 from tests.crawl.sessions import HOST, Bench, FullStore, Stats, page_of, settings_of, spider_of
@@ -167,16 +168,16 @@ def test_a_full_disk_pauses_until_there_is_room(opened: Opened, monkeypatch: pyt
     usage = type("Usage", (), {"free": 10})
     with monkeypatch.context() as full:
         full.setattr(shutil, "disk_usage", lambda folder: usage)
-        assert opened.check_room() is False
+        assert check_room(opened) is False
         assert "10 bytes free" in opened.run.paused
     opened.stores[0].full = "still no room"
     monkeypatch.setattr(opened.session.frontier.admission, "add_again", lambda now: opened.stores[0].sync())
-    assert opened.check_room() is False
+    assert check_room(opened) is False
     assert opened.run.paused == "still no room"
 
     opened.stores[0].full = ""
-    assert opened.check_room() is True
-    assert opened.check_room() is False
+    assert check_room(opened) is True
+    assert check_room(opened) is False
     assert opened.run.paused == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ class _Crawl:
             forsaken="", mend=lambda: None, reach=lambda: None, commit_failed=self._commit_failed
         )
         self.trouble = ""
+        self.folder, self.min_free_bytes = Path("."), 0
         commits = SimpleNamespace(commit=self._commit)
         self.session = SimpleNamespace(frontier=frontier, commits=commits, role=self.role)
         self.crawl = self
@@ -52,10 +54,6 @@ class _Crawl:
 
     async def complete_replaced(self) -> None:
         """None was."""
-
-    def check_room(self) -> bool:
-        """There is room."""
-        return False
 
     def idle(self) -> bool:
         """It works."""

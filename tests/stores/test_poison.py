@@ -81,7 +81,7 @@ def test_a_short_url_after_a_long_one_is_itself(tmp_path: Path) -> None:
     """The mark is overwritten, never cut."""
     mark = ReadingMark(tmp_path)
     for url in ("http://long.test/" + "x" * 500, "http://b.test/"):
-        mark.put(row_of(url))
+        mark.reading(row_of(url))
 
     assert ReadingMark(tmp_path).left() == (row_of("http://b.test/").key, "http://b.test/")
     mark.clear()

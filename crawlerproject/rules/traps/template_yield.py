@@ -66,9 +66,9 @@ def template_of(url: str) -> str:
     """The template of an absolute http(s) URL: path and query with everything that varies folded."""
     at = url.find("/", url.find("://") + 3)
     path, mark, query = (url[at:] if at >= 0 else "/").partition("?")
-    folded = "/".join([_segment(part) for part in path.split("/")])
+    folded = "/".join(map(_segment, path.split("/")))
     if mark:
-        folded += "?" + "&".join(sorted([_pair(piece) for piece in query.split("&")]))
+        folded += "?" + "&".join(sorted(map(_pair, query.split("&"))))
     return folded[:_MOST_CHARACTERS]
 
 
@@ -283,7 +283,7 @@ def _segment(part: str) -> str:
     if not part or part.isalpha():
         return part if len(part) <= _LONG_WORD else "{slug}"
     if ";" in part or "=" in part:
-        return ";".join([_pair(piece) for piece in part.split(";")])
+        return ";".join(map(_pair, part.split(";")))
     extension = _EXTENSION.search(part)
     if extension is not None and extension.start():
         return _word(part[: extension.start()]) + extension[0]
