@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,11 +28,16 @@ class Taker:
         self.errors = 0
         self.pause_at = self.fail_at = -1
         self.added = 0
+        self.seconds_a_link = 0.0
+        self.by_host: dict[str, Any] = {}  # what is in flight
 
     def add(self, found: list[DiscoveredUrl]) -> int:
         """A slice of links, all of them new."""
         self.added += len(found)
         self.said.append(("add", [item.address.url for item in found]))
+        until = time.monotonic() + len(found) * self.seconds_a_link
+        while time.monotonic() < until:
+            pass
         if 0 <= self.fail_at < self.added:
             raise RuntimeError("a fault of ours")
         if 0 <= self.pause_at < self.added:
@@ -99,7 +106,9 @@ def test_every_link_is_taken_in_once_and_the_end_comes_last() -> None:
 
     asyncio.run(run())
 
-    assert taker.words() == ["announced"] * 3 + ["add"] * 13 + ["end"]
+    assert list(dict.fromkeys(taker.words())) == ["announced", "add", "end"]
+    assert sum(pages for word, pages in taker.said if word == "announced") == 250
+    assert taker.words() == sorted(taker.words(), key=["announced", "add", "end"].index)
     assert [url for word, urls in taker.said if word == "add" for url in urls] == [
         found.address.url for found in page.found
     ]
@@ -120,7 +129,46 @@ def test_a_shorter_page_does_not_wait_for_a_longer_one() -> None:
 
     ends = [url for word, url in taker.said if word == "end"]
     assert ends == ["short", "long"]
-    assert taker.words().index("end") <= 8
+
+
+def test_links_that_take_long_are_taken_in_a_few_at_a_time() -> None:
+    """So that a slice is short whatever a link costs."""
+    taker = Taker()
+    taker.seconds_a_link = 0.001
+
+    async def run() -> None:
+        pages = long_pages(taker)
+        pages.begin(long_page("slow", 60))
+        await _until_empty(pages)
+
+    asyncio.run(run())
+
+    assert [len(urls) for word, urls in taker.said if word == "add"] == [25, 10, 10, 10, 5]
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_others_that_are_in_flight_have_the_loop_for_several_turns(others: int) -> None:
+    """A request takes some turns of the loop; none of them is to wait for another slice."""
+    taker, turns = Taker(), 0
+    taker.seconds_a_link = 0.000_1
+    taker.by_host = {"long.test": None, **{f"{number}.test": None for number in range(others)}}
+    added, slices_at = -1, []
+
+    async def run() -> None:
+        nonlocal turns, added
+        pages = long_pages(taker)
+        pages.begin(long_page("long", 2_000))
+        while len(pages):
+            if taker.added > added:
+                added = taker.added
+                slices_at.append(turns)
+            turns += 1
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+    most = max(after - before for before, after in pairwise(slices_at))
+    assert most >= 10 if others else most <= 3
 
 
 def test_a_pause_stops_between_two_slices_and_the_rest_follows() -> None:
@@ -134,15 +182,16 @@ def test_a_pause_stops_between_two_slices_and_the_rest_follows() -> None:
         while not taker.paused:
             await asyncio.sleep(0)
         pages.hold(long_page("held", 10))
+        before = taker.words()
         await asyncio.sleep(0.01)
-        assert taker.words() == ["add"] * 3
+        assert taker.words() == before
         taker.paused, taker.pause_at = "", -1
         pages.go_on()
         await _until_empty(pages)
 
     asyncio.run(run())
 
-    assert taker.words().count("add") == 10
+    assert taker.added == 1_000
     assert {url for word, url in taker.said if word == "end"} == {"a", "held"}
 
 
