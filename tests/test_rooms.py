@@ -20,13 +20,13 @@ MAY_IMPORT = {
     "runtime": ("runtime",),
     # The work of a process that has nothing, and what runs it.
     "documents": ("documents", "rules"),
-    "stores": ("stores", "rules", "runtime", "errors", "reasons"),
+    "stores": ("stores", "native", "rules", "runtime", "errors", "reasons"),
     "config": ("config", "stores", "rules", "settings", "errors"),
     "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "request_meta"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it.
-    "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
+    "frontier": ("frontier", "native", "config", "stores", "rules", "runtime", "errors", "reasons"),
     "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
-    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "request_meta"),
+    "parse": ("parse", "native", "guard", "frontier", "stores", "rules", "reasons", "items", "request_meta"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "native", "parse", "frontier.passage", "rules", "runtime.services"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 import orjson
 
+from crawlerproject import native
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.frontier_state import FrontierState
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
@@ -35,6 +38,8 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 logger = logging.getLogger(__name__)
 
 _new = tuple.__new__  # of a NamedTuple, at a third of the cost
+PlainIndex = tuple[list[str] | None, list[int] | None]
+"""Edges and ranks of ``Matcher``; None: anything is allowed."""
 LessImportant = Callable[[str], float | None]
 """The share of all that is linked that ranks below a URL; None when it is in no rank."""
 
@@ -45,6 +50,7 @@ class _Settled(NamedTuple):
     front: str  # its URLs begin with this
     room: int  # of them its name may have, beside those that are known
     rules: RobotsRules | None  # None: they are not known yet
+    paths: PlainIndex | None  # all that they say of a page, for the native filter; None: they are to be asked
 
 
 class Admission:
@@ -68,14 +74,23 @@ class Admission:
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float, *, elsewhere: bool = False) -> list[DiscoveredUrl]:
         """The URLs that pass the filters, each once; ``elsewhere``: only filters that need no state of the host."""
-        kept: dict[bytes, DiscoveredUrl] = {}
-        hosts: HostsAtOnce = {}
-        for item in found:
-            refusal = self._filters.refusal(item, now, elsewhere=elsewhere, hosts=hosts)
+        filters, hosts = self._filters, HostsAtOnce()
+
+        def judged(item: DiscoveredUrl) -> bytes | None:
+            refusal = filters.refusal(item, now, elsewhere=elsewhere, hosts=hosts)
             if refusal is None:
-                kept.setdefault(item.queue_key if item.flags & OUTSIDE_BUDGET else item.address.key, item)
-            else:
-                self._state.refused.add(refusal, item.address.url, item.flags)
+                return item.queue_key if item.flags & OUTSIDE_BUDGET else item.address.key
+            self._state.refused.add(refusal, item.address.url, item.flags)
+            return None
+
+        if (page := native.reader()) is not None:
+            scope = filters.scope
+            bounds = filters.extensions, scope.max_depth, scope.max_url_length
+            return list(page.allowed(found, hosts, judged, *bounds).values())
+        kept: dict[bytes, DiscoveredUrl] = {}
+        for item in found:
+            if (key := judged(item)) is not None:
+                kept.setdefault(key, item)
         return list(kept.values())
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
@@ -199,12 +214,11 @@ class Admission:
         if names.later:
             found = list(found)
             self._bring_forward(found, now)
-        fresh, flags = [], 0
-        for item in found:  # of a page's many links few are news
-            key = item.address.key
-            if key not in recent.younger and key not in recent.older:
-                fresh.append(item)
-                flags |= item.flags
+        if (page := native.reader()) is not None:
+            fresh, flags = page.news(found, recent.younger, recent.older)
+        else:
+            fresh = [item for item in found if item.address.key not in recent]
+            flags = reduce(or_, [item.flags for item in fresh], 0)
         if flags & OUTSIDE_BUDGET:
             fresh = [item.owned() for item in fresh]
             fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
@@ -228,12 +242,22 @@ class Admission:
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         settled: dict[str, _Settled] = {}  # by host name: the host that the last URL was let in for
-        for item in unknown:
+        page, place = native.reader(), 0
+        while place < len(unknown):
+            item = unknown[place]
             address = item.address
             host, url = address.host, address.url
             own, name = not item.flags & ~FLAG_LISTED and url[-1] != "/", host_name(host)
             last = settled.get(name)
             if last is not None and own and url.startswith(last.front):  # as most links of a page
+                if page is not None and last.paths is not None:
+                    alike = page.settled(unknown, place, last.front, last.room - coming[name], *last.paths)
+                    if alike:
+                        coming[name] += alike
+                        new += unknown[place : place + alike]
+                        place += alike
+                        continue
+                place += 1
                 refusal = Reason.BUDGET if coming[name] >= last.room else None
                 if refusal is None and last.rules is not None:
                     refusal = self._state.robots.refusal(url[len(last.front) - 1 :], last.rules)
@@ -243,6 +267,7 @@ class Admission:
                 coming[name] += 1
                 new.append(item)
                 continue
+            place += 1
             kind, named_by, before = ROW_KINDS[item.flags], item.named_by, coming.get(name)
             settled.pop(name, None)
             if not self._within_rules(item, named_by, now, before):
@@ -268,8 +293,10 @@ class Admission:
         host, origin = self._host(address.host, ""), f"{address.scheme}://{address.host}"
         clock = self._clock(host)
         room = self._filters.max_urls_per_host - (host.known if clock is None else clock.known)
-        known = host.robots_until(address.scheme) > now
-        return _Settled(origin + "/", room, self._state.robots.rules(origin) if known else None)
+        if host.robots_until(address.scheme) <= now:
+            return _Settled(origin + "/", room, None, (None, None))
+        rules = self._state.robots.rules(origin)
+        return _Settled(origin + "/", room, rules, self._state.robots.plain_index(rules))
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
         """Drop external URLs and requisites that are queued: until then the store knows them by their queue keys.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from crawlerproject.frontier.learned.models import TrapModel
 from crawlerproject.frontier.passage import DiscoveredUrl, caused_externally, linking_domain
@@ -39,8 +39,10 @@ NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
 """Values of the setting of this name."""
 
 
-HostsAtOnce = dict[str, tuple[str, bool, Reason | None]]
-"""By host key: its name, whether a budget of its pages is spent, and why nothing at all may be asked of it."""
+HostsAtOnce = dict[str, tuple[str, bool, Reason | None] | Literal[True]]
+"""By host key: its name, whether a budget of its pages is spent, and why nothing at all may be asked of it.
+
+True: of its pages only depth, length, extension and shape are looked at."""
 
 
 class NeverCrawl(Protocol):
@@ -72,7 +74,7 @@ class UrlFilters:
     def __post_init__(self) -> None:
         self.fetches_requisites = self.requisites != NO_REQUISITES
         self.max_hosts_per_domain *= NAMED_FACTOR if self.scope.mode == "domain" else 1
-        self.skip_extensions = extensions_of(self.skip_extensions)
+        self.skip_extensions = self.extensions = extensions_of(self.skip_extensions)
         self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
 
     def refusal(
@@ -95,8 +97,8 @@ class UrlFilters:
             name, traps = host_name(host), None if elsewhere or kind.is_seed else self._traps
             known = name, traps is not None and traps.yields.of(host).spends, self._host_refusal(host, name, now)
             if hosts is not None and not kind.is_seed:
-                hosts[host] = known
-        name, spends, refusal = known
+                hosts[host] = known if known[1] or known[2] is not None or self.scope.choosy else True
+        name, spends, refusal = (host_name(host), False, None) if known is True else known
         if refusal is not None or kind.is_seed:
             return refusal
         path = url_path(url)

@@ -11,16 +11,17 @@ import logging
 import os
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 HERE = Path(__path__[0]).resolve()
@@ -61,6 +62,53 @@ class Page(Protocol):
 
     def record(self, data: bytes, /) -> tuple[Any, bytes] | None:
         """Fields and block of a plain WARC record; None: Python has to judge it."""
+
+    def addresses(
+        self,
+        targets: Iterable[str],
+        join: Callable[[str], Any],
+        digest: Callable[[bytes], bytes],
+        kind: type[T],
+        /,
+        *base: Any,
+    ) -> list[T]:
+        """``Base.addresses``; ``base``: origin, folder, host, scheme, the host's digest, the page's key."""
+
+    def followed(self, addresses: Iterable[Any], kind: type[T], /, *page: Any) -> list[T]:
+        """``followed``; ``page``: host, depth, hops, via, priority, what gives the flags of another host, note."""
+
+    def news(self, found: Iterable[T], younger: Set[bytes], older: Set[bytes], /) -> tuple[list[T], int]:
+        """What of it is in neither set of keys, and all its flags."""
+
+    def allowed(
+        self,
+        found: Iterable[T],
+        hosts: Mapping[str, Any],
+        judge: Callable[[T], bytes | None],
+        extensions: Set[str],
+        most_depth: int,
+        most_url: int,
+        /,
+    ) -> dict[bytes, T]:
+        """What no gate refuses, the first of each key; ``judge`` is asked for the key of what is not plain."""
+
+    def settled(
+        self, found: list[Any], start: int, front: str, room: int, edges: list[str] | None, ranks: list[int] | None, /
+    ) -> int:
+        """How many from a place on are of one host and plainly allowed."""
+
+    def put_rows(
+        self,
+        rows: Iterable[Any],
+        prefix: bytes,
+        last: bytes,
+        put: Callable[..., None],
+        queue: object,
+        seen: object,
+        pack: Callable[[Any], bytes],
+        /,
+    ) -> dict[bytes, bytes]:
+        """``put_rows_in_python``."""
 
     def base32(self, data: bytes, /) -> str:
         """Bytes in groups of five, as a digest is written."""

@@ -22,6 +22,7 @@
  *       met, in the order of the first times; ``places``, array("I"), has as many zeros as there are features
  *   record(data) -> (fields, block): a plain WARC record's, as rules/archive/warc_members.py; None of others
  *   base32(data) -> str, of bytes in groups of five
+ *   addresses, followed, news, allowed, settled, put_rows: links.c
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.
@@ -370,15 +371,23 @@ static PyObject *module_base32(PyObject *module, PyObject *object)
     return text;
 }
 
+#define SEVERAL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
+
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
     {"extract", module_extract, METH_O, "What a search index gets of a page in UTF-8."},
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
     {"said", module_said, METH_O, "A text without digits and blanks."},
-    {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
-    {"features", (PyCFunction)(void (*)(void))module_features, METH_FASTCALL, "Features of a language model in a text."},
+    {"near", SEVERAL(module_near), "Places near a value, and their distances."},
+    {"features", SEVERAL(module_features), "Features of a language model in a text."},
     {"record", module_record, METH_O, "Fields and block of a WARC record."},
     {"base32", module_base32, METH_O, "Bytes in groups of five, as a digest is written."},
+    {"addresses", SEVERAL(links_addresses), "What links of a page mean, each page once."},
+    {"followed", SEVERAL(links_followed), "These as what is found on a page."},
+    {"news", SEVERAL(links_news), "What of it was not found lately."},
+    {"allowed", SEVERAL(links_allowed), "What of it no gate refuses."},
+    {"settled", SEVERAL(links_settled), "How many of a host that is settled."},
+    {"put_rows", SEVERAL(links_put_rows), "Rows of a host's queue into a batch."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from crawlerproject import native
 from crawlerproject.frontier.passage import DiscoveredUrl, linking_domain, of_other_domain
 from crawlerproject.rules.feeds.feeds import MAX_INDEX_DEPTH, Feed, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
@@ -76,9 +77,15 @@ def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:
     """Links of a page."""
     depth, host, url = row.depth + 1, row.host, row.url
     hops, place = hops_to(row, HOP_LINK), priority(depth, HOP_LINK)
+
+    def flags_of(other: str) -> int:
+        return FLAG_EXTERNAL if of_other_domain(other, host) else 0
+
+    if (page := native.reader()) is not None:
+        return page.followed(links, DiscoveredUrl, host, depth, hops, url, place, flags_of, "")
     found: list[DiscoveredUrl] = []
     for address in links:
-        flags = FLAG_EXTERNAL if address.host != host and of_other_domain(address.host, host) else 0
+        flags = 0 if address.host == host else flags_of(address.host)
         found.append(_new(DiscoveredUrl, (address, depth, hops, url, place, flags, "")))
     return found
 

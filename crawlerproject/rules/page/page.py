@@ -152,7 +152,7 @@ def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token
     if robots.nofollow:
         links, nofollow_links = list[Address](), len(found.targets) + found.nofollow
     else:
-        links, nofollow_links = gather(base, found.targets, document.own_key()), found.nofollow
+        links, nofollow_links = base.addresses(found.targets, document.own_key()), found.nofollow
     return PageFacts(
         encoding=encoding,
         base=base.url,
@@ -168,18 +168,6 @@ def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token
         fingerprint=found.fingerprint,
         shell=found.shell,
     )
-
-
-def gather(base: Base, targets: list[str], own_key: bytes) -> list[Address]:
-    """Resolve addresses as written, in order of the page: each page once, by key; the page itself is left out."""
-    addresses: dict[bytes, Address] = {}
-    join = base.join
-    for target in targets:
-        address = join(target)
-        if address is not None:
-            addresses.setdefault(address.key, address)
-    addresses.pop(own_key, None)
-    return list(addresses.values())
 
 
 def looks_whole(words: int, links: int) -> bool:

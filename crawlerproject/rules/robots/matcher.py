@@ -135,6 +135,10 @@ class Matcher:
                     break
         return PathAccess.ALLOW if rank & 1 or not rank else PathAccess.DENY
 
+    def plain_index(self) -> tuple[list[str], list[int]] | None:
+        """Edges, sorted, and the rank from each on, the first that below all of them; None: other rules decide, too."""
+        return None if self._exact or self._patterns else (self._edges, self._ranks)
+
     def _of_many(self, path: str, rank: int, budget: int) -> PathAccess:
         """The verdict when not all patterns can be tried; ``rank`` is the best of the others."""
         patterns = self._patterns

@@ -131,6 +131,12 @@ class RobotsRules:
             return PathAccess.DENY
         return self._matcher.verdict(spelled(path))
 
+    def plain_index(self) -> tuple[list[str], list[int]] | None:
+        """Edges and ranks of ``Matcher`` that decide alone about a path, but for robots.txt; None: ask ``verdict``."""
+        if self.left_alone:
+            return None
+        return ([], [0]) if self._matcher is None else self._matcher.plain_index()
+
     @property
     def floor_seconds(self) -> float:
         """The pause the owner asks for: the longer of Crawl-delay and Request-rate; 0 when neither is given.

@@ -17,6 +17,7 @@ import ada_url
 import can_ada
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
+from crawlerproject import native
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.web_encodings import NEVER_WRITTEN, UTF_8, encoding_of, written
 
@@ -177,6 +178,25 @@ class Base:
             _resolved.clear()
         _resolved[key] = address
         return address
+
+    def addresses(self, targets: list[str], own_key: bytes) -> list[Address]:
+        """What links mean, in the order in which they are given: each page once, the page itself left out.
+
+        ``targets`` are as written on the page, ``own_key`` is the page's; one link of another page costs 0.4 µs
+        natively where it is simple, and 3 µs here.
+        """
+        join, page = self.join, native.reader()
+        if page is not None and self._own_digest:
+            scheme = "https" if self._origin[4] == "s" else "http"
+            of = self._origin, self._folder, self._own, scheme, self._own_digest
+            return page.addresses(targets, join, xxh3_128_digest, Address, *of, own_key)
+        addresses: dict[bytes, Address] = {}
+        for target in targets:
+            address = join(target)
+            if address is not None:
+                addresses.setdefault(address.key, address)
+        addresses.pop(own_key, None)
+        return list(addresses.values())
 
     def target(self, href: str) -> str | None:
         """The URL of ``join``, at a third of its cost for most links, which are what they will be."""

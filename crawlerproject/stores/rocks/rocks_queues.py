@@ -8,7 +8,7 @@ answer in the store's stead, also that there is no row at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, takewhile
 from operator import attrgetter
@@ -17,6 +17,7 @@ from typing import Final
 
 from rocksdict import ReadOptions, WriteBatch
 
+from crawlerproject import native
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.rocks.rocks_tables import Tables
@@ -51,6 +52,8 @@ MAX_ROW_BYTES = 24 * 1024 * 1024
 _REFUSALS = MAX_HOSTS
 """After so many looks that found no room everything goes, so that hosts which never come back do not stay for ever."""
 
+Put = Callable[..., None]
+Pack = Callable[[QueuedPage], bytes]
 PackedRow = tuple[bytes, bytes]  # queue key, packed row
 
 # What is known of a queue, by the places that follow.
@@ -113,15 +116,9 @@ class RocksQueues:
             batch.delete(place, queue)
             heads.removed(row.host, place)
             gone.add(row.key)
+        put_rows = put_rows_in_python if (page := native.reader()) is None else page.put_rows
         for host, rows in groupby(queued, _HOST):  # a page names many of one
-            prefix, last = host_prefix(host), heads.last(host)
-            joined: dict[bytes, bytes] = {}
-            for row in rows:
-                place, packed = pack_place(row), pack_queued(row)
-                put(prefix + place, packed, queue)
-                put(row.key, b"", seen)
-                if place <= last:
-                    joined[place] = packed
+            joined = put_rows(rows, host_prefix(host), heads.last(host), put, queue, seen, pack_queued)
             if joined:
                 heads.queued(host, joined)
         return gone
@@ -181,6 +178,20 @@ class RocksQueues:
         if len(found) < HOSTS_AT_A_TIME:
             self._tables.require_end(rows)
         return found, start
+
+
+def put_rows_in_python(
+    rows: Iterable[QueuedPage], prefix: bytes, last: bytes, put: Put, queue: object, seen: object, pack: Pack
+) -> dict[bytes, bytes]:
+    """Put rows of a host, and their keys, into a batch; those at places not behind ``last``, packed, by place."""
+    joined: dict[bytes, bytes] = {}
+    for row in rows:
+        place, packed = pack_place(row), pack(row)
+        put(prefix + place, packed, queue)
+        put(row.key, b"", seen)
+        if place <= last:
+            joined[place] = packed
+    return joined
 
 
 class QueueHeadCache:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from crawlerproject.rules.page.page import (
     MAX_HTML_BYTES,
     PageFacts,
-    gather,
     is_html,
     link_target,
     looks_whole,
@@ -190,8 +189,8 @@ def test_which_elements_are_links(tag: str, attributes: dict[str, str | None], f
     assert (link_target(tag, attributes) is not None) == followed
 
 
-def test_gather_keeps_each_page_once_in_order() -> None:
+def test_addresses_keep_each_page_once_in_order() -> None:
     """Spellings of one page are one link, the page itself is none."""
     base = Base("http://example.org/a/")
-    links = gather(base, ["b?y&x", "/a/b?x&y", "", "http://other.example/"], base.own_key())
+    links = base.addresses(["b?y&x", "/a/b?x&y", "", "http://other.example/"], base.own_key())
     assert [link.url for link in links] == ["http://example.org/a/b?y&x", "http://other.example/"]

@@ -1,0 +1,591 @@
+/*
+ * A page's links on their way to the queue, for Python. What nearly all of them are like is decided here; each other
+ * one is given to the callable that decides about any. Without this file all are: rules/url/urls.py (Base.addresses),
+ * parse/links.py (followed), frontier/admission.py, stores/rocks/rocks_queues.py.
+ */
+#include "binding.h"
+
+#include <string.h>
+
+/* Places in an Address, a DiscoveredUrl and a QueuedPage (rules/url/urls.py, frontier/passage.py, stores/protocols.py). */
+enum { URL, KEY, HOST, SCHEME, ADDRESS_FIELDS };
+enum { ADDRESS, DEPTH, HOPS, VIA, PRIORITY, FLAGS, NOTE, FOUND_FIELDS };
+enum { ROW_HOST, ROW_KEY, ROW_URL, ROW_PRIORITY, ROW_ARRIVAL, ROW_DEPTH, ROW_HOPS, ROW_VIA, ROW_TRIES, ROW_FLAGS, ROW_NOTE,
+       ROW_FIELDS };
+
+enum { KEY_BYTES = 24, MOST_SEGMENTS = 20, LEAST_SLASHES = 3, MOST_EXTENSION = 32, PLACE_BYTES = 9, ROW_HEAD = 44 };
+
+struct text {
+    const unsigned char *data;
+    size_t size;
+};
+
+/* Of a str that is ASCII alone; 0 for others. */
+static int ascii_of(PyObject *object, struct text *text)
+{
+    if (!PyUnicode_Check(object) || !PyUnicode_IS_COMPACT_ASCII(object))
+        return 0;
+    text->data = PyUnicode_1BYTE_DATA(object);
+    text->size = (size_t)PyUnicode_GET_LENGTH(object);
+    return 1;
+}
+
+static int starts_with(struct text text, struct text start)
+{
+    return text.size >= start.size && !memcmp(text.data, start.data, start.size);
+}
+
+/* A field of a tuple, borrowed; NULL with an error for what has not so many fields. */
+static PyObject *field(PyObject *tuple, Py_ssize_t fields, Py_ssize_t place)
+{
+    if (PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) == fields)
+        return PyTuple_GET_ITEM(tuple, place);
+    PyErr_SetString(PyExc_TypeError, "no address, link or row");
+    return NULL;
+}
+
+static PyObject *address_field(PyObject *found, Py_ssize_t place)
+{
+    PyObject *address = field(found, FOUND_FIELDS, ADDRESS);
+    return address ? field(address, ADDRESS_FIELDS, place) : NULL;
+}
+
+static int takes(Py_ssize_t count, Py_ssize_t wanted)
+{
+    if (count == wanted)
+        return 1;
+    PyErr_Format(PyExc_TypeError, "takes %zd arguments, not %zd", wanted, count);
+    return 0;
+}
+
+/* tuple.__new__(type, …), whose fields it takes over as far as there are any; NULL with an error. */
+static PyObject *made(PyObject *type, PyObject *const *fields, Py_ssize_t count)
+{
+    PyTypeObject *kind = (PyTypeObject *)type;
+    PyObject *tuple = NULL;
+    if (PyType_Check(type) && PyType_IsSubtype(kind, &PyTuple_Type))
+        tuple = kind->tp_alloc(kind, count);
+    else
+        PyErr_SetString(PyExc_TypeError, "no kind of tuple");
+    for (Py_ssize_t place = 0; place < count; place++)
+        if (tuple)
+            PyTuple_SET_ITEM(tuple, place, fields[place]);
+        else
+            Py_XDECREF(fields[place]);
+    return tuple;
+}
+
+/* --- addresses: what links of a page mean ------------------------------------------------------------------------- */
+
+enum { FIRST = 1, OTHER = 2 };
+
+/* Characters of simple paths: those with which a part may begin, and the point. */
+static int path_class(unsigned char octet)
+{
+    int letter = octet | 32;
+    if ((letter >= 'a' && letter <= 'z') || (octet >= '0' && octet <= '9') || octet == '_' || octet == '~' || octet == '-')
+        return FIRST | OTHER;
+    return octet == '.' ? OTHER : 0;
+}
+
+/* As _SIMPLE of rules/url/urls.py: joined as it stands. */
+static int is_simple(struct text text)
+{
+    size_t at = text.size && text.data[0] == '/';
+    do {
+        if (at == text.size || !(path_class(text.data[at]) & FIRST))
+            return 0;
+        while (++at < text.size && path_class(text.data[at]))
+            ;
+        if (at == text.size)
+            return 1;
+        if (text.data[at] != '/')
+            return 0;
+    } while (++at < text.size);
+    return 1;
+}
+
+struct page_base {
+    struct text origin, folder, own_digest;
+    PyObject *own, *scheme, *digest, *type;
+};
+
+static PyObject *joined(struct text before, int slash, struct text path)
+{
+    PyObject *url = PyUnicode_New((Py_ssize_t)(before.size + (size_t)slash + path.size), 127);
+    unsigned char *out = url ? PyUnicode_1BYTE_DATA(url) : NULL;
+    if (url) {
+        memcpy(out, before.data, before.size);
+        if (slash)
+            out[before.size] = '/';
+        memcpy(out + before.size + slash, path.data, path.size);
+    }
+    return url;
+}
+
+/* The URL that a simple link means; NULL without an error: it is none. */
+static PyObject *simple_url(const struct page_base *base, PyObject *target)
+{
+    struct text href, path;
+    if (!ascii_of(target, &href))
+        return NULL;
+    if (is_simple(href))
+        return href.data[0] == '/' ? joined(base->origin, 0, href) : joined(base->folder, 1, href);
+    if (!starts_with(href, base->origin))
+        return NULL;
+    path = (struct text){href.data + base->origin.size, href.size - base->origin.size};
+    return path.size && path.data[0] == '/' && is_simple(path) ? Py_NewRef(target) : NULL;
+}
+
+/* The address of a simple URL, which it takes over. */
+static PyObject *simple_address(const struct page_base *base, PyObject *url)
+{
+    struct text text;
+    PyObject *key = NULL, *bytes, *digest = NULL;
+    ascii_of(url, &text);
+    bytes = PyBytes_FromStringAndSize((const char *)text.data, (Py_ssize_t)text.size);
+    if (bytes)
+        digest = PyObject_CallOneArg(base->digest, bytes);
+    Py_XDECREF(bytes);
+    if (digest && PyBytes_Check(digest) && base->own_digest.size + (size_t)PyBytes_GET_SIZE(digest) == KEY_BYTES)
+        key = PyBytes_FromStringAndSize(NULL, KEY_BYTES);
+    else if (digest)
+        PyErr_SetString(PyExc_ValueError, "a digest has another length");
+    if (key) {
+        memcpy(PyBytes_AS_STRING(key), base->own_digest.data, base->own_digest.size);
+        memcpy(PyBytes_AS_STRING(key) + base->own_digest.size, PyBytes_AS_STRING(digest), (size_t)PyBytes_GET_SIZE(digest));
+    }
+    Py_XDECREF(digest);
+    if (!key) {
+        Py_DECREF(url);
+        return NULL;
+    }
+    PyObject *fields[ADDRESS_FIELDS] = {url, key, Py_NewRef(base->own), Py_NewRef(base->scheme)};
+    return made(base->type, fields, ADDRESS_FIELDS);
+}
+
+/* Puts the address of one target among the others; 0 with an error. */
+static int add_address(PyObject *addresses, const struct page_base *base, PyObject *target, PyObject *join)
+{
+    PyObject *url = simple_url(base, target), *address, *key;
+    if (!url && PyErr_Occurred())
+        return 0;
+    address = url ? simple_address(base, url) : PyObject_CallOneArg(join, target);
+    if (!address)
+        return 0;
+    if (address == Py_None) {
+        Py_DECREF(address);
+        return 1;
+    }
+    key = field(address, ADDRESS_FIELDS, KEY);
+    int done = key && PyDict_SetDefault(addresses, key, address);
+    Py_DECREF(address);
+    return done;
+}
+
+/* addresses(targets, join, digest, type, origin, folder, own, scheme, own_digest, own_key) -> list of addresses */
+PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    struct page_base base;
+    (void)module;
+    if (!takes(count, 10))
+        return NULL;
+    if (!ascii_of(given[4], &base.origin) || !ascii_of(given[5], &base.folder) || !PyBytes_Check(given[8])) {
+        PyErr_SetString(PyExc_TypeError, "origin and folder are of ASCII, a digest is bytes");
+        return NULL;
+    }
+    base.digest = given[2], base.type = given[3], base.own = given[6], base.scheme = given[7];
+    base.own_digest = (struct text){(unsigned char *)PyBytes_AS_STRING(given[8]), (size_t)PyBytes_GET_SIZE(given[8])};
+    PyObject *targets = PySequence_Fast(given[0], "targets are a list"), *found = NULL;
+    PyObject *addresses = targets ? PyDict_New() : NULL;
+    int done = addresses != NULL;
+    for (Py_ssize_t place = 0; done && place < PySequence_Fast_GET_SIZE(targets); place++)
+        done = add_address(addresses, &base, PySequence_Fast_GET_ITEM(targets, place), given[1]);
+    if (done) {
+        int has = PyDict_Contains(addresses, given[9]);
+        done = has >= 0 && (!has || !PyDict_DelItem(addresses, given[9]));
+    }
+    if (done)
+        found = PyDict_Values(addresses);
+    Py_XDECREF(addresses);
+    Py_XDECREF(targets);
+    return found;
+}
+
+/* followed(addresses, type, host, depth, hops, via, priority, flags_of, note) -> list of what is found; flags_of(host) */
+PyObject *links_followed(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 9))
+        return NULL;
+    PyObject *addresses = PySequence_Fast(given[0], "addresses are a list");
+    PyObject *none = addresses ? PyLong_FromLong(0) : NULL;
+    PyObject *list = none ? PyList_New(0) : NULL;
+    for (Py_ssize_t place = 0; list && place < PySequence_Fast_GET_SIZE(addresses); place++) {
+        PyObject *address = PySequence_Fast_GET_ITEM(addresses, place), *flags = NULL, *found = NULL;
+        PyObject *host = field(address, ADDRESS_FIELDS, HOST);
+        int same = host ? host == given[2] || (PyUnicode_Check(host) && PyUnicode_Check(given[2]) &&
+                                               !PyUnicode_Compare(host, given[2]))
+                        : 0;
+        Py_INCREF(address);
+        if (host)
+            flags = same ? Py_NewRef(none) : PyObject_CallOneArg(given[7], host);
+        if (flags) {
+            PyObject *fields[FOUND_FIELDS] = {Py_NewRef(address), Py_NewRef(given[3]), Py_NewRef(given[4]),
+                                              Py_NewRef(given[5]), Py_NewRef(given[6]), flags, Py_NewRef(given[8])};
+            found = made(given[1], fields, FOUND_FIELDS);
+        }
+        Py_DECREF(address);
+        if (!found || PyList_Append(list, found))
+            Py_CLEAR(list);
+        Py_XDECREF(found);
+    }
+    Py_XDECREF(none);
+    Py_XDECREF(addresses);
+    return list;
+}
+
+/* --- what of it is news and allowed -------------------------------------------------------------------------------- */
+
+/* news(found, younger, older) -> (those whose key is in neither set, their flags together) */
+PyObject *links_news(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 3))
+        return NULL;
+    long flags = 0;
+    PyObject *all = PySequence_Fast(given[0], "what is found is a list");
+    PyObject *fresh = all ? PyList_New(0) : NULL;
+    for (Py_ssize_t place = 0; fresh && place < PySequence_Fast_GET_SIZE(all); place++) {
+        PyObject *found = PySequence_Fast_GET_ITEM(all, place), *key = address_field(found, KEY);
+        int known = key ? PySet_Contains(given[1], key) : -1;
+        if (!known)
+            known = PySet_Contains(given[2], key);
+        if (!known) {
+            flags |= PyLong_AsLong(PyTuple_GET_ITEM(found, FLAGS));
+            known = PyErr_Occurred() || PyList_Append(fresh, found) ? -1 : 0;
+        }
+        if (known < 0)
+            Py_CLEAR(fresh);
+    }
+    Py_XDECREF(all);
+    return fresh ? Py_BuildValue("(Nl)", fresh, flags) : NULL;
+}
+
+/* The path of a URL without its first slash and its query; 0: it has none that is plain. */
+static int path_of(struct text url, struct text *path)
+{
+    const unsigned char *at = memchr(url.data, ':', url.size), *end = url.data + url.size;
+    if (!at || end - at < 3 || at[1] != '/' || at[2] != '/')
+        return 0;
+    for (at += 3; at < end && *at != '/'; at++)
+        if (*at == '?')
+            return 0;
+    if (at == end)
+        return 0;
+    at++;
+    const unsigned char *query = memchr(at, '?', (size_t)(end - at));
+    *path = (struct text){at, (size_t)((query ? query : end) - at)};
+    return 1;
+}
+
+/* As ``useless`` of rules/url/refused_urls.py; -1 with an error, 2 where Python has to look. */
+static int has_extension(struct text path, PyObject *extensions)
+{
+    char lower[MOST_EXTENSION];
+    size_t start = path.size, end, dot;
+    while (start && path.data[start - 1] != '/')
+        start--;
+    for (end = start; end < path.size && path.data[end] != ';';)
+        end++;
+    for (dot = end; dot > start && path.data[dot - 1] != '.';)
+        dot--;
+    if (dot == start)
+        return 0;
+    if (end - dot >= MOST_EXTENSION)
+        return 2;
+    for (size_t at = dot; at < end; at++)
+        lower[at - dot] = (char)(path.data[at] >= 'A' && path.data[at] <= 'Z' ? path.data[at] | 32 : path.data[at]);
+    PyObject *extension = PyUnicode_FromStringAndSize(lower, (Py_ssize_t)(end - dot));
+    int has = extension ? PySet_Contains(extensions, extension) : -1;
+    Py_XDECREF(extension);
+    return has;
+}
+
+/* Whether a path is none that ``trap`` of rules/url/refused_urls.py could take for endless. */
+static int ends(struct text path, struct text host)
+{
+    struct text parts[MOST_SEGMENTS + 1];
+    size_t slashes = 1, count = 0, start = 0;
+    const unsigned char *colon = memchr(host.data, ':', host.size);
+    if (colon)
+        host.size = (size_t)(colon - host.data);
+    if (!host.size || host.data[0] == '[' || memmem(path.data, path.size, host.data, host.size))
+        return 0;
+    for (size_t at = 0; at < path.size; at++)
+        slashes += path.data[at] == '/';
+    if (slashes < LEAST_SLASHES || slashes > MOST_SEGMENTS)
+        return slashes < LEAST_SLASHES;
+    for (size_t at = 0; at <= path.size; at++) {
+        if (at < path.size && path.data[at] != '/')
+            continue;
+        struct text part = {path.data + start, at - start};
+        for (size_t other = 0; part.size && other < count; other++)
+            if (parts[other].size == part.size && !memcmp(parts[other].data, part.data, part.size))
+                return 0;
+        if (part.size)
+            parts[count++] = part;
+        start = at + 1;
+    }
+    return 1;
+}
+
+/* A number; one that is too large is as large as can be. */
+static long bound_of(PyObject *number)
+{
+    int overflow;
+    long bound = PyLong_AsLongAndOverflow(number, &overflow);
+    return overflow > 0 ? LONG_MAX : bound;
+}
+
+/* Whether a link is plainly allowed; -1 with an error. */
+static int is_plain(PyObject *found, PyObject *hosts, PyObject *extensions, long most_depth, long most_url)
+{
+    struct text url, path, host;
+    PyObject *name = address_field(found, HOST);
+    if (!name)
+        return -1;
+    PyObject *good = PyDict_GetItemWithError(hosts, name);
+    if (good != Py_True || !ascii_of(name, &host))
+        return PyErr_Occurred() ? -1 : 0;
+    long depth = PyLong_AsLong(PyTuple_GET_ITEM(found, DEPTH)), flags = PyLong_AsLong(PyTuple_GET_ITEM(found, FLAGS));
+    if (PyErr_Occurred())
+        return -1;
+    if (flags || depth > most_depth || !ascii_of(address_field(found, URL), &url) || (long)url.size > most_url)
+        return 0;
+    if (!path_of(url, &path) || !ends(path, host))
+        return 0;
+    int useless = has_extension(path, extensions);
+    return useless < 0 ? -1 : !useless;
+}
+
+/* allowed(found, hosts, judge, extensions, most_depth, most_url) -> dict of the first of each key, by key.
+ * hosts[host] is True where nothing is against a host; judge(found): the key of one that is not plain, None: refused. */
+PyObject *links_allowed(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 6))
+        return NULL;
+    if (!PyDict_Check(given[1]) || !PyAnySet_Check(given[3])) {
+        PyErr_SetString(PyExc_TypeError, "hosts are a dict, extensions a set");
+        return NULL;
+    }
+    long most_depth = bound_of(given[4]), most_url = PyErr_Occurred() ? -1 : bound_of(given[5]);
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *all = PySequence_Fast(given[0], "what is found is a list");
+    PyObject *kept = all ? PyDict_New() : NULL;
+    for (Py_ssize_t place = 0; kept && place < PySequence_Fast_GET_SIZE(all); place++) {
+        PyObject *found = Py_NewRef(PySequence_Fast_GET_ITEM(all, place)), *key = NULL;
+        int plain = is_plain(found, given[1], given[3], most_depth, most_url);
+        if (plain > 0)
+            key = Py_XNewRef(address_field(found, KEY));
+        else if (!plain)
+            key = PyObject_CallOneArg(given[2], found);
+        if (!key || (key != Py_None && !PyDict_SetDefault(kept, key, found)))
+            Py_CLEAR(kept);
+        Py_XDECREF(key);
+        Py_DECREF(found);
+    }
+    Py_XDECREF(all);
+    return kept;
+}
+
+/* Whether a path is written as robots.txt rules are compared (``spelled`` of rules/robots/matcher.py), without escapes. */
+static int is_spelled(struct text path)
+{
+    for (size_t at = 0; at < path.size; at++)
+        if (path.data[at] < '!' || path.data[at] > '~' || path.data[at] == '%' || path.data[at] == '#')
+            return 0;
+    return 1;
+}
+
+static int compare(struct text one, struct text other)
+{
+    int order = memcmp(one.data, other.data, one.size < other.size ? one.size : other.size);
+    return order ? order : (one.size > other.size) - (one.size < other.size);
+}
+
+/* Whether plain rules allow a path: bisect_right over the edges, as Matcher.verdict; -1 with an error. */
+static int rules_allow(PyObject *edges, PyObject *ranks, struct text path)
+{
+    Py_ssize_t low = 0, high = PyList_GET_SIZE(edges);
+    while (low < high) {
+        Py_ssize_t middle = low + (high - low) / 2;
+        struct text edge;
+        if (!ascii_of(PyList_GET_ITEM(edges, middle), &edge))
+            return 0;
+        if (compare(path, edge) < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (low >= PyList_GET_SIZE(ranks)) {
+        PyErr_SetString(PyExc_ValueError, "there are fewer ranks than edges");
+        return -1;
+    }
+    long rank = PyLong_AsLong(PyList_GET_ITEM(ranks, low));
+    return PyErr_Occurred() ? -1 : rank & 1 || !rank;
+}
+
+/* settled(found, start, front, room, edges, ranks) -> how many from ``start`` on begin with ``front``, are no folder,
+ * have no flags, and are allowed by plain rules; edges None: there are no rules. */
+PyObject *links_settled(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    struct text front, url;
+    (void)module;
+    if (!takes(count, 6))
+        return NULL;
+    int ruled = given[4] != Py_None;
+    if (!PyList_Check(given[0]) || (ruled && (!PyList_Check(given[4]) || !PyList_Check(given[5])))) {
+        PyErr_SetString(PyExc_TypeError, "what is found, edges and ranks are lists");
+        return NULL;
+    }
+    Py_ssize_t start = PyLong_AsSsize_t(given[1]), room = PyErr_Occurred() ? 0 : PyLong_AsSsize_t(given[3]), at;
+    if (PyErr_Occurred())
+        return NULL;
+    if (!ascii_of(given[2], &front) || start < 0)
+        return PyLong_FromLong(0);
+    for (at = start; at < PyList_GET_SIZE(given[0]) && at - start < room; at++) {
+        PyObject *found = PyList_GET_ITEM(given[0], at), *address = address_field(found, URL);
+        if (!address)
+            return NULL;
+        long flags = PyLong_AsLong(PyTuple_GET_ITEM(found, FLAGS));
+        if (PyErr_Occurred())
+            return NULL;
+        if (flags || !ascii_of(address, &url) || !starts_with(url, front) || url.data[url.size - 1] == '/')
+            break;
+        if (!ruled)
+            continue;
+        struct text path = {url.data + front.size - 1, url.size - front.size + 1};
+        if (!is_spelled(path) || starts_with(path, (struct text){(const unsigned char *)"/robots.txt", 11}))
+            break;
+        int allowed = rules_allow(given[4], given[5], path);
+        if (allowed < 0)
+            return NULL;
+        if (!allowed)
+            break;
+    }
+    return PyLong_FromSsize_t(at - start);
+}
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+static unsigned char *put_bits(unsigned char *out, uint64_t value, int bytes)
+{
+    for (int byte = 0; byte < bytes; byte++)
+        *out++ = (unsigned char)(value >> 8 * byte);
+    return out;
+}
+
+/* A row's place in its queue, behind the prefix: priority, arrival (_PLACE of stores/row_codec.py, big-endian). */
+static PyObject *row_place(PyObject *row, struct text prefix)
+{
+    unsigned long priority = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(row, ROW_PRIORITY));
+    unsigned long long arrival = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(row, ROW_ARRIVAL));
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *place = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)prefix.size + PLACE_BYTES);
+    unsigned char *out = place ? (unsigned char *)PyBytes_AS_STRING(place) : NULL;
+    if (place) {
+        memcpy(out, prefix.data, prefix.size);
+        out[prefix.size] = (unsigned char)priority;
+        for (int byte = 0; byte < 8; byte++)
+            out[prefix.size + 1 + (size_t)byte] = (unsigned char)(arrival >> (56 - 8 * byte));
+    }
+    return place;
+}
+
+/* As ``pack_queued`` of stores/row_codec.py; pack: for texts that are not of ASCII alone. */
+static PyObject *packed_row(PyObject *row, PyObject *pack)
+{
+    static const int TEXTS[] = {ROW_URL, ROW_HOPS, ROW_VIA, ROW_NOTE};
+    struct text texts[4];
+    size_t size = ROW_HEAD;
+    PyObject *key = PyTuple_GET_ITEM(row, ROW_KEY);
+    for (int place = 0; place < 4; place++) {
+        if (!ascii_of(PyTuple_GET_ITEM(row, TEXTS[place]), &texts[place]))
+            return PyObject_CallOneArg(pack, row);
+        size += texts[place].size;
+    }
+    unsigned long depth = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(row, ROW_DEPTH));
+    unsigned long tries = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLong(PyTuple_GET_ITEM(row, ROW_TRIES));
+    unsigned long flags = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLong(PyTuple_GET_ITEM(row, ROW_FLAGS));
+    if (PyErr_Occurred())
+        return NULL;
+    if (!PyBytes_Check(key) || PyBytes_GET_SIZE(key) != KEY_BYTES || depth > UINT32_MAX || (tries | flags) > UINT16_MAX)
+        return PyObject_CallOneArg(pack, row);
+    PyObject *packed = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (!packed)
+        return NULL;
+    unsigned char *out = (unsigned char *)PyBytes_AS_STRING(packed);
+    memcpy(out, PyBytes_AS_STRING(key), KEY_BYTES);
+    out = put_bits(out + KEY_BYTES, depth, 4);
+    out = put_bits(put_bits(out, tries, 2), flags, 2);
+    for (int place = 0; place < 3; place++)
+        out = put_bits(out, texts[place].size, 4);
+    for (int place = 0; place < 4; out += texts[place++].size)
+        memcpy(out, texts[place].data, texts[place].size);
+    return packed;
+}
+
+/* put_rows(rows, prefix, last, put, queue, seen, pack) -> dict of the rows at places not behind ``last``, by place.
+ * put(key, value, table) is called for the row and for its key. */
+PyObject *links_put_rows(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 7))
+        return NULL;
+    if (!PyBytes_Check(given[1]) || !PyBytes_Check(given[2])) {
+        PyErr_SetString(PyExc_TypeError, "prefix and last place are bytes");
+        return NULL;
+    }
+    struct text prefix = {(unsigned char *)PyBytes_AS_STRING(given[1]), (size_t)PyBytes_GET_SIZE(given[1])};
+    struct text last = {(unsigned char *)PyBytes_AS_STRING(given[2]), (size_t)PyBytes_GET_SIZE(given[2])};
+    PyObject *rows = PySequence_Fast(given[0], "rows are a list");
+    PyObject *empty = rows ? PyBytes_FromStringAndSize("", 0) : NULL, *joined = empty ? PyDict_New() : NULL;
+    for (Py_ssize_t at = 0; joined && at < PySequence_Fast_GET_SIZE(rows); at++) {
+        PyObject *row = Py_NewRef(PySequence_Fast_GET_ITEM(rows, at)), *place = NULL, *packed = NULL, *done = NULL;
+        if (field(row, ROW_FIELDS, ROW_KEY))
+            place = row_place(row, prefix);
+        if (place)
+            packed = packed_row(row, given[6]);
+        if (packed) {
+            PyObject *arguments[] = {place, packed, given[4]};
+            done = PyObject_Vectorcall(given[3], arguments, 3, NULL);
+        }
+        if (done) {
+            PyObject *arguments[] = {PyTuple_GET_ITEM(row, ROW_KEY), empty, given[5]};
+            Py_DECREF(done);
+            done = PyObject_Vectorcall(given[3], arguments, 3, NULL);
+        }
+        if (done) {
+            struct text behind = {(unsigned char *)PyBytes_AS_STRING(place) + prefix.size, PLACE_BYTES};
+            if (compare(behind, last) <= 0) {
+                PyObject *within = PyBytes_FromStringAndSize((const char *)behind.data, PLACE_BYTES);
+                if (!within || PyDict_SetItem(joined, within, packed))
+                    Py_CLEAR(done);
+                Py_XDECREF(within);
+            }
+        }
+        if (!done)
+            Py_CLEAR(joined);
+        Py_XDECREF(done);
+        Py_XDECREF(packed);
+        Py_XDECREF(place);
+        Py_DECREF(row);
+    }
+    Py_XDECREF(empty);
+    Py_XDECREF(rows);
+    return joined;
+}
