@@ -104,8 +104,7 @@ def _read(path: Path, look: Look, until: int | None, progress: Progress) -> tupl
     shared: list[CdxjEntry] = []  # that an index cannot name
     ours = is_ours(first_member(path))
 
-    def seen(member: Member) -> None:
-        kind = member.kind
+    def seen(member: Member, kind: str) -> None:
         if kind in index_rows.INDEXED:
             row = index_rows.row_of_member(member)
             found.prints.extend((print_of(row.url, row.status, ""), print_of(row.url, row.status, row.digest)))

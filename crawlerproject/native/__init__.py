@@ -110,6 +110,15 @@ class Page(Protocol):
     ) -> dict[bytes, bytes]:
         """``put_rows_in_python``."""
 
+    def member(self, data: bytes, at: int, most: int, /) -> tuple[int, Any, bytes] | None:
+        """End, fields and block of the record whose gzip member begins at a place; None: Python has to inflate it."""
+
+    def holds(self, fields: Any, block: bytes, /) -> bool:
+        """Whether a record's digests hold; False: Python has to judge it."""
+
+    def row(self, fields: Any, block: bytes, /) -> tuple[str, str, str, str, int, str, str] | None:
+        """What an index says of a plain record; None: Python has to judge it."""
+
     def base32(self, data: bytes, /) -> str:
         """Bytes in groups of five, as a digest is written."""
 

@@ -11,6 +11,16 @@ extern PyTypeObject head_type;
 
 /* The fields of a record, which lie in ``text``, as an object of their own. */
 PyObject *record_fields(const struct record *record, const unsigned char *text);
+/* The first value of a name; without data if there is none. */
+struct page_span record_value(PyObject *fields, const char *name);
+
+/* Of member.c. */
+PyObject *member_record(PyObject *module, PyObject *data);
+PyObject *member_packed(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count);
+/* RFC 4648 6: five bytes are eight letters; ``size`` is a multiple of five. */
+void member_base32(const unsigned char *data, size_t size, unsigned char *letters);
 
 /* links.c */
 PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t count);

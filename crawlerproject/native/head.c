@@ -77,6 +77,16 @@ static PyObject *head_first(PyObject *object, PyObject *wanted)
     return name ? PyUnicode_New(0, 0) : NULL;
 }
 
+struct page_span record_value(PyObject *fields, const char *name)
+{
+    const struct head *head = (struct head *)fields;
+    Py_ssize_t size = (Py_ssize_t)strlen(name);
+    for (size_t place = 0; place < head->count; place++)
+        if (is_named(head, place, name, size))
+            return (struct page_span){text_of(head) + head->places[place].value, head->places[place].value_size};
+    return (struct page_span){NULL, 0};
+}
+
 static PyObject *head_all(PyObject *object, PyObject *wanted)
 {
     const struct head *head = (struct head *)object;

@@ -21,6 +21,11 @@
  *   features(steps, states, places, text) -> bytes, pairs of int64: features of a language model and how often each is
  *       met, in the order of the first times; ``places``, array("I"), has as many zeros as there are features
  *   record(data) -> (fields, block): a plain WARC record's, as rules/archive/warc_members.py; None of others
+ *   member(data, at, most) -> (end, fields, block): the record of the gzip member that begins there, up to so many bytes;
+ *       (end, None, all of it) of one that is not plain; None: Python has to inflate it, or the member goes on behind data
+ *   holds(fields, block) -> bool: its digests do; False: Python looks once more
+ *   row(fields, block) -> (url, time, mime, identified, status, digest, truncated), as row_of_member in
+ *       rules/archive/index_rows.py; None of others
  *   base32(data) -> str, of bytes in groups of five
  *   addresses, followed, news, allowed, settled, put_rows: links.c
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
@@ -333,21 +338,6 @@ static PyObject *module_features(PyObject *module, PyObject *const *given, Py_ss
     return found;
 }
 
-static PyObject *module_record(PyObject *module, PyObject *object)
-{
-    const unsigned char *data;
-    size_t size;
-    unsigned char head[RECORD_HEAD];
-    struct record record;
-    (void)module;
-    if (!source_of(object, &data, &size))
-        return NULL;
-    if (!record_read(data, size, head, sizeof head, &record))
-        return Py_NewRef(Py_None);
-    return Py_BuildValue("(Ny#)", record_fields(&record, head), record.block.data, (Py_ssize_t)record.block.size);
-}
-
-/* RFC 4648 6: five bytes are eight letters. */
 static PyObject *module_base32(PyObject *module, PyObject *object)
 {
     const unsigned char *data;
@@ -360,14 +350,8 @@ static PyObject *module_base32(PyObject *module, PyObject *object)
         return NULL;
     }
     PyObject *text = PyUnicode_New((Py_ssize_t)(size / 5 * 8), 127);
-    unsigned char *out = text ? PyUnicode_1BYTE_DATA(text) : NULL;
-    for (size_t at = 0; text && at < size; at += 5) {
-        uint64_t bits = 0;
-        for (size_t byte = 0; byte < 5; byte++)
-            bits = bits << 8 | data[at + byte];
-        for (int shift = 35; shift >= 0; shift -= 5)
-            *out++ = (unsigned char)"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[bits >> shift & 31];
-    }
+    if (text)
+        member_base32(data, size, PyUnicode_1BYTE_DATA(text));
     return text;
 }
 
@@ -380,7 +364,10 @@ static PyMethodDef methods[] = {
     {"said", module_said, METH_O, "A text without digits and blanks."},
     {"near", SEVERAL(module_near), "Places near a value, and their distances."},
     {"features", SEVERAL(module_features), "Features of a language model in a text."},
-    {"record", module_record, METH_O, "Fields and block of a WARC record."},
+    {"record", member_record, METH_O, "Fields and block of a WARC record."},
+    {"member", SEVERAL(member_packed), "The record of a gzip member."},
+    {"holds", SEVERAL(member_holds), "Whether a record's digests hold."},
+    {"row", SEVERAL(member_row), "What an index says of a capture."},
     {"base32", module_base32, METH_O, "Bytes in groups of five, as a digest is written."},
     {"addresses", SEVERAL(links_addresses), "What links of a page mean, each page once."},
     {"followed", SEVERAL(links_followed), "These as what is found on a page."},

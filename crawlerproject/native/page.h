@@ -14,7 +14,8 @@
  *   weight.c   pages that are built to choke a parser
  *   nearest.c  fingerprints that are near one, among many
  *   automaton.c  features of a language model in a text
- *   module.c   the binding; with head.c, the fields of a record, all that knows Python
+ *   record.c, inflate.c, checksums.c  records of a WARC file
+ *   module.c   the binding; with links.c, head.c and member.c (records) all that knows Python
  *
  * In: the bytes of a page in UTF-8 and their number. They are not changed and must live until page_free().
  * Out: numbers, and spans of bytes that belong to the page. page_free() frees all of it, also after an error.
@@ -186,6 +187,14 @@ struct record {
     struct page_span block;
 };
 bool record_read(const unsigned char *data, size_t size, unsigned char *head, size_t room, struct record *record);
+
+/* Inflates the gzip member that ``in`` begins with into ``out``, which grows up to ``most`` bytes. False where it does
+ * not end within ``size`` bytes, and of all that is not plain: Python judges it. Not for two threads at once. */
+bool inflate_member(const unsigned char *in, size_t size, struct page_buffer *out, size_t most, size_t *used);
+
+uint32_t checksum_crc32(const unsigned char *data, size_t size);
+/* False without instructions for it. */
+bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 

@@ -33,13 +33,13 @@ def check_file(
     *,
     until: int | None = None,
     ours: bool = True,
-    seen: Callable[[Member], None] | None = None,
+    seen: Callable[[Member, str], None] | None = None,
     progress: Progress | None = None,
 ) -> FileReport:
     """Read the whole file: gzip, WARC framing, sha1 digests, and (``ours``) that every capture is whole.
 
-    ``until``: only so many bytes count, what follows is not yet committed. ``seen`` gets every good record. After a
-    flaw the reading goes on at the next good record.
+    ``until``: only so many bytes count, what follows is not yet committed. ``seen`` gets every good record with its
+    WARC-Type. After a flaw the reading goes on at the next good record.
     """
     size = path.stat().st_size
     report = FileReport(path, file_bytes=size if until is None else until, ours=ours)
@@ -58,15 +58,16 @@ def check_file(
                 position = next_member(path, member.offset + 1)
                 break
             report.good_bytes = member.end
-            report.records[member.kind] += 1
+            kind = member.kind
+            report.records[kind] += 1
             if member.end > report.file_bytes:
                 report.flaws.append(Flaw(member.offset, "the committed length is in the middle of this record"))
             if name := wrong_digest(member):
                 report.flaws.append(Flaw(member.offset, f"{name} does not hold"))
             if report.ours:
-                pairing.add(member)
+                pairing.add(member, kind)
             if seen is not None:
-                seen(member)
+                seen(member, kind)
     pairing.end()
     return report
 
@@ -80,20 +81,20 @@ class _Pairing:
         self._answer: Member | None = None
         self._conversion: Member | None = None
 
-    def add(self, member: Member) -> None:
-        if member.kind == "request":
+    def add(self, member: Member, kind: str) -> None:
+        if kind == "request":
             self.end()
             self._request, self._answer = member, None
-        elif member.kind in ("response", "revisit"):
+        elif kind in ("response", "revisit"):
             self._answer = member
-        elif member.kind == "conversion":
+        elif kind == "conversion":
             self.end()
             self._conversion = member
-        elif member.kind == "metadata" and self._conversion is not None:
+        elif kind == "metadata" and self._conversion is not None:
             if member.field("warc-refers-to") != self._conversion.field("warc-record-id"):
                 self._report.flaws.append(Flaw(member.offset, "metadata does not name its conversion"))
             self._conversion = None
-        elif member.kind == "metadata":
+        elif kind == "metadata":
             if not _belong_together(self._request, self._answer, member):
                 what = "request, response and metadata do not name each other"
                 self._report.flaws.append(Flaw(member.offset, what))

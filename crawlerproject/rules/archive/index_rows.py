@@ -23,6 +23,7 @@ from urllib.parse import quote, unquote
 
 import orjson
 
+from crawlerproject import native
 from crawlerproject.rules.archive.http_messages import digest_text, media_type, payload_digest, redirect_target
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import CaptureInfo
@@ -96,6 +97,14 @@ def row_of_capture(info: CaptureInfo, start: int) -> CdxjEntry:
 
 def row_of_member(member: Member) -> CdxjEntry:
     """The row of a response or revisit record read from a file; its span is that of the one member."""
+    reader = native.reader()
+    if reader is not None and (plain := reader.row(member.fields, member.block)) is not None:
+        url, timestamp, mime, identified, status, digest, truncated = plain
+        mime = REVISIT_MIME if member.kind == "revisit" else mime or NO_MIME
+        offset, end, length = member.offset, member.end, member.length
+        return CdxjEntry(
+            offset, end, url, timestamp, mime, identified, status, digest, offset, length, "", truncated
+        )  # fmt: skip
     head = member.head
     found = _STATUS.match(head)
     status = int(found[1]) if found else 0
@@ -343,6 +352,7 @@ def columns(row: CdxjEntry, filename: str) -> tuple[object, ...]:
     )
 
 
+@lru_cache(maxsize=1024)  # hundreds are fetched within one second
 def _time(timestamp: str) -> datetime:
     """The time of an index line; WARC 1.1 lets others leave out what comes after the year."""
     whole = timestamp + "00000101000000"[len(timestamp) :]
@@ -355,6 +365,7 @@ def _time(timestamp: str) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
+@lru_cache(maxsize=16)  # a row's subset and its columns ask for the same
 def _parts(url: str) -> Url:
     found = _URL.match(url)
     if found is None:

@@ -22,8 +22,8 @@ from crawlerproject.rules.archive.http_messages import holds
 if TYPE_CHECKING:
     from warcio.archiveiterator import ArchiveIterator
 
-CHUNK_BYTES = 65536
-"""Bytes to read at once."""
+CHUNK_BYTES = 262_144
+"""Bytes to read at once: a member in a hundred goes beyond (our measurement), and is begun anew with the next."""
 _WINDOW_BYTES = (
     8192  # of them to inflate at once, at first: most members are shorter, and what is behind them is copied
 )
@@ -178,7 +178,11 @@ def walk(
     packed = _Packed(chunks, start, max_bytes)
     while packed.more():
         offset = packed.offset
-        record = packed.next()
+        plain = packed.plain()
+        if plain is not None and plain[0] is not None:
+            yield Member(offset, packed.offset - offset, *plain)
+            continue
+        record = packed.next() if plain is None else plain[1]
         if isinstance(record, Flaw):
             yield record
             return
@@ -202,6 +206,9 @@ def whole_length(members: Iterable[Member | Flaw]) -> int:
 
 def wrong_digest(member: Member) -> str:
     """The name of the sha1 digest field that does not hold; "" when all hold or none can be checked."""
+    reader = native.reader()
+    if reader is not None and reader.holds(member.fields, member.block):
+        return ""
     if not holds(member.field("warc-block-digest"), member.block):
         return "WARC-Block-Digest"
     stated = member.field("warc-payload-digest")
@@ -222,12 +229,28 @@ class _Packed:
         self._source = iter(chunks)
         self._chunk, self._at = b"", 0
         self._max_bytes = max_bytes
+        self._reader = native.reader()
 
     def more(self) -> bool:
         """Whether the file goes on."""
         if self._at == len(self._chunk):
             self._chunk, self._at = next(self._source, b""), 0
         return bool(self._chunk)
+
+    def plain(self) -> tuple[Any, bytes] | None:
+        """Fields and block of the next member, or None and all that it holds; None: ``next`` has to inflate it."""
+        if self._reader is None:
+            return None
+        found = self._reader.member(self._chunk, self._at, self._max_bytes)
+        if found is None and len(self._chunk) - self._at < CHUNK_BYTES and (more := next(self._source, b"")):
+            self._chunk, self._at = self._chunk[self._at :] + more, 0
+            found = self._reader.member(self._chunk, 0, self._max_bytes)
+        if found is None:
+            return None
+        end, *record = found
+        self.offset += end - self._at
+        self._at = end
+        return record[0], record[1]
 
     def next(self) -> bytes | Flaw:
         """What the next member holds, or what is wrong with it."""
@@ -256,11 +279,11 @@ class _Packed:
             used = len(window) - len(inflater.unused_data) if inflater.eof else len(window)
             self._at += used
             taken += used
+            if inflated_bytes > self._max_bytes:
+                return Flaw(self.offset, f"record of more than {self._max_bytes} bytes")
             if inflater.eof:
                 self.offset += taken
                 return b"".join(parts)
-            if inflated_bytes > self._max_bytes:
-                return Flaw(self.offset, f"record of more than {self._max_bytes} bytes")
             if not self.more():
                 return Flaw(self.offset, "torn gzip member")
 

@@ -25,6 +25,7 @@ _ROWS_AT_ONCE = 1024
 # So many are sorted here, in some three milliseconds: Arrow's sort is in pyarrow.compute, whose import takes 30. It is
 # what the crawl's own process has to index (stores/index/index_files.py); a larger WARC's index is made in another.
 _MOST_SORTED_HERE = 5_000
+_GZIP_LEVEL = 6  # in a third of the time of Arrow's 9, and a hundredth larger (our measurement)
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 _place = itemgetter(*[[name for name, _, _ in COLUMNS].index(name) for name in _ORDER])
 
@@ -46,7 +47,7 @@ def tables_of(filename: str, rows: Iterable[CdxjEntry]) -> dict[str, pa.Table]:
 def written(table: pa.Table) -> bytes:
     """The bytes of a part; gzip as Common Crawl's own parts have it."""
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="gzip")
+    pq.write_table(table, buffer, compression="gzip", compression_level=_GZIP_LEVEL)
     return buffer.getvalue()
 
 

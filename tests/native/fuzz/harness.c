@@ -2,8 +2,8 @@
  * What the fuzzer calls: a page is weighed and read as the crawler does it, each byte of the answer is touched, and
  * what page.h promises about sizes is checked. One input in four is read once more with an allocation of ours that
  * fails; one in four is read twice and must say the same, since a parser is kept from page to page. Each is read as a
- * WARC record as well, and some are walked through a language model. scripts/fuzz_native.py builds this with
- * AddressSanitizer and UBSan.
+ * WARC record and as a gzip member as well, and some are walked through a language model. scripts/fuzz_native.py
+ * builds this with AddressSanitizer and UBSan.
  *
  * Our files are compiled with malloc, calloc and realloc named fuzz_…; what lexbor gets comes from them too (memory.c).
  */
@@ -122,6 +122,23 @@ static bool is_within(struct page_span span, const unsigned char *data, size_t s
     return span.data >= data && span.size <= size && (size_t)(span.data - data) <= size - span.size;
 }
 
+/* As what follows the head of a gzip member. */
+static void inflate(const uint8_t *data, size_t size)
+{
+    static const unsigned char head[10] = {0x1f, 0x8b, 8};
+    struct page_buffer inflated = {NULL, 0, 0};
+    size_t used = 0, most = size * 4;
+    unsigned char *member = malloc(sizeof head + size);
+    require(member != NULL, "the harness has memory");
+    memcpy(member, head, sizeof head);
+    memcpy(member + sizeof head, data, size);
+    if (inflate_member(member, sizeof head + size, &inflated, most, &used))
+        require(used <= sizeof head + size && inflated.size <= most, "a member is bounded");
+    require(inflated.size <= inflated.capacity, "what was inflated has room");
+    free(member);
+    free(inflated.data);
+}
+
 static void read_record(const uint8_t *data, size_t size)
 {
     unsigned char head[RECORD_HEAD];
@@ -190,6 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t chance = hashed(NOTHING, data, size); /* the same input always does the same */
     allocations = failing_at = 0;
     read_record(data, size);
+    inflate(data, size);
     if (chance % WALKED == 0)
         walk_automaton(data, size, chance / WALKED);
     require(read_once(data, size) != PAGE_NO_MEMORY, "memory lacks only where there is none");

@@ -1,0 +1,243 @@
+/*
+ * Records of WARC files for Python: out of their gzip members, their digests, and what an index says of them. Each answer
+ * is that of rules/archive/warc_members.py and index_rows.py, or none where a record is not plain: Python judges it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "binding.h"
+
+enum {
+    SHA1_BYTES = 20,
+    SHA1_LETTERS = 32,
+    MOST_INFLATED = 8 * 1024 * 1024, /* larger records gain nothing */
+    MOST_KEPT = 1024 * 1024,         /* of the room for them */
+    TIME_DIGITS = 14,                /* YYYYmmddHHMMSS */
+    MOST_MIME = 128,
+};
+
+static const char BLOCK_DIGEST[] = "warc-block-digest", PAYLOAD_DIGEST[] = "warc-payload-digest", SHA1[] = "sha1:";
+static const size_t LABEL = sizeof SHA1 - 1;
+
+static bool begins(struct page_span span, const char *text)
+{
+    size_t size = strlen(text);
+    return span.size >= size && !memcmp(span.data, text, size);
+}
+
+static bool is(struct page_span span, const char *text)
+{
+    return span.size == strlen(text) && begins(span, text);
+}
+
+static PyObject *ascii(struct page_span span)
+{
+    PyObject *text = PyUnicode_New((Py_ssize_t)span.size, 127);
+    if (text && span.size)
+        memcpy(PyUnicode_1BYTE_DATA(text), span.data, span.size);
+    return text;
+}
+
+static unsigned char small(unsigned char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? letter | 0x20 : letter;
+}
+
+void member_base32(const unsigned char *data, size_t size, unsigned char *letters)
+{
+    for (size_t at = 0; at < size; at += 5) {
+        uint64_t bits = 0;
+        for (size_t byte = 0; byte < 5; byte++)
+            bits = bits << 8 | data[at + byte];
+        for (int shift = 35; shift >= 0; shift -= 5)
+            *letters++ = (unsigned char)"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[bits >> shift & 31];
+    }
+}
+
+PyObject *member_record(PyObject *module, PyObject *data)
+{
+    unsigned char head[RECORD_HEAD];
+    struct record record;
+    (void)module;
+    if (!PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "a record is given in bytes");
+        return NULL;
+    }
+    if (!record_read((const unsigned char *)PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data), head, sizeof head,
+                     &record))
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("(Ny#)", record_fields(&record, head), record.block.data, (Py_ssize_t)record.block.size);
+}
+
+/* Where the member ends, and the record in it: fields and block, or None and all of it. */
+PyObject *member_packed(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    static struct page_buffer inflated;
+    unsigned char head[RECORD_HEAD];
+    struct record record;
+    (void)module;
+    if (count != 3 || !PyBytes_Check(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "member() takes bytes, a place in them and the most bytes of a record");
+        return NULL;
+    }
+    size_t size = (size_t)PyBytes_GET_SIZE(given[0]), used = 0;
+    size_t at = PyLong_AsSize_t(given[1]), most = PyErr_Occurred() ? 0 : PyLong_AsSize_t(given[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    bool good = at <= size
+                && inflate_member((const unsigned char *)PyBytes_AS_STRING(given[0]) + at, size - at, &inflated,
+                                  most < MOST_INFLATED ? most : MOST_INFLATED, &used);
+    PyObject *found;
+    if (!good)
+        found = Py_NewRef(Py_None);
+    else if (record_read(inflated.data, inflated.size, head, sizeof head, &record))
+        found = Py_BuildValue("(nNy#)", (Py_ssize_t)(at + used), record_fields(&record, head), record.block.data,
+                              (Py_ssize_t)record.block.size);
+    else
+        found = Py_BuildValue("(nOy#)", (Py_ssize_t)(at + used), Py_None, inflated.data,
+                              (Py_ssize_t)inflated.size);
+    if (inflated.capacity > MOST_KEPT) {
+        free(inflated.data);
+        inflated = (struct page_buffer){NULL, 0, 0};
+    }
+    return found;
+}
+
+/* Fields of the native reader and a block in bytes. */
+static bool are_plain(PyObject *const *given, Py_ssize_t count, struct page_span *block)
+{
+    if (count != 2 || Py_TYPE(given[0]) != &head_type || !PyBytes_CheckExact(given[1]))
+        return false;
+    *block = (struct page_span){(const unsigned char *)PyBytes_AS_STRING(given[1]), (size_t)PyBytes_GET_SIZE(given[1])};
+    return true;
+}
+
+/* How long the head of an HTTP message is: up to its first blank line. */
+static size_t http_head(struct page_span block)
+{
+    for (const unsigned char *at = block.data, *end = at + block.size; (at = memchr(at, '\n', (size_t)(end - at)));) {
+        at++;
+        if (at < end && *at == '\n')
+            return (size_t)(at + 1 - block.data);
+        if (end - at > 1 && at[0] == '\r' && at[1] == '\n')
+            return (size_t)(at + 2 - block.data);
+    }
+    return block.size;
+}
+
+static bool agrees(struct page_span stated, const unsigned char *data, size_t size)
+{
+    unsigned char digest[SHA1_BYTES], letters[SHA1_LETTERS];
+    if (!stated.size)
+        return true;
+    if (stated.size != LABEL + SHA1_LETTERS || !begins(stated, SHA1) || !checksum_sha1(data, size, digest))
+        return false;
+    member_base32(digest, SHA1_BYTES, letters);
+    return !memcmp(stated.data + LABEL, letters, SHA1_LETTERS);
+}
+
+/* False: Python looks once more. */
+PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    struct page_span block;
+    (void)module;
+    if (!are_plain(given, count, &block) || !agrees(record_value(given[0], BLOCK_DIGEST), block.data, block.size))
+        return Py_NewRef(Py_False);
+    struct page_span stated = record_value(given[0], PAYLOAD_DIGEST);
+    if (!stated.size || is(record_value(given[0], "warc-type"), "revisit"))
+        return Py_NewRef(Py_True);
+    size_t start = begins(record_value(given[0], "content-type"), "application/http") ? http_head(block) : 0;
+    return PyBool_FromLong(agrees(stated, block.data + start, block.size - start));
+}
+
+/* The value of a Content-Type without its parameters, in small letters; false if it is not of ASCII, or long. */
+static bool media_type(struct page_span head, unsigned char *mime, size_t *size)
+{
+    static const char name[] = "content-type";
+    const unsigned char *at = head.data, *end = at + head.size;
+    *size = 0;
+    while ((at = memchr(at, '\n', (size_t)(end - at)))) {
+        size_t letter = 0;
+        for (at++; at < end && letter < sizeof name - 1 && small(*at) == name[letter]; at++)
+            letter++;
+        if (letter < sizeof name - 1)
+            continue;
+        for (; at < end && (*at == ' ' || *at == '\t'); at++)
+            ;
+        if (at == end || *at != ':')
+            continue;
+        for (at++; at < end && *at != '\r' && *at != '\n' && *at != ';'; at++) {
+            if (*at > '~' || (*at < ' ' && *at != '\t') || *size == MOST_MIME)
+                return false;
+            if (*size || (*at != ' ' && *at != '\t'))
+                mime[(*size)++] = small(*at);
+        }
+        while (*size && (mime[*size - 1] == ' ' || mime[*size - 1] == '\t'))
+            --*size;
+        return true;
+    }
+    return true;
+}
+
+/* Of a status line as it should be; 0 of any other. */
+static int status_of(struct page_span head)
+{
+    size_t at = 0;
+    if (!begins(head, "HTTP/"))
+        return 0;
+    while (at < head.size && head.data[at] > ' ' && head.data[at] <= '~')
+        at++;
+    size_t blank = at;
+    while (at < head.size && head.data[at] == ' ')
+        at++;
+    if (at == blank || head.size - at < 3)
+        return 0;
+    int status = 0;
+    for (size_t end = at + 3; at < end; at++) {
+        if (head.data[at] < '0' || head.data[at] > '9')
+            return 0;
+        status = status * 10 + (head.data[at] - '0');
+    }
+    return status;
+}
+
+/* Line breaks of one kind, as all heads of ours have them. */
+static bool is_regular(struct page_span head)
+{
+    for (const unsigned char *at = head.data, *end = at + head.size; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        if (at == head.data || at[-1] != '\r')
+            return false;
+    return true;
+}
+
+/* URL, time, media type, identified type, status, digest and truncation; None of a redirect, too, which is joined. */
+PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    unsigned char mime[MOST_MIME], digits[TIME_DIGITS];
+    size_t mime_size, digit_count = 0;
+    struct page_span block;
+    (void)module;
+    if (!are_plain(given, count, &block))
+        return Py_NewRef(Py_None);
+    struct page_span head = {block.data, http_head(block)}, digest = record_value(given[0], PAYLOAD_DIGEST);
+    struct page_span url = record_value(given[0], "warc-target-uri"), date = record_value(given[0], "warc-date");
+    bool revisit = is(record_value(given[0], "warc-type"), "revisit");
+    int status = status_of(head);
+    if (begins(digest, SHA1))
+        digest = (struct page_span){digest.data + LABEL, digest.size - LABEL};
+    if (!digest.size || !status || (status >= 300 && status < 400) || !is_regular(head)
+        || !media_type(head, mime, &mime_size))
+        return Py_NewRef(Py_None);
+    for (; url.size && (*url.data == '<' || *url.data == '>'); url.size--)
+        url.data++;
+    while (url.size && (url.data[url.size - 1] == '<' || url.data[url.size - 1] == '>'))
+        url.size--;
+    for (size_t at = 0; at < date.size && digit_count < TIME_DIGITS; at++)
+        if (date.data[at] >= '0' && date.data[at] <= '9')
+            digits[digit_count++] = date.data[at];
+    struct page_span truncated = revisit ? (struct page_span){NULL, 0} : record_value(given[0], "warc-truncated");
+    return Py_BuildValue("(NNNNiNN)", ascii(url), ascii((struct page_span){digits, digit_count}),
+                         ascii((struct page_span){mime, revisit ? 0 : mime_size}),
+                         ascii(record_value(given[0], "warc-identified-payload-type")), status, ascii(digest),
+                         ascii(truncated));
+}

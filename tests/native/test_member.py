@@ -1,0 +1,173 @@
+"""Members of WARC files by the native reader and by isal and Python: records, flaws, digests and rows of an index."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlerproject import native
+from crawlerproject.rules.archive.index_rows import row_of_member
+from crawlerproject.rules.archive.warc_members import Member, records_in, walk, wrong_digest
+from tests.warc_samples import PAGE, exchange, info_member, make
+
+FILE = info_member() + make().members + make(exchange(bytes(range(256)) * 300)).members
+RECORDS = [member for member in walk([FILE]) if isinstance(member, Member)]
+TEXT = b"WARC/1.1\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
+WHOLE = 1 << 24
+Answer = TypeVar("Answer")
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Without the native reader."""
+    native.choose(native.NEVER)
+    try:
+        yield
+    finally:
+        native.choose(native.AUTO)
+
+
+def both(read: Callable[[], Answer]) -> Answer:
+    """What both readers answer."""
+    found = read()
+    with in_python():
+        assert read() == found
+    return found
+
+
+def packed(data: bytes, level: int = 6, strategy: int = zlib.Z_DEFAULT_STRATEGY, flush: int = 0) -> bytes:
+    """A gzip member; with ``flush`` in several blocks."""
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 9, strategy)
+    parts = (
+        [packer.compress(data[at : at + flush]) + packer.flush(zlib.Z_FULL_FLUSH) for at in range(0, len(data), flush)]
+        if flush
+        else [packer.compress(data)]
+    )
+    return b"".join(parts) + packer.flush()
+
+
+STRATEGIES = [zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_every_kind_of_block_is_inflated(level: int, strategy: int) -> None:
+    """Stored, with fixed and with own codes, of one symbol and of all, in one block and in many."""
+    reader = native.reader()
+    assert reader is not None
+    samples = [b"", b"a", b"ab" * 40_000, bytes(range(256)) * 300, PAGE * 50, zlib.compress(PAGE) * 9]
+    samples.append(b"".join(number.to_bytes(3) * (number % 7) for number in range(40_000)))
+    for sample in samples:
+        for flush in (0, 700):
+            record = TEXT % (len(sample), sample)
+            member = packed(record, level, strategy, flush)
+            assert reader.member(b"before" + member + b"after", 6, WHOLE) == (
+                6 + len(member),
+                (("content-length", str(len(sample))),),
+                sample,
+            )
+            assert reader.member(packed(sample, level, strategy, flush), 0, WHOLE) == (
+                len(packed(sample, level, strategy, flush)),
+                None,
+                sample,
+            )
+
+
+def test_what_is_not_plain_is_left_to_python() -> None:
+    """Names in the gzip head, a member that is cut, one that is larger than it may be, a place behind the end."""
+    reader = native.reader()
+    assert reader is not None
+    record = TEXT % (len(PAGE), PAGE)
+    member = packed(record)
+    named = member[:3] + b"\x08" + member[4:10] + b"name\0" + member[10:]
+    for odd, at, most in ((named, 0, WHOLE), (member, 0, 100), (member, len(member), WHOLE), (member, 9999, WHOLE)):
+        assert reader.member(odd, at, most) is None
+    assert [reader.member(member[:end], 0, WHOLE) for end in range(len(member))] == [None] * len(member)
+    assert [found for found in both(lambda: list(walk([named]))) if isinstance(found, Member)]
+    with pytest.raises(TypeError):
+        reader.member(memoryview(member), 0, WHOLE)  # type: ignore[arg-type]
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_damage_is_found_alike(data: st.DataObject) -> None:
+    """Bytes that are changed, left out or put in, a torn end, and chunks of any size: the same records and flaws."""
+    file = bytearray(FILE)
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = data.draw(st.integers(0, len(file)))
+        file[place : place + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=3))
+    size = data.draw(st.sampled_from([50, 700, len(FILE)]))
+    chunks = [bytes(file[at : at + size]) for at in range(0, len(file), size)]
+    both(lambda: [(type(found), found[:2] if isinstance(found, Member) else found.offset) for found in walk(chunks)])
+    both(lambda: [found for found in walk(chunks, cut=records_in) if isinstance(found, Member)])
+
+
+@given(st.binary(max_size=400), st.integers(0, 300))
+@settings(max_examples=300)
+def test_any_stream(tail: bytes, cut: int) -> None:
+    """What may be no gzip at all behind a good head, and behind the beginning of a good member."""
+    both(lambda: [isinstance(found, Member) for found in walk([FILE[:10] + tail])])
+    both(lambda: [isinstance(found, Member) for found in walk([FILE[:cut] + tail])])
+
+
+HEADS = [
+    b"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=utf-8\r\nContent-Type: a/b\r\n\r\n",
+    b"HTTP/1.1 200\r\ncontent-type:\r\n\r\n",
+    b"HTTP/2 404 Not Found\r\nContent\rType: a/b\r\nContent-Types: a/b\r\nCONTENT-TYPE \t: \tc/d\t\r\n\r\n",
+    b"HTTP/1.1 301 Moved\r\nLocation: /b\r\n\r\n",
+    b"HTTP/1.1 304 Not Modified\r\n\r\n",
+    b"HTTP/1.1 200 OK\nContent-Type: a/b\n\n",
+    b"HTTP/1.1 200 OK\r\nContent-Type: a/\xe4\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Type: a/\x0bb\x0b\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Type: " + b"a" * 200 + b"\r\n\r\n",
+    *(
+        b"HTTP/1.1  200 OK\r\nX: y",
+        b"HTTP/1.1 2x0 OK\r\n\r\n",
+        b"ICY 200 OK\r\n\r\n",
+        b"HTTP/1.1\t200\r\n\r\n",
+        b"",
+        b"\n",
+    ),
+]
+FIELDS = [
+    {},
+    {"WARC-Target-URI": "<http://a.test/b>", "WARC-Date": "2026-11"},
+    {"WARC-Payload-Digest": "sha1:"},
+    {"WARC-Payload-Digest": "sha256:00"},
+    {"WARC-Payload-Digest": "md5:00", "WARC-Block-Digest": "SHA1:00"},
+    {"WARC-Type": "revisit", "WARC-Truncated": "length"},
+    {"WARC-Truncated": "length", "Content-Type": "text/plain"},
+]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_rows_and_digests_are_the_same(head: bytes) -> None:
+    """Of heads as they are and as they are not to be, and of fields of all kinds."""
+    response = RECORDS[2]
+    given = {
+        "-".join(map(str.title, name.split("-"))).replace("Warc", "WARC"): value for name, value in response.fields
+    }
+    for changes in FIELDS:
+        for body in (b"", PAGE, b"\n\n" + PAGE):
+            fields = given | changes | {"Content-Length": str(len(head + body))}
+            lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+            record = f"WARC/1.1\r\n{lines}\r\n".encode() + head + body + b"\r\n\r\n"
+            (member,) = both(lambda record=record: list(walk([packed(record)])))  # type: ignore[misc]
+            assert isinstance(member, Member)
+            both(lambda member=member: (row_of_member(member), wrong_digest(member)))  # type: ignore[misc]
+
+
+def test_true_digests_are_held_natively() -> None:
+    """Of each of our records, and none of them after a change of its block."""
+    reader = native.reader()
+    assert reader is not None
+    for member in RECORDS:
+        assert both(lambda member=member: wrong_digest(member)) == ""  # type: ignore[misc]
+        stated = member.field("warc-block-digest")
+        assert not (stated and reader.holds(member.fields, member.block + b"x"))
+    assert any(reader.holds(member.fields, member.block) for member in RECORDS)
+    assert any(reader.row(member.fields, member.block) for member in RECORDS)
