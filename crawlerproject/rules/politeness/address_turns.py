@@ -28,7 +28,7 @@ LONGEST_APART_SECONDS = 600.0
 # bounds: a quick answer's end is met soon, and a long one costs few questions (ours).
 SOONEST_SECONDS, LATEST_SECONDS = 0.05, 0.25
 KEPT_SECONDS = 1.0
-"""A worker that does not come back for so long after the moment that it was told has lost its place."""
+"""A worker that does not come back for so long after its moment has lost its place."""
 MOST_DOMAINS = 256
 """Domains of an address that are remembered; then those that are owed nothing are forgotten, and quick ones (ours)."""
 

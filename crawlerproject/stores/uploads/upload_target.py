@@ -89,7 +89,7 @@ class UploadTarget(ABC):
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Have the place hold a file no more, which may be gone already."""
+        """Remove a file from the place; it may be missing already."""
 
     @abstractmethod
     def _open(self, name: str) -> BinaryIO:
