@@ -82,10 +82,11 @@ class Pages:
         links = [f"/{self._linked(number, place, chance)}" for place in range(self._own)]
         others = (chance.randrange(self._shape.hosts) for _ in range(self._shape.foreign))
         links += [f"http://{name(other)}:{self._port}/" for other in others]
-        step = max(1, len(text) // len(links))
+        step, anchors = max(1, len(text) // len(links)), [sentence[:40] for sentence in text]
+        title = f"{host} {number}: {anchors[0]}"
         for place, link in enumerate(links):
-            text.insert(min(len(text), place * (step + 1)), f'</p><p><a href="{link}">{text[place][:40]}</a>')
-        title = f"{host} {number}: {text[0][:40]}"
+            anchor = anchors[place % len(anchors)]
+            text.insert(min(len(text), place * (step + 1)), f'</p><p><a href="{link}">{anchor}</a>')
         return f"<!DOCTYPE html><html><head><title>{title}</title></head><body><p>{' '.join(text)}</p>".encode()
 
     def _linked(self, number: int, place: int, chance: random.Random) -> int:
