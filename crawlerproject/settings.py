@@ -129,6 +129,7 @@ HTTPERROR_ALLOW_ALL = True
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 DOWNLOADER_STATS = False
+STATS_CLASS = "crawlerproject.extensions.scrapy_parts.PlainStats"
 
 LOG_LEVEL = "INFO"
 LOG_FORMATTER = "crawlerproject.extensions.scrapy_parts.QuietLogFormatter"

@@ -1,4 +1,4 @@
-"""Scrapy's log formatter, log statistics and feed exporter, with what a crawl needs changed."""
+"""Scrapy's log formatter, statistics, their log and feed exporter, with what a crawl needs changed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.extensions.logstats import LogStats
 from scrapy.logformatter import LogFormatter
+from scrapy.statscollectors import MemoryStatsCollector
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.guard.guard import guard_of
@@ -44,6 +45,15 @@ class QuietLogFormatter(GuardedLogFormatter):
     def scraped(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
         """No line."""
         return None  # type: ignore[return-value]  # as its documentation allows
+
+
+class PlainStats(MemoryStatsCollector):
+    """Scrapy's, but for its own way to look names up.
+
+    That warns of a deprecated parameter, and makes a count 15 µs where it takes 0.2: some five a page.
+    """
+
+    __getattribute__ = object.__getattribute__
 
 
 class RestingLogStats(LogStats):

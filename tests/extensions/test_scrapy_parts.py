@@ -7,10 +7,25 @@ from typing import Any
 
 import pytest
 from scrapy.http import Response
+from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from crawlerproject.extensions.scrapy_parts import CrawlFeeds
+from crawlerproject.extensions.scrapy_parts import CrawlFeeds, PlainStats
 from crawlerproject.spiders.web import WebSpider
+
+
+def test_statistics_count_as_scrapys_do() -> None:
+    """Sums, bounds and defaults."""
+    found = []
+    for kind in (MemoryStatsCollector, PlainStats):
+        stats = kind(get_crawler(WebSpider))
+        stats.inc_value("a")
+        stats.inc_value("a", 2, start=5)
+        stats.set_value("b", 1)
+        stats.max_value("b", 3)
+        stats.min_value("c", 2)
+        found.append((stats.get_stats(), stats.get_value("d", 7)))
+    assert found[0] == found[1]
 
 
 class Extracting(WebSpider):

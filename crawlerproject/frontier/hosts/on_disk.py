@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -124,7 +123,8 @@ class HostsOnDisk:
 
     def counted(self) -> Counts:
         """The counts, to be changed and then given to ``apply``."""
-        return copy(self.counts)
+        counts = self.counts  # ``copy`` would take ten times as long
+        return Counts(counts.hosts, counts.rows, counts.resting, counts.done_at, counts.whole)
 
     def put(self, host: Host, changes: Changes, counts: Counts, now: float) -> None:
         """List the host as being on disk from its moment on, and store it so."""
