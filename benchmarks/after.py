@@ -1,10 +1,11 @@
 """``python -m benchmarks.after [--crawl FOLDER] [--pages 40000]``: what comes after a crawl, each beside its peer.
 
 The commands run on a copy of the crawl that is named, or of one of ``benchmarks/broad``, one after the other, and each
-peer on the same WARC files right behind ours. Printed are CPU a page (``processed/pages`` says how many), the start of
-the program among it, memory, and ratios: both sides of one are measured minutes apart on one machine, so that other
-work on it weighs on both. ``--tools`` has warcio, cdxj-indexer and py-wacz (requirements-tools.txt), ``--peers``
-Resiliparse and FastWARC (requirements-bench.txt); a peer that is not installed is left out.
+peer on the same WARC files right behind ours. Printed are CPU a page (``processed/pages`` says how many, or without it
+the index), the start of the program among it, memory, and ratios: both sides of one are measured minutes apart on one
+machine, so that other work on it weighs on both. ``--tools`` has warcio, cdxj-indexer and py-wacz
+(requirements-tools.txt), ``--peers`` Resiliparse and FastWARC (requirements-bench.txt); a peer that is not installed is
+left out.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ STEPS = {
     "export": Step(["export", "FOLDER"], 0.25),
 }  # fmt: skip
 
+PROCESSED = frozenset({"rank", "load", "export"})
+"""Those that read what ``process`` has made."""
+
 
 def crawl_of(pages: int, scratch: Path) -> Path:
     """A crawl of so many pages of a web without an end, by two workers."""
@@ -109,14 +113,17 @@ def main() -> int:
         out.mkdir()
         warcs = [warc for each in folders_of(CrawlDir(folder)) for warc in each.closed_warcs()]
         scrapy = [sys.executable, "-m", "scrapy"]
-        if not (folder / "processed" / "pages").exists() and given.only != ",".join(STEPS):
+        names = given.only.split(",")
+        if not (folder / "processed" / "pages").exists() and "process" not in names and PROCESSED & set(names):
             run([*scrapy, "process", str(folder)], log)
         start = run([*scrapy, "version"], log).cpu_seconds
         table = []
-        for name in given.only.split(","):
+        for name in names:
             ours = run(filled([*scrapy, *STEPS[name].command], folder, warcs, out), log)
             table.append((name, ours, peer_run(STEPS[name], given, warcs, out, log)))
-        pages = sum(pq.read_metadata(file).num_rows for file in (folder / "processed" / "pages").glob("*.parquet"))
+        processed = list((folder / "processed" / "pages").glob("*.parquet"))
+        counted = processed or folder.rglob("subset=warc/*.parquet")
+        pages = sum(pq.read_metadata(file).num_rows for file in counted)
     print(f"{pages:,} pages in {len(warcs)} WARC files; a start takes {start:.2f} s of CPU, which is among the figures")
     for name, spent, peer in table:
         step, ours = STEPS[name], 1000 * spent.cpu_seconds / pages
