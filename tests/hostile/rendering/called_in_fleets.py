@@ -35,7 +35,7 @@ from tests.web.waiting import wait_until
 # A worker over Redis queues what its pages name with the next commit, a second later. At a quicker pace a host's own
 # queue is empty in between, and its turns go to what other sites' pages want: at 0.15 s on a busy machine 72 to 100 %.
 _PACED_SECONDS = 1.2
-_SLOWER = {**ORDINARY, **SETTINGS, **one_pace(_PACED_SECONDS), "PACE_MAX_SECONDS": "10"}
+_SLOWER = {**ORDINARY, **SETTINGS, **one_pace(_PACED_SECONDS), "PACE_MAX_SECONDS": "10", "PACE_MULTIPLIER": "1"}
 _ARTICLES = 60
 _RETRY_SECONDS = 3
 _SECONDS = 180.0
