@@ -110,7 +110,7 @@ class Crawl:
     """
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
-        """``settings``: those that name where it is, such as the STATE_URL of a fleet in Redis."""
+        """``settings``: those that name where it is, such as the STATE_URL of a fleet over Redis."""
         self.folder = Path(folder)
         self._given = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None

@@ -106,10 +106,10 @@ class Crawl:
         """What each worker that has joined and not left has said last, as ``scrapy status`` shows it."""
         sys.path.insert(0, str(ROOT))
         from crawlerproject.errors import OperatorError
-        from crawlerproject.stores.redis.redis_reader import RedisView
+        from crawlerproject.stores.redis.journal_view import crawl_in_redis
 
         try:
-            with RedisView(self.state_url, "web") as view:
+            with crawl_in_redis(self.state_url, "web") as view:
                 return {worker.name: worker.info for worker in view.workers()}
         except OperatorError:  # no worker has begun it yet
             return {}

@@ -139,7 +139,7 @@ def _waiting(crawl: CrawlDir, out: Path, wanted: ExtractOptions, settled: set[Pa
 
 
 def _committed(folder: CrawlDir) -> tuple[Path, int] | None:
-    """The open file by its final name, and its good bytes; of a fleet whose frontier is in Redis none is known."""
+    """The open file by its final name, and its good bytes; of a fleet over Redis none is known."""
     if not folder.open_warcs() or not folder.has_frontier():
         return None
     with closing(open_facts(os.fspath(folder.frontier))) as facts:

@@ -27,6 +27,7 @@ from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.redis.forgetting import fact_of_worker
+from crawlerproject.stores.rocks.frontier_folder import of_redis_worker
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.terminal import say
 
@@ -40,7 +41,7 @@ class Command(OperatorCommand):
         "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both indexes again; put "
         "pages whose captures are lost back into the frontier. A crash needs none of this. A damaged frontier is made"
         " again from WARC files and request log, and the old one kept. --poison only gives pages over which the "
-        "process died another chance. A worker of a fleet in Redis that never comes back: scrapy recover "
+        "process died another chance. A worker of a fleet over Redis that never comes back: scrapy recover "
         "crawls/web/NAME -s STATE_URL=redis://…; with --lost NAME, when its folder is lost, its pages are fetched "
         "again. Exit status 1 when something cannot be mended. Example: scrapy "
         "recover crawls/web"
@@ -53,7 +54,7 @@ class Command(OperatorCommand):
             action="store_true",
             help="give pages that are set aside as poison another chance; nothing else is done",
         ),
-        option("--lost", metavar="NAME", default="", help="the worker of a fleet in Redis whose folder is lost"),
+        option("--lost", metavar="NAME", default="", help="the worker of a fleet over Redis whose folder is lost"),
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -85,7 +86,7 @@ class Command(OperatorCommand):
         check_there(folder)
         frontier = frontier_in_redis(folder, self.settings)
         if frontier is None:
-            raise OperatorError("--lost is for a fleet in Redis: give the crawl's with -s STATE_URL=redis://…")
+            raise OperatorError("--lost is for a fleet over Redis: give the crawl's with -s STATE_URL=redis://…")
         folders = folders_of(folder)
         with frontier, locked({folder, *folders}), Bytes("Comparing", _files(*folders)) as progress:
             urls = fetch_again(folder, frontier, name, progress.advance)
@@ -104,8 +105,10 @@ class Command(OperatorCommand):
         local_fleet = given.is_dir() and (read_plan(given) is not None or under_way(given))
         if not local_fleet:
             archives = named_archives(args, self.settings)
-            if not given.has_archive() and (workers := list(filter(_is_workers, archives.folders))):
-                raise OperatorError(f"{given} is of a fleet in Redis: name the folder of one worker, as {workers[0]}.")
+            if not given.has_archive() and (workers := list(filter(of_redis_worker, archives.folders))):
+                raise OperatorError(
+                    f"{given} is of a fleet over Redis: name the folder of one worker, as {workers[0]}."
+                )
             return given, [given]
         found = [folder for folder in folders_of(given) if folder.has_archive() or folder.has_frontier()]
         if not any(folder.has_archive() for folder in found):
@@ -114,7 +117,7 @@ class Command(OperatorCommand):
 
     def _damage(self, folder: CrawlDir, folders: list[CrawlDir], *, again: bool) -> str:
         """What is wrong with a frontier of the crawl; "" when all are whole."""
-        if _is_workers(folder):
+        if of_redis_worker(folder):
             return ""
         if again:
             return f"The frontier in {folder} is given up"
@@ -170,9 +173,10 @@ class Command(OperatorCommand):
         return True
 
     def _poison(self, folder: CrawlDir) -> None:
-        if _is_workers(folder):
+        if of_redis_worker(folder):
             raise OperatorError(
-                "The pages of a fleet are in Redis: copy the crawl to a folder with scrapy state copy, and give that."
+                "A fleet over Redis has its frontier on several disks: copy the crawl to a folder with scrapy state "
+                "copy, and give that."
             )
         count = 0
         plan = read_plan(folder)
@@ -206,7 +210,7 @@ class Command(OperatorCommand):
                 say(*mend(path, spans))
 
     def _committed(self, folder: CrawlDir) -> OpenFile | None:
-        if _is_workers(folder):
+        if of_redis_worker(folder):
             return unpack_open(fact_of_worker(folder, str(self.settings["STATE_URL"]), ARCHIVE_FACT))
         if not folder.has_frontier():
             return None
@@ -215,8 +219,7 @@ class Command(OperatorCommand):
 
     def _open_file(self, folder: CrawlDir, index: CdxjFiles) -> None:
         """What the next start of the crawl does at once."""
-        # What is lost of a worker's may be in other workers' hands: it is reported, and not queued again.
-        if _is_workers(folder):
+        if of_redis_worker(folder):  # what is lost may be in other workers' hands: it is reported alone
             recovery = recover(folder.warc, self._committed(folder), index)
             say(*recovery.messages)
             if recovery.open_file is not None:  # it will not go on: what is committed of it is closed and indexed
@@ -234,7 +237,7 @@ class Command(OperatorCommand):
     def _fetch_lost(self, crawl: CrawlDir, folders: list[CrawlDir]) -> None:
         """Queue the pages that a frontier takes for archived and that are archived nowhere."""
         holders = {folder: list[LostCapture]() for folder in folders if folder.has_frontier()}
-        if not holders:
+        if not holders or of_redis_worker(crawl):
             return
         with Bytes("Comparing", _files(*folders)) as progress:
             look = Verification(crawl, progress.advance)
@@ -264,8 +267,3 @@ def _files(*folders: CrawlDir) -> list[Path]:
     """Closed and open WARC files, those of each folder in order."""
     found = [path for folder in folders for path in sorted(folder.warc.glob(f"*{WARC_SUFFIX}*"))]
     return [path for path in found if path.suffix in (".gz", OPEN_SUFFIX)]
-
-
-def _is_workers(folder: CrawlDir) -> bool:
-    """Whether the frontier is in Redis, shared with other workers."""
-    return folder.worker.exists() and not folder.has_frontier()

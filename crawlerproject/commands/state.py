@@ -18,8 +18,7 @@ from crawlerproject.rules.printable import counted, human_bytes, moment, without
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
-from crawlerproject.stores.copy.compare import Copied, RedisCrawl
-from crawlerproject.stores.copy.copying import to_redis, to_rocks
+from crawlerproject.stores.copy.copying import Copied, RedisCrawl, to_redis, to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
@@ -111,8 +110,8 @@ class Command(OperatorCommand):
         apply_of_folder(self.settings)
         if shared(self.settings):
             raise OperatorError(
-                "The frontier of this crawl is in Redis: have Redis keep it (appendonly, BGSAVE), or stop the workers "
-                f"and copy it: {_BACK_EXAMPLE}"
+                "What counts of this crawl's frontier is in Redis: have Redis keep it (appendonly, BGSAVE), or stop "
+                f"the workers and copy it: {_BACK_EXAMPLE}"
             )
         return whole_crawl(self.settings)
 

@@ -101,7 +101,7 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
 
 
 def _worker(worker: dict[str, Any]) -> str:
-    """One worker's line; of a worker of a fleet in Redis no more is known than what it has reported there."""
+    """One worker's line; of a worker of a fleet over Redis no more is known than what it has reported there."""
     held = f"{worker['name']}: {worker['partitions']:,} partitions"
     if "running" not in worker:
         where = "here" if worker["here"] else f"on {worker['machine'] or 'another machine'}"

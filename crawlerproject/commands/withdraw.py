@@ -10,7 +10,9 @@ from typing import Any
 from crawlerproject.commands.never import add as never_again
 from crawlerproject.commands.never import target
 from crawlerproject.commands.upload import send
+from crawlerproject.config.crawl_kind import shared
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.crawl_view import shared_frontier
 from crawlerproject.operator_command import (
     Bytes,
     InspectCommand,
@@ -37,7 +39,6 @@ from crawlerproject.stores.operator_files.watched_lists import (
     withdrawn_of,
     withdrawn_path,
 )
-from crawlerproject.stores.redis.redis_reader import RedisView
 from crawlerproject.terminal import say, say_json
 
 # An index of a file of 1 GB is made in seconds; beside a crawl it may be many.
@@ -188,12 +189,15 @@ class Command(InspectCommand):
         if not any(folder.worker.exists() for folder in archives.folders):
             return []
         try:
-            with self.look().store() as store:
-                if isinstance(store, RedisView):
-                    store.forget_robots(lambda origin: withdrawn.covers(f"{origin}/robots.txt"))
-        except OperatorError as error:  # it may be lost for good
+            settings = self.look().settings
+            if not shared(settings):
+                return []
+            with shared_frontier(settings) as frontier:
+                if frontier.forget_robots(lambda origin: withdrawn.covers(f"{origin}/robots.txt")):
+                    return []
+        except OperatorError as error:  # it may be gone for good
             return [f"What Redis keeps of its robots.txt was not removed: {error}"]
-        return []
+        return ["A worker that is at work keeps its robots.txt: stop all workers, then give this command again"]
 
     def _send(self, crawl: CrawlDir) -> bool:
         """Bring what has changed to where the archive is uploaded, unless a crawl does it; whether all is there."""

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | alone | ``rocksdb:`` | CRAWL_DIR | in its folder |
 | local fleet | ``rocksdb:fleet``, set by ``scrapy fleet`` | CRAWL_DIR/FLEET_WORKER | in its folder: its own hosts |
-| fleet in Redis | ``redis://…`` and its like | CRAWL_DIR/FLEET_WORKER | in Redis: the hosts of all workers |
+| fleet over Redis | ``redis://…`` and its like | CRAWL_DIR/FLEET_WORKER | in its folder: the hosts that it holds now |
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CRAWLS = CrawlDir("crawls")
 
 
 def shared(settings: BaseSettings) -> bool:
-    """Whether the frontier is in Redis, where several workers share it."""
+    """Whether this is a worker whose fleet meets in Redis."""
     url = str(settings["STATE_URL"])
     if url.startswith(_ROCKSDB):
         return False

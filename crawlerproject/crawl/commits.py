@@ -63,7 +63,7 @@ class Commits:
         if run.lost:
             return False
         changes, facts = self.prepare()
-        if role.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
+        if role.keeps_hosts and not (changes or frontier.state.refused.counts or self._waiting):
             return await role.after_commit(frontier, self._models, run, idle)
         began = run.now()
         if not await self._make_durable(changes, facts):
@@ -97,7 +97,6 @@ class Commits:
         try:
             try:
                 await asyncio.to_thread(self._archive.sync)
-                await role.exchange.deliver(frontier, run.now)
             except StorageError:
                 frontier.state.take_back(changes)
                 raise
@@ -136,7 +135,6 @@ class Commits:
         changes, facts = self.prepare()
         try:
             self._archive.sync()
-            self._role.exchange.deliver_now(self._frontier, self._run.now())
         except StorageError:
             self._frontier.state.take_back(changes)
             raise

@@ -71,8 +71,6 @@ class Intake:
     def __init__(self, session: Session, run: Run, wake: Callable[[], None]) -> None:
         """``wake``: there may be work."""
         self._role = session.role
-        self.waits_for_store = session.role.own_frontier
-        """Whether to queue a URL takes time, since its host and its key are looked up at once."""
         self._frontier = session.frontier
         self._troubles = session.reporter
         self._resumed = session.resumed
@@ -104,7 +102,7 @@ class Intake:
         if self._run.closed:
             return
         queued = self.add([seed_found(address) for address in seeds])
-        if known_too and queued < len(seeds) and self._role.own_frontier and not self._run.paused:
+        if known_too and queued < len(seeds) and self._role.keeps_hosts and not self._run.paused:
             visit_again(self._frontier, filter(self._resumed.is_new, seeds), self._run.now())
         self._troubles.refused(self._frontier.state.refused.take_seeds())
         self.wake()

@@ -81,7 +81,7 @@ class FrontierScheduler:
         self._crawler.signals.connect(self.idle_ends, signals.spider_idle)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
-        if session.role.own_frontier:
+        if session.role.keeps_hosts:
             self._loader.begin()
             read = read_messages if session.role.all_hosts else read_unread
             read(session.store, session.frontier, crawl.run.now())
@@ -131,7 +131,7 @@ class FrontierScheduler:
     def choosing(self) -> Iterator[None]:
         """A block that chooses known pages. Nothing is leased in it: it holds the loop, and connections would fail."""
         run = self.crawl.run
-        run.choosing = self.crawl.session.role.own_frontier
+        run.choosing = self.crawl.session.role.keeps_hosts
         try:
             yield
         finally:
@@ -139,9 +139,9 @@ class FrontierScheduler:
             self.wake()
 
     def add_revisits(self, budget: int | None) -> int | None:
-        """Queue known pages that are worth another visit; how many. None: a worker in Redis does so by and by."""
+        """Queue known pages that are worth another visit; how many. None: a worker over Redis does so by and by."""
         crawl = self.crawl
-        if not crawl.session.role.own_frontier:
+        if not crawl.session.role.keeps_hosts:
             return None
         policy = revisit_policy(self._crawler.settings, crawl.session.role.part_of(budget))
         return queue_revisits(crawl.session, policy, crawl.run.now())

@@ -55,12 +55,13 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.roles.single_process import SingleProcess, Store
+    from crawlerproject.crawl.roles.single_process import SingleProcess
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier_state import HostOwnership
     from crawlerproject.frontier.learned.duplicates import Ahead, OtherWorkers
     from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
     from crawlerproject.stores.protocols import FrontierStore
+    from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class Session:
     commits: Commits
 
     @property
-    def store(self) -> Store:
+    def store(self) -> RocksStore:
         """The frontier's."""
         return self.role.store
 
@@ -171,7 +172,7 @@ def _share_sums(role: SingleProcess, run: Run, limits: CrawlLimits, frontier: Fr
 def archive_of(
     settings: BaseSettings,
     folder: CrawlDir,
-    store: Store,
+    store: RocksStore,
     clock: Callable[[], float],
     role: SingleProcess,
     waiting: Waiting,
@@ -190,7 +191,7 @@ def archive_of(
         keep_days=settings.getint("LOG_KEEP_DAYS"),
         clock=clock,
         # In Redis the pages may be another worker's: what is lost is reported, and not queued again.
-        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if role.own_frontier else None,
+        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if role.keeps_hosts else None,
         waiting=waiting,
     )
     for message in archive.messages:
@@ -332,7 +333,7 @@ def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workben
 
 def models_of(
     settings: BaseSettings,
-    store: Store,
+    store: RocksStore,
     frontier: Frontier,
     traps: TrapModel,
     totals: TotalsBook,

@@ -164,8 +164,7 @@ async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -
                 logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
         session.role.exchange.take(some, session.frontier, clock())
         await asyncio.sleep(0)
-    await session.role.exchange.deliver(session.frontier, clock)
-    if session.role.own_frontier:
+    if session.role.keeps_hosts:
         visit_again(session.frontier, new, clock())
     await asyncio.to_thread(session.store.sync)
     spooled.unlink(missing_ok=True)
@@ -212,9 +211,7 @@ class Backups:
         self._answered = order
 
     async def _done(self, order: Order, session: Session) -> Answer:
-        store = session.role.own_store
-        if store is None:
-            return Answer(order.number, order.stage, "its frontier is in Redis")
+        store = session.role.store
         if order.stage is Stage.HOLD:
             session.role.exchange.keeps_delivered = True
             self._holds = order.number

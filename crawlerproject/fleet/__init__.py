@@ -1,8 +1,8 @@
-"""Several workers on one crawl, to the web one crawler.
+"""Several workers on one crawl, to the web one crawler. Each has a frontier of its own, on its own disk.
 
-``redis/``: their frontier is in Redis, and each holds leases of partitions; ``local/``: on one machine, each with a
-frontier of its own, by a plan that does not change while they run. ``messaging/`` connects those of one machine,
-``repartition/`` divides their frontiers among another number of workers. Both kinds share what stands here: whose
-hosts are whose and what is found for others (``exchange``), the supervisor of their processes, reserved addresses,
-quotas of the whole crawl, questions about texts.
+``redis/``: they meet in Redis, and each holds leases of partitions; ``local/``: on one machine, by a plan that does not
+change while they run. ``messaging/`` connects those of one machine, ``repartition/`` divides their frontiers among
+another number of workers. Both kinds share what stands here: whose hosts are whose and what is found for others
+(``link_exchange``), the supervisor of their processes, reserved addresses, quotas of the whole crawl, questions about
+texts.
 """

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.errors import FetchError, StorageError
@@ -51,25 +50,11 @@ class ReservationEnds(Protocol):
 
 
 def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reserve:
-    """Those of a fleet in Redis. A worker that dies holds an address for ``hold_seconds``: no request takes longer."""
-    store, hold_ms, rest_ms = fleet.store, int(hold_seconds * 1000), int(rest_seconds * 1000)
-
-    def look_ahead(leases: Sequence[Lease]) -> None:
-        # What the end of a request will ask about its hosts needs no answer from Redis then.
-        # A robots.txt speaks for another host than its own where a redirect has led to it.
-        spoken_for = {lease.row.note.rpartition("://")[2] for lease in leases if lease.row.kind.is_robots}
-        hosts = spoken_for | {lease.row.host for lease in leases}
-        again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.kind.is_recrawl]
-        with suppress(StorageError):  # it is asked for again where it is needed
-            store.at_hand(hosts, again)
+    """Those over Redis. A worker that dies holds an address for ``hold_seconds``: no request takes longer."""
+    hold_ms, rest_ms = int(hold_seconds * 1000), int(rest_seconds * 1000)
 
     async def reserve(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
-        # At the same time: a request waits for one way to Redis and back.
-        _, waits = await asyncio.gather(
-            asyncio.to_thread(look_ahead, leases),
-            asyncio.to_thread(fleet.fleet.addresses, wanted, rested, hold_ms, rest_ms),
-        )
-        return waits
+        return await asyncio.to_thread(fleet.fleet.addresses, wanted, rested, hold_ms, rest_ms)
 
     return reserve
 

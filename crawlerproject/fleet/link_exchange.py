@@ -1,6 +1,6 @@
 """Links, word of changed pages and other messages between the workers of a fleet, whatever carries them.
 
-``local_exchange`` (sockets between processes of one machine) and ``redis_exchange`` (inboxes in Redis) carry them.
+``local_exchange`` (sockets between processes of one machine) and ``journal_exchange`` (inboxes in Redis) carry them.
 """
 
 from __future__ import annotations
@@ -52,12 +52,6 @@ class Exchange:
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit begins: what other workers wrote takes effect in it."""
-
-    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Between the beginning of a commit and its end: what was found since ``take`` goes with it."""
-
-    def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """Deliver at once, before a commit that nothing may come between. Blocking."""
 
     def settle(self) -> None:
         """The commit that holds what came of the messages is applied."""

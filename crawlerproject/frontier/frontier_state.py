@@ -126,10 +126,6 @@ class HostOwnership:
         """Until when (seconds since boot) an answer must be complete; None: it may take as long as it takes."""
         return None
 
-    def crowded(self) -> bool:
-        """Whether so much is decided and not stored that deciding more must wait for the next write."""
-        return False
-
     def unsure_until(self, host: str) -> float:
         """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
         return self._unsure_before

@@ -191,9 +191,9 @@ class LeaseIssuer:
             self._decide(down, now)
             return lease
         self._decide(down, now)
-        if down.removed and not self._hosts.ownership.crowded():
+        if down.removed:
             again = now + _BETWEEN_SECONDS  # there may be more
-        elif down.removed or down.put_off:
+        elif down.put_off:
             again = now + UNSTORED_WAIT_SECONDS
         elif busy:
             self._line_up(host, now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,12 @@ from crawlerproject.stores.crawl_dir import CrawlDir, check_there, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
-from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
 from crawlerproject.stores.rocks.frontier_folder import FleetView
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 
 LocalView = FrontierView | FleetView
-View = LocalView | RedisView
+View = LocalView | JournalView
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 # Settings that name a file of the operator's: relative to where the crawl was started.
@@ -94,7 +94,7 @@ class CrawlView:
     def store(self) -> View:
         """The frontier as of its last commit; close it."""
         if self.plan is None and shared(self.settings):
-            return RedisView(str(self.settings["STATE_URL"]), str(self.settings["FLEET_CRAWL"]))
+            return shared_frontier(self.settings, self.folders)
         return frontier_in(self.folder)
 
     def workers_elsewhere(self) -> list[str]:
@@ -103,7 +103,7 @@ class CrawlView:
             return []
         here = {worker.folder.name for worker in self.workers}
         with self.store() as store:
-            names = [worker.name for worker in store.workers()] if isinstance(store, RedisView) else []
+            names = [worker.name for worker in store.workers()] if isinstance(store, JournalView) else []
         return [name for name in names if name not in here]
 
     def filters(self, store: View) -> UrlFilters:
@@ -175,17 +175,22 @@ class CrawlView:
         return merged
 
 
-def frontier_in_redis(crawl: CrawlDir, settings: BaseSettings) -> RedisView | None:
+def frontier_in_redis(crawl: CrawlDir, settings: BaseSettings) -> JournalView | None:
     """That of a fleet whose folder, or whose workers' folders, this is; None: it is on this machine, or nowhere.
 
-    Raises OperatorError when Redis does not know the crawl.
+    As of what Redis has, which archives are cut to. Raises OperatorError when Redis does not know the crawl.
     """
     of_folder = settings.copy()
     of_folder.set("CRAWL_DIR", str(crawl), "cmdline")
     apply_of_folder(of_folder)
     if not shared(of_folder):
         return None
-    return RedisView(str(of_folder["STATE_URL"]), str(of_folder["FLEET_CRAWL"]))
+    return shared_frontier(of_folder)
+
+
+def shared_frontier(settings: BaseSettings, folders: Sequence[CrawlDir] = ()) -> JournalView:
+    """That of the crawl in Redis which settings name; ``folders`` as JournalView takes them. OperatorError."""
+    return crawl_in_redis(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"]), COMBINED, folders)
 
 
 def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:

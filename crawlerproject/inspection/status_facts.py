@@ -12,7 +12,8 @@ from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.poison import poison_of
-from crawlerproject.stores.redis.redis_reader import ActiveWorker, RedisView
+from crawlerproject.stores.redis.journal_view import JournalView
+from crawlerproject.stores.redis.redis_crawl import ActiveWorker
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 SILENT_SECONDS = 60.0
@@ -24,7 +25,7 @@ def facts_of(crawl: CrawlView) -> tuple[dict[str, Any], Outlook]:
     """What programs get with ``--json``, and what of it is printed line by line."""
     with crawl.store() as store:
         ahead = ahead_of(crawl, census(store.hosts(), crawl.now, crawl.leases(), store.head).ahead)
-        workers = store.workers() if isinstance(store, RedisView) else []
+        workers = store.workers() if isinstance(store, JournalView) else []
     facts = status_facts(crawl, ahead)
     if crawl.plan is None:
         facts |= worker_facts(crawl, workers)

@@ -24,8 +24,9 @@ from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, PageRecord, unpack_open
-from crawlerproject.stores.redis.redis_reader import RedisReader
-from crawlerproject.stores.rocks.frontier_folder import FleetView
+from crawlerproject.stores.redis.journal_view import JournalView
+from crawlerproject.stores.redis.redis_crawl import RedisCrawl
+from crawlerproject.stores.rocks.frontier_folder import FleetView, of_redis_worker
 
 _AT_A_TIME = 4096  # rows compared with one call
 _PAST_ALL = np.uint64(2**64 - 1)
@@ -41,7 +42,7 @@ def one_by_one(tasks: Iterable[tuple[Path, Task]], progress: Progress) -> Iterat
     return (task(progress) for _, task in tasks)
 
 
-Compared = LocalView | RedisReader
+Compared = LocalView | JournalView
 """A frontier that archives are compared with."""
 
 
@@ -87,8 +88,8 @@ class Verification:
         self._withdrawn = withdrawn_of(crawl)
         self._tombstones = self._bodiless = 0
 
-    def run(self, frontier: RedisReader | None = None) -> Findings:
-        """Check everything; ``frontier``: of a fleet in Redis, at which no worker is at work."""
+    def run(self, frontier: JournalView | None = None) -> Findings:
+        """Check everything; ``frontier``: of a fleet over Redis, at which no worker is at work."""
         # Before the frontier is opened: whatever was closed by now is committed there.
         closed = {folder: folder.closed_warcs() for folder in self._folders}
         for folder, warcs in closed.items():  # and those that another place has confirmed, as they lie there
@@ -97,6 +98,8 @@ class Verification:
             self._compared(closed, frontier)
             return self._ended(closed)
         try:
+            if of_redis_worker(self.crawl):  # what it has is of hosts that other workers had before, or after
+                raise OperatorError("the frontier is that of a fleet")
             view = frontier_in(self.crawl, at_once=any(folder.locked() for folder in self._folders))
         except OperatorError:
             self.found.notes.append("There is no frontier to compare with; only WARC files and index are checked")
@@ -131,7 +134,7 @@ class Verification:
 
     def _committed(self, view: Compared, folder: CrawlDir) -> OpenFile | None:
         """What the holder of a frontier has committed of its open file; a former holder has none open."""
-        if isinstance(view, FleetView | RedisReader):
+        if isinstance(view, FleetView | RedisCrawl):
             return unpack_open(view.fact_of(ALONE if folder == self.crawl else folder.name, ARCHIVE_FACT))
         return unpack_open(view.fact(ARCHIVE_FACT)) if folder == self.crawl else None
 
@@ -180,7 +183,7 @@ class Verification:
             self.found.pages += len(batch)
             self.lost += self.captured.missing(batch)
         here = {folder.name for folder in self._folders}
-        elsewhere = [name for name in view.workers_ever() if name not in here] if isinstance(view, RedisReader) else []
+        elsewhere = [name for name in view.workers_ever() if name not in here] if isinstance(view, RedisCrawl) else []
         where = f" here, where the archives of {', '.join(elsewhere)} are not" if elsewhere else ""
         said = self.found.notes if elsewhere else self.found.problems
         _say(said, f"pages of the frontier have no capture{where}", [record.url for record in self.lost])

@@ -47,7 +47,7 @@ class WarcPipeline:
         """Queue a page's links, archive it and end its lease."""
         intake, long = self._services[Intake], self._services[LongPages]
         found, changed, requisites = page.found, page.changed, page.requisites
-        if intake.waits_for_store and len(found) + len(changed) + len(requisites) > MOST_AT_ONCE:
+        if len(found) + len(changed) + len(requisites) > MOST_AT_ONCE:
             long.begin(page)
             return page
         if changed:

@@ -68,7 +68,7 @@ class CrawlDir(PosixPath):
     is_here = True
     """Whether it is on this machine, and not one at another place that is only read (stores/uploads/distant.py)."""
 
-    frontier = _Part("frontier")  # RocksDB; of several workers it is in Redis
+    frontier = _Part("frontier")  # RocksDB; each of several workers has one
     frontier_unfinished = _Part("frontier.recovering")  # being made again; counts for nothing
     frontier_recovered = _Part("frontier.recovered")  # whole: the next start puts it in place
     frontier_damaged = _Part("frontier.damaged")  # with the moment behind it: what was replaced

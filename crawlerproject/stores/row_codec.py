@@ -23,7 +23,7 @@ from crawlerproject.rules import text_likeness as across
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_dir import FORMATS
-from crawlerproject.stores.protocols import Box, Due, Fingerprint, PageRecord, QueuedPage, host_of_fact
+from crawlerproject.stores.protocols import Box, Due, PageRecord, QueuedPage, host_of_fact
 
 # priority, arrival: big-endian, so that byte order is queue order.
 _PLACE = Struct(">BQ")
@@ -55,7 +55,10 @@ _BOX = Struct(">BI16s")
 _NUMBER = Struct(">Q")
 NUMBER_BYTES = _NUMBER.size
 # 0: the outbox of this frontier, which earlier versions kept from start to start.
-MESSAGE_ROW, READ_ROW = 1, 2
+# 3 and 4: of a frontier whose partitions another worker may take over, the hosts of each, and what was changed in it
+# and is not in its journal yet.
+MESSAGE_ROW, READ_ROW, HOST_ROW, JOURNAL_ROW = 1, 2, 3, 4
+_OF_PARTITION = Struct(">BI")
 
 # Header values come from the web: a lone surrogate must not be able to stop a commit.
 _ERRORS = "surrogatepass"
@@ -81,22 +84,6 @@ def queue_key(row: QueuedPage) -> bytes:
 def pack_place(row: QueuedPage) -> bytes:
     """The row's place within its host's queue."""
     return _PLACE.pack(row.priority, row.arrival)
-
-
-def pack_print(made: Fingerprint) -> bytes:
-    """The host, the fingerprint and the page, in this order."""
-    return host_fingerprint_key(made.host, made.value) + made.key
-
-
-def unpack_print(packed: bytes) -> tuple[int, bytes]:
-    """The fingerprint and the page's key."""
-    key_at = HASH_BYTES + FINGERPRINT_BYTES
-    return int.from_bytes(packed[HASH_BYTES:key_at], "big"), packed[key_at:]
-
-
-def pack_place_of(priority: int, arrival: int) -> bytes:
-    """The bytes of a place within a host's queue."""
-    return _PLACE.pack(priority, arrival)
 
 
 def place_after(prefix: bytes, priority: int, arrival: int) -> bytes:
@@ -190,6 +177,21 @@ def box_of(key: bytes) -> Box:
 def message_key(box: Box, number: int) -> bytes:
     """The row of one message."""
     return _BOX.pack(MESSAGE_ROW, *box) + _NUMBER.pack(number)
+
+
+def partition_key(kind: int, partition: int) -> bytes:
+    """What the rows of a kind (HOST_ROW, JOURNAL_ROW) that a partition has begin with."""
+    return _OF_PARTITION.pack(kind, partition)
+
+
+def host_row_key(partition: int, host: str) -> bytes:
+    """The row that says that a partition has a host."""
+    return _OF_PARTITION.pack(HOST_ROW, partition) + host.encode("utf-8", _ERRORS)
+
+
+def journal_key(partition: int, number: int) -> bytes:
+    """The row of one change of a partition."""
+    return _OF_PARTITION.pack(JOURNAL_ROW, partition) + _NUMBER.pack(number)
 
 
 def pack_number(number: int) -> bytes:

@@ -98,7 +98,7 @@ class StoreSizes:
 
 
 def sizes(folder: CrawlDir) -> dict[str, int]:
-    """Bytes of the files of each store; 0 for one that is not there, as the frontier of a fleet in Redis.
+    """Bytes of the files of each store; 0 for one that is not there.
 
     Without the copies of robots.txt that versions before 1.8 kept: a file a host, hours of looking at millions.
     """

@@ -11,7 +11,7 @@ from crawlerproject.commands.status import _worker
 from crawlerproject.inspection.crawl_progress import uploads_together
 from crawlerproject.inspection.status_facts import ailment, worker_facts
 from crawlerproject.reports.metrics import crawl_metrics
-from crawlerproject.stores.redis.redis_reader import ActiveWorker
+from crawlerproject.stores.redis.redis_crawl import ActiveWorker
 from tests.commands.status_schema import SCHEMA, mistakes
 
 HERE = ActiveWorker("m1", 0.4, {"partitions": 90, "pages": 70, "pages_per_second": 7.0, "machine": "one"})

@@ -144,11 +144,15 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
             await commits.commit(lambda: False)
         assert not waiting[0].done()
 
-        async def later(*given: object) -> None:
+        async def later() -> None:
             waiting.append(wait())
 
-        monkeypatch.setattr(bench.session.archive, "sync", lambda: None)
-        monkeypatch.setattr(bench.role.exchange, "deliver", later)
+        loop = asyncio.get_running_loop()
+
+        def during() -> None:
+            asyncio.run_coroutine_threadsafe(later(), loop).result()
+
+        monkeypatch.setattr(bench.session.archive, "sync", during)
         await commits.commit(lambda: False)
         assert (await waiting[0], waiting[1].done()) == (True, False)
         commits.discard_uncommitted()
@@ -231,7 +235,7 @@ def test_a_page_that_ends_while_a_file_is_closed_is_in_the_next(
     assert unpack_open(bench.store.fact(ARCHIVE_FACT)) == bench.session.archive.warc.state()
 
 
-@pytest.mark.parametrize("step", ["sync", "deliver", "apply", "roll_if_full", "begin_file"])
+@pytest.mark.parametrize("step", ["sync", "apply", "roll_if_full", "begin_file"])
 def test_a_full_file_whose_closing_fails_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -256,7 +260,6 @@ def test_a_full_file_whose_closing_fails_loses_nothing(
 
     for owner, name, fails_at in (
         (archive, "sync", 2),  # the first is of the commit before
-        (bench.role.exchange, "deliver", 2),
         (bench.store, "apply", 2),
         (archive.warc, "roll_if_full", 1),
         (archive.warc, "begin_file", 1),
@@ -284,10 +287,10 @@ def test_refusals_are_counted_with_a_commit(bench: Bench) -> None:
 
 
 def test_a_fleets_part_of_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read before, deliver within, settle and take a turn after: in this order, and hosts may have come then."""
+    """Read before, settle and take a turn after: in this order, and hosts may have come then."""
     done: list[str] = []
     role: Any = bench.role
-    role.own_frontier = role.all_hosts = False
+    role.keeps_hosts = role.all_hosts = False
 
     def note(name: str, answer: bool | None = None) -> Any:
         async def call(*given: object) -> bool | None:
@@ -297,9 +300,8 @@ def test_a_fleets_part_of_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
         return call
 
     monkeypatch.setattr(role, "read_messages", note("read"))
-    monkeypatch.setattr(role.exchange, "deliver", note("deliver"))
     monkeypatch.setattr(role.exchange, "settle", lambda: done.append("settle"))
     monkeypatch.setattr(role, "after_commit", note("turn", True))
 
     assert commit(bench) is True
-    assert done == ["read", "deliver", "settle", "turn"]
+    assert done == ["read", "settle", "turn"]

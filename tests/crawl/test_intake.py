@@ -98,7 +98,7 @@ def test_a_new_seed_whose_page_is_known_is_queued_once_more(into: In) -> None:
 def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of it was new is not known here, and records of pages are other workers'."""
     out: list[DiscoveredUrl] = []
-    monkeypatch.setattr(into.role, "own_frontier", False)
+    monkeypatch.setattr(into.role, "keeps_hosts", False)
 
     def take(found: Iterable[DiscoveredUrl], frontier: object, now: float) -> int:
         out.extend(found)
@@ -109,7 +109,6 @@ def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.Monke
 
     assert into.intake.add(found("one", "two")) == 0
     assert len(out) == 2
-    assert not Intake(into.session, into.run, into._wake).waits_for_store
     assert into.intake.changed([(parse(f"{HOST}/one"), into.now)]) == 0
 
 

@@ -12,7 +12,7 @@ import pytest
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.settings import EXTENSIONS
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 from tests.commands.crawled import scrapy
 from tests.crawls.dying import A_CHANGE, AT, DyingWhileChoosing
@@ -51,7 +51,7 @@ def visits(*folders: Path) -> Counter[str]:
     return Counter({url: count - 1 for url, count in found.items() if count > 1})
 
 
-def chosen(view: FrontierView | RedisView) -> int:
+def chosen(view: FrontierView | JournalView) -> int:
     """Pages that wait to be visited again, or were."""
     histories = [History.unpack(record.history) for _, record in view.pages()]
     return sum(history.queued_at > 0 or history.visits > 1 for history in histories)
@@ -98,7 +98,7 @@ def test_another_worker_chooses_the_rest(tmp_path: Path, budget: int | None) -> 
         with crawling(web, *given, settings=one | dies_at(4 * A_CHANGE), **again) as process:
             assert process.wait(_SECONDS) == -signal.SIGKILL
         assert _CHOSEN not in log_of(web)
-        with RedisView(server.url, "web") as view:
+        with crawl_in_redis(server.url, "web") as view:
             assert 0 < chosen(view) < 4 * A_CHANGE
         with (
             crawling(web, *given, settings=two, **again) as process,

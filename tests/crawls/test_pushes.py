@@ -24,7 +24,7 @@ import pytest
 from crawlerproject.extensions.http_listener import MAX_CONNECTIONS
 from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
 from crawlerproject.stores.logs.request_log import read_log
-from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.redis.journal_view import crawl_in_redis
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PARTITIONS, Workers, workers
 from tests.crawls.fleet.local_fleets import LocalFleetRun
@@ -151,7 +151,7 @@ def alone(given: Started, _: str) -> Iterator[Said]:
 
 def held(fleet: Workers) -> dict[str, int]:
     """How many partitions each worker says that it holds."""
-    with RedisView(fleet.settings["STATE_URL"], "web") as view:
+    with crawl_in_redis(fleet.settings["STATE_URL"], "web") as view:
         return {worker.name: worker.info.get("partitions", 0) for worker in view.workers()}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.redis.journals import PartitionJournals
 from tests.stores.redis_crawls import opened
 from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
 
@@ -33,7 +33,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def store(server: RedisServer) -> Iterator[RedisStore]:
+def store(server: RedisServer) -> Iterator[PartitionJournals]:
     """A new crawl, all of it held."""
     made = opened(server.url)
     yield made
@@ -41,7 +41,7 @@ def store(server: RedisServer) -> Iterator[RedisStore]:
 
 
 @pytest.fixture
-def rival(server: RedisServer, store: RedisStore) -> Iterator[RedisStore]:
+def rival(server: RedisServer, store: PartitionJournals) -> Iterator[PartitionJournals]:
     """Another worker of the same crawl that holds nothing."""
     made = opened(server.url, "two", store.crawl, take=False)
     yield made
@@ -49,7 +49,7 @@ def rival(server: RedisServer, store: RedisStore) -> Iterator[RedisStore]:
 
 
 @pytest.fixture
-def spread(cluster: list[RedisServer]) -> Iterator[RedisStore]:
+def spread(cluster: list[RedisServer]) -> Iterator[PartitionJournals]:
     """A new crawl in a cluster, all of it held: its batches are decided before they are written."""
     made = opened(cluster[0].url)
     yield made
@@ -57,7 +57,7 @@ def spread(cluster: list[RedisServer]) -> Iterator[RedisStore]:
 
 
 @pytest.fixture
-def spread_rival(cluster: list[RedisServer], spread: RedisStore) -> Iterator[RedisStore]:
+def spread_rival(cluster: list[RedisServer], spread: PartitionJournals) -> Iterator[PartitionJournals]:
     """Another worker of the same crawl that holds nothing."""
     made = opened(cluster[0].url, "two", spread.crawl, take=False)
     yield made

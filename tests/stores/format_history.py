@@ -111,8 +111,10 @@ PARTS = (
     ),
     Part("robots", 1, "a robots.txt as it was answered", ("frontier",), "rules.robots.policy:_RECORD_FORMAT"),
     Part(
-        "redis", 2, "the frontier of many workers, in Redis", (), "stores.redis.redis_reader:FORMAT",
+        "redis", 3, "what many workers share, in Redis", (), "stores.redis.journals:FORMAT",
         changes=(
+            Change("1.8.0", "the frontier in Redis itself", How.MADE, "stores.redis.format_two:rows",
+                   "stores/redis/test_format_two.py::test_it_may_be_killed_anywhere"),
             Change("1.3.0", "sums of each worker alone", How.MADE, "stores.redis.membership:RedisQuotas.begin",
                    "stores/redis/test_membership.py::test_what_was_spent_before_counts"),
         ),

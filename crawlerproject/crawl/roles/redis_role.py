@@ -1,4 +1,4 @@
-"""A worker of a fleet in Redis."""
+"""A worker of a fleet over Redis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crawlerproject.crawl.roles.single_process import Membership, SingleProcess
 from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
-from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS, ContentAhead
+from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS, ContentAhead
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.known_seeds import widened_by
@@ -28,7 +28,7 @@ from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.redis_store import TO_LISTENER
+from crawlerproject.stores.redis.journals import LISTENER
 from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ _HOLD_MARGIN_SECONDS = 5.0
 
 
 class RedisWorker(SingleProcess):
-    """A worker of a fleet: a ``Fleet`` decides about the hosts of its partitions, in a frontier in Redis."""
+    """A worker of a fleet: a ``Fleet`` leases the partitions about whose hosts it decides."""
 
-    own_frontier = all_hosts = False
+    keeps_hosts = all_hosts = False
 
     def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
         """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
@@ -105,7 +105,7 @@ class RedisWorker(SingleProcess):
         self._listens = listener == fleet.worker
         if not self._listens:
             logger.info("Hubs push to the worker %s, which does what they say for all workers.", listener)
-            return partial(self._fleet.held.send_to, TO_LISTENER)
+            return partial(self._fleet.held.send_to, LISTENER)
         if before and before != fleet.worker:
             self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
         return None
@@ -113,8 +113,6 @@ class RedisWorker(SingleProcess):
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """Renew the leases of partitions, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
-        for how, count in fleet.store.links.filter.take_counts().items():
-            run.stats.inc_value(f"links/{how}", count)
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
         counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         idles = idle() and not choosing
@@ -143,7 +141,7 @@ class RedisWorker(SingleProcess):
         absent = run.lost or run.paused
         if not absent and silent_seconds > self._fleet.fleet.lease_ms / 1000:
             absent = f"its leases were not renewed for {human_seconds(silent_seconds)}"
-        return Membership(absent, crawl, len(held), self._fleet.store.store.partitions)
+        return Membership(absent, crawl, len(held), self._fleet.leases.partitions)
 
     def check_store(self) -> None:
         self._fleet.reach()
@@ -183,13 +181,13 @@ class RedisWorker(SingleProcess):
         return self._sums
 
     def content_ahead(self) -> ContentAhead:
-        """Redis has it."""
+        """Redis has what other workers know."""
         store, bits = self._fleet.store, self._settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS)
         return ContentAhead(lambda pages: store.compare_ahead(pages, bits))
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Redis has the texts of all, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
-        base = self._fleet.store.store
+        base = self._fleet.fleet
         most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
         if not most:
             return None

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.other_workers import HubMessage
     from crawlerproject.stores.crawl_dir import CrawlDir
-    from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
-
-    Store = BufferedStore | RocksStore
 
 
 class Membership(NamedTuple):
@@ -42,18 +39,15 @@ class Membership(NamedTuple):
 class SingleProcess:
     """The only process of its crawl, with its frontier on its own disk. Workers of fleets override what differs."""
 
-    own_frontier = all_hosts = True
+    keeps_hosts = all_hosts = True
 
-    def __init__(self, store: Store, ownership: HostOwnership | None = None, exchange: Exchange | None = None) -> None:
+    def __init__(
+        self, store: RocksStore, ownership: HostOwnership | None = None, exchange: Exchange | None = None
+    ) -> None:
         """``ownership``: which hosts are this process's; None: all. ``exchange``: how links reach those of others."""
         self.store = store
         self.ownership = ownership
         self.exchange = exchange or Exchange()
-
-    @property
-    def own_store(self) -> RocksStore | None:
-        """The frontier's store where it is on a disk of this machine."""
-        return self.store if isinstance(self.store, RocksStore) else None
 
     @property
     def forsaken(self) -> str:
@@ -81,8 +75,7 @@ class SingleProcess:
 
     def reopen_store(self) -> None:
         """Before ``check_store``, in the loop's own thread: have the store take changes again. StorageError."""
-        if (store := self.own_store) is not None:
-            store.mend()
+        self.store.mend()
 
     def check_store(self) -> None:
         """Find out whether the store takes more. Blocking; StorageError."""

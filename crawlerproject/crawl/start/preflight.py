@@ -97,9 +97,9 @@ def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
 def check_known(settings: BaseSettings) -> None:
     """Refuse to come back to a crawl that there never was. Raises OperatorError."""
     if shared(settings):
-        from crawlerproject.stores.redis.redis_reader import RedisView  # for a fleet in Redis only, as below
+        from crawlerproject.stores.redis.journal_view import crawl_in_redis  # for a fleet over Redis only, as below
 
-        with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
+        with crawl_in_redis(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
             return
     folder = whole_crawl(settings)
     plan = read_plan(folder)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import random
 import socket
 import uuid
@@ -14,7 +16,7 @@ import orjson
 
 from crawlerproject.config.crawl_kind import answer_seconds, worker_name
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
-from crawlerproject.fleet.redis.redis_exchange import LEAST_DOUBT_SECONDS, HeldPartitions, RedisExchange
+from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS, JournalExchange, LeasedPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
@@ -25,15 +27,19 @@ from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import RoundOptions
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.forgetting import Answered, recognise
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisQuotas, Report, Round, Rounds
-from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.redis.rejoining import Rejoining
+from crawlerproject.stores.rocks.frontier_folder import open_journaled
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+
+logger = logging.getLogger(__name__)
 
 # A lease is renewed when a third of it is over: two renewals may fail.
 _RENEW_SHARE = 3
@@ -48,6 +54,10 @@ MOST_APART_SECONDS = 0.5
 seventeen minutes, is nothing that a clock which follows a time server is ever away (ours)."""
 _INCARNATIONS = ("life", "before")
 _NOTHING = (("crawl_id", ""), ("serial", 0), ("reports", 0))
+# Hosts of a partition that are listed in one go: some 60 ms.
+_ARRIVE_AT_A_TIME = 1000
+# Between two copies of partitions.
+_COPY_SECONDS = 1.0
 # Of so long, at least.
 _RATE_SECONDS = 5.0
 
@@ -68,9 +78,15 @@ def join(settings: BaseSettings, folder: CrawlDir, *, accept_loss: bool) -> Flee
         raise
     except StorageError as error:
         raise OperatorError(f"The crawl {crawl!r} cannot be opened: {error}.") from error
-    store = RedisStore(link, crawl, worker, settings.getint("FLEET_PARTITIONS"))
+    partitions = settings.getint("FLEET_PARTITIONS")
+    before = identity.answered()
+    rejoins = before.began and before.crawl_id not in ("", answered.crawl_id)
+    journals = PartitionJournals(link, crawl, worker, partitions, answered.crawl_id)
+    store = open_journaled(folder, journals, rejoins=rejoins)
+    if rejoins:
+        Rejoining(link, crawl, worker).begin(identity.others(), store.marks())
     return Fleet(
-        BufferedStore(store),
+        store,
         RedisFleet(link, crawl, worker, int(lease_seconds * 1000), answered.crawl_id),
         identity,
         FleetTimes(
@@ -105,6 +121,15 @@ class Identity:
     def remember(self, incarnations: list[str]) -> None:
         """These and no others, the latest first."""
         self._write(life=(incarnations or [""])[0], before=incarnations[1:])
+
+    def others(self) -> list[str]:
+        """The workers that were at work beside this one."""
+        return [str(name) for name in self._facts.get("others", ())]
+
+    def remember_others(self, names: list[str]) -> None:
+        """From now on these are."""
+        if names != self.others():
+            self._write(others=names)
 
     def answered(self) -> Answered:
         """What Redis has answered for to this worker of this crawl."""
@@ -141,7 +166,7 @@ class Fleet:
 
     def __init__(
         self,
-        store: BufferedStore,
+        store: JournaledStore,
         fleet: RedisFleet,
         identity: Identity,
         times: FleetTimes,
@@ -149,8 +174,9 @@ class Fleet:
     ) -> None:
         self.store = store
         self.fleet = fleet
-        self.held = HeldPartitions(store, times.answer_seconds)
-        self.exchange = RedisExchange(store, self.held)
+        self.leases = store.journals
+        self.held = LeasedPartitions(self.leases.partition, times.answer_seconds)
+        self.exchange = JournalExchange(store, self.held)
         self.done = False  # nothing is left to do in the whole crawl
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisQuotas(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
@@ -169,6 +195,7 @@ class Fleet:
         self._rounds = Rounds(fleet.link, fleet.crawl, fleet.lease_ms)
         self._taken: list[int] = []  # since the last report
         self._left: list[int] = []
+        self._arriving: list[str] = []  # hosts of partitions that were taken, which are on no list yet
         self._incarnation = ""
         self._activity = 0
         self._busy = True  # a partition came or went since the last report
@@ -176,10 +203,14 @@ class Fleet:
         self._renewed_at = self._reported_at = 0.0
         self._agreed = (0, 0)  # sum of activity, reports in a row that agreed on it
         self._rate = PageRate(since_boot())
+        self._copying: asyncio.Task[None] | None = None
+        self._known_workers = 0  # that were alive when their names were last remembered
+        self._rejoining: Rejoining | None = None  # while partitions wait for workers that have their rows
+        self._waited_for: list[str] = []
 
     def begin(self) -> float:
         """Join; the store's time when ``since_boot()`` was 0. Raises OperatorError: the name is taken. Blocking."""
-        base = self.store.store
+        base = self.leases
         before, self._incarnation = self._identity.incarnations(), uuid.uuid4().hex
         self.running_seconds = self.fleet.running_seconds()
         # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
@@ -191,6 +222,11 @@ class Fleet:
             raise
         self._identity.remember([self._incarnation])
         base.begin(self._incarnation)
+        if isinstance(self.store, JournaledStore):
+            self.store.begin()  # what a former process of this name has given to Redis until now
+        rejoining = Rejoining(self.fleet.link, self.fleet.crawl, self.fleet.worker)
+        if rejoining.back():
+            self._rejoining = rejoining
         self._remember_answered()
         self._renewed_at = since_boot()
         epoch = self._clock.begin()
@@ -201,7 +237,7 @@ class Fleet:
 
     def _remember_answered(self) -> None:
         """What the last commit and the last report have made Redis answer for. Blocking; StorageError."""
-        answered = Answered(self.fleet.crawl_id, self.store.store.batches.serial, self._reports, began=True)
+        answered = Answered(self.fleet.crawl_id, self.leases.serial, self._reports, began=True)
         if answered != self._answered:
             self._identity.answered_for(answered)
             self._answered = answered
@@ -231,18 +267,29 @@ class Fleet:
             await asyncio.to_thread(self._clock.check)
         now = since_boot()
         if now - self._renewed_at >= self._times.lease_seconds / _RENEW_SHARE:
-            lost = await asyncio.to_thread(self.store.store.renew, self.fleet.lease_ms)
+            lost = await asyncio.to_thread(self.leases.renew, self.fleet.lease_ms)
             if lost:
                 raise LeaseLost(f"partition {lost[0]} was taken by another worker")
             self._renewed_at = now
             self.held.renewed(now + self._times.lease_seconds)
+        self._arrive(frontier)
         moved = self._busy or self.exchange.moved or self.held.sent
-        quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
+        waits = self.held.leaving or self._arriving or not (self.exchange.empty and self.store.quiet)
+        quiet = idle and not (moved or waits)
         if quiet or self._wants or now - self._reported_at >= self._times.lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             status = await self._report(quiet, counts, paused)
-            await self._balance(frontier, status)
+            if not self.done:  # what workers that end leave is for the next start: hosts left alone would be due again
+                await self._balance(frontier, status)
         await self._let_go(frontier, models)
+        if self._copying is None or self._copying.done():
+            self._copying = asyncio.create_task(self._copy())
+
+    async def _copy(self) -> None:
+        """What another worker would read to take a partition over stays short."""
+        await asyncio.sleep(_COPY_SECONDS)
+        with contextlib.suppress(StorageError, LeaseLost):  # the next commit meets it too
+            await asyncio.to_thread(self.store.copy_some)
 
     async def share(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
@@ -273,7 +320,7 @@ class Fleet:
         holds = self._holds() if quiet else (taken, left)
         report = Report(quiet, self._activity, orjson.dumps(own).decode(), *holds)
         try:
-            status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.store.store.partitions)
+            status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.leases.partitions)
         except StorageError:
             self._taken, self._left = taken + self._taken, left + self._left
             raise
@@ -288,7 +335,7 @@ class Fleet:
             status.all_quiet
             and same >= _SAME_REPORTS
             # The reports are not authoritative: every lease is checked.
-            and await asyncio.to_thread(self.store.store.all_held, status.now)
+            and await asyncio.to_thread(self.leases.all_held, status.now)
         ):
             await asyncio.to_thread(self.fleet.finish)
             self.done = True
@@ -300,11 +347,17 @@ class Fleet:
         A server that took over may have forgotten earlier reports. A partition without a holder would keep the crawl
         from its end, and one that is said to have a holder would be taken by none.
         """
-        partitions = range(self.store.store.partitions)
+        partitions = range(self.leases.partitions)
         return self.held.all(), [partition for partition in partitions if partition not in self.held]
 
     async def _balance(self, frontier: Frontier, status: FleetStatus) -> None:
-        partitions, staying = self.store.store.partitions, self.held.staying()
+        if status.workers != self._known_workers:  # before what they are to hold is given to them
+            names = await asyncio.to_thread(self.fleet.at_work)
+            await asyncio.to_thread(self._identity.remember_others, names)
+            self._known_workers = status.workers
+        if self._rejoining is not None and await self._waits(frontier, self._rejoining):
+            return
+        partitions, staying = self.leases.partitions, self.held.staying()
         wanted = partitions_wanted(partitions, status.workers, status.rank)
         self._wants = len(staying) < wanted
         if len(staying) > wanted:
@@ -313,27 +366,68 @@ class Fleet:
             free = await asyncio.to_thread(self.fleet.free, partitions, status.now)
             free = [partition for partition in free if partition not in self.held]
             self._rng.shuffle(free)
+            began = since_boot()
             for partition in free[: min(wanted - len(staying), _TAKEN_AT_A_TIME)]:
                 await self._take(frontier, partition)
+                if since_boot() - began >= self._times.lease_seconds / _REPORT_SHARE:
+                    break  # the rows of some are many: commits and reports go on
 
-    async def _take(self, frontier: Frontier, partition: int) -> None:
+    async def _waits(self, frontier: Frontier, rejoining: Rejoining) -> bool:
+        """Take the partitions of which this worker has the latest rows, once all are back; whether there are others."""
+        pending = await asyncio.to_thread(rejoining.look)
+        if pending is None:
+            self._rejoining = None
+            return False
+        self._busy = True
+        if pending.missing != self._waited_for:
+            self._waited_for = pending.missing
+            if pending.missing:
+                logger.warning(
+                    "Redis has lost what it knew of this crawl. Its workers go on once %s, too, has been started with "
+                    "-a accept=store; one that never comes back is given up by scrapy recover --lost NAME.",
+                    ", ".join(pending.missing),
+                )
+        if pending.missing:
+            return True
+        for partition in [each for each, worker in pending.marks.items() if worker == self.fleet.worker]:
+            if partition in self.held or await self._take(frontier, partition, latest=True):
+                await asyncio.to_thread(rejoining.settled, partition)
+        return True
+
+    async def _take(self, frontier: Frontier, partition: int, *, latest: bool = False) -> bool:
         began = since_boot()
-        taken = await asyncio.to_thread(self.store.take, partition, self.fleet.lease_ms)
+        taken = await asyncio.to_thread(self.store.take, partition, self.fleet.lease_ms, latest=latest)
         if taken is None:
-            return
+            return False
         granted, hosts = taken
+        if latest:  # what was asked before the loss may have left no trace
+            granted = granted._replace(unsure_until=CRAWL.now())
         self._busy = True
         self.held.take(partition, began + self._times.lease_seconds, granted.unsure_until)
         self._taken.append(partition)
-        frontier.hosts.take_up(hosts)
+        self.store.came(hosts)
+        self._arriving += hosts
+        self._arrive(frontier)
+        return True
+
+    def _arrive(self, frontier: Frontier) -> None:
+        """List hosts of partitions that were taken; those that found no room on the disk, another time."""
+        while self._arriving and frontier.hosts.on_disk is not None:
+            some = self._arriving[-_ARRIVE_AT_A_TIME:]
+            frontier.hosts.on_disk.arrive([host for host in some if self.held.mine(host)], CRAWL.now())
+            del self._arriving[-len(some) :]
 
     async def _let_go(self, frontier: Frontier, models: CrawlModels) -> None:
         if not self.held.leaving:
             return
         models.forget(self.held.mine)
         unstored = [*frontier.let_go(self.held.mine), *models.unstored()]
-        staying = {self.store.store.partition(host) for host in unstored}
+        staying = {self.leases.partition(host) for host in unstored}
         going = self.held.leaving - staying
+        # None of their hosts is in memory now, and none comes back into it.
+        if frontier.hosts.on_disk is not None:
+            for partition in going:
+                frontier.hosts.on_disk.depart(self.store.hosts_in(partition))
         if going:
             await asyncio.to_thread(self.store.sync)
             for partition in going:
@@ -351,5 +445,7 @@ class Fleet:
 
     def close(self) -> None:
         """Give everything back in good order; the last commit is made. Blocking."""
-        self.store.store.release(self.held.all())
+        if self._copying is not None:
+            self._copying.cancel()
+        self.leases.release(self.held.all())
         self.fleet.leave()

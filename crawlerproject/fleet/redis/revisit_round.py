@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from crawlerproject.fleet.redis.redis_exchange import HeldPartitions
+from crawlerproject.fleet.redis.journal_exchange import LeasedPartitions
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisits import (
     DueRevisit,
@@ -29,13 +29,13 @@ from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import HostFact, PageRecord
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import Round, Rounds
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
 # A commit waits so long for the reading of known pages, at most: as long as it usually is until the next one. Nothing
 # else waits for it.
 _READ_SECONDS = 1.0
-# Revisits queued between two commits: half of what Redis gets at once (buffer/buffered_store.py).
+# Revisits queued between two commits (ours): some megabytes of the journal.
 _A_COMMIT = 5_000
 # Of these, in one turn of the loop: some 10 ms.
 _A_TURN = 250
@@ -55,7 +55,12 @@ class RevisitRound:
     """For one event loop; known pages are read in a thread, in slices, between commits."""
 
     def __init__(
-        self, rounds: Rounds, current: Round, store: BufferedStore, held: HeldPartitions, policy: RevisitPolicy
+        self,
+        rounds: Rounds,
+        current: Round,
+        store: JournaledStore,
+        held: LeasedPartitions,
+        policy: RevisitPolicy,
     ) -> None:
         self.queued = 0
         self._rounds = rounds
@@ -131,7 +136,7 @@ class RevisitRound:
                 yield None
             self._rounds.count(number, partition, own)
         counts = self._rounds.counts(number)
-        if len(counts) < self._store.store.partitions:
+        if len(counts) < self._store.partitions:
             return  # others count theirs
         visits = visits_of(counts, budget)
         for partition in partitions:
@@ -151,10 +156,10 @@ class RevisitRound:
     def _due(self, partition: int, chosen_before: set[bytes] | None = None) -> Iterator[list[DueRevisit]]:
         """The partition's due pages, some at a time. Those chosen in this round are put into ``chosen_before``."""
         at = self._round.at
-        for some in self._store.store.pages_of(partition):
+        for some in self._store.pages_of(partition):
             hosts = {host_key(record.url) for _, record in some if record.history}
             missing = [host for host in hosts if host not in self._hosts]
-            found = self._store.store.host_fields([HostFact.VISITS + host for host in missing]) if missing else []
+            found = self._store.host_fields([HostFact.VISITS + host for host in missing]) if missing else []
             for host, packed in zip(missing, found, strict=True):
                 self._hosts[host] = HostHistory.unpack(packed or b"")
             if chosen_before is not None:
@@ -167,14 +172,9 @@ class RevisitRound:
         for start in range(0, len(pages), _A_TURN):
             some = pages[start : start + _A_TURN]
             known = [(page.key, host_key(page.record.url)) for page in some]
-            await asyncio.to_thread(self._look_up, known)
             now = clock()
             found = [self._now(page, host) for page, (_, host) in zip(some, known, strict=True)]
             self.queued += frontier.admission.again((again(page, now) for page in found if page is not None), now)
-
-    def _look_up(self, pages: list[tuple[bytes, str]]) -> None:
-        self._store.look_up(pages)
-        self._store.at_hand({host for _, host in pages}, pages)
 
     def _now(self, page: DueRevisit, host: str) -> DueRevisit | None:
         """The page as it is known now; None when it has been queued or visited since it was read."""

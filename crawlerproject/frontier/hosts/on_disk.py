@@ -11,7 +11,7 @@ the order in which they are due and put away the latest first. One that is put a
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -291,6 +291,47 @@ class HostsOnDisk:
         if not host.rows and self._table.store.head(host.name, 1):
             host.rows = 1
         return host.rows > 0
+
+    # --- from worker to worker ------------------------------------------------------------------
+
+    def arrive(self, names: Sequence[str], now: float) -> None:
+        """List hosts whose rows have come from another worker, or an earlier start: those with work.
+
+        On StorageError it may be called again; what has been needed in memory meanwhile stays there.
+        """
+        in_memory = self._table.workbench.hosts
+        names = [name for name in names if name not in in_memory and name not in self._table.dirty]
+        for first in range(0, len(names), _AT_A_TIME):
+            changes, counts, come = Changes(), self.counted(), list[Host]()
+            some = names[first : first + _AT_A_TIME]
+            for name, packed in zip(some, self.store.packed_hosts(some), strict=True):
+                host = Host(name, 0.0) if packed is None else Host.unpack(name, packed)
+                host.on_disk = host.rests_on_disk = False
+                if self._has_rows(host):
+                    host.state = HostState.ASKED
+                    self._table.clock.clamp_to_now(host)
+                    self.put(host, changes, counts, now)
+                    come.append(host)
+            self.apply(changes, counts, come)
+            for host in come:
+                self._table.waits(host, host.rows)
+
+    def depart(self, names: Sequence[str]) -> None:
+        """Take hosts off the lists that another worker will have; none of them is in memory. StorageError."""
+        for first in range(0, len(names), _AT_A_TIME):
+            changes, counts, left = Changes(), self.counted(), 0
+            some = names[first : first + _AT_A_TIME]
+            for name, packed in zip(some, self.store.packed_hosts(some), strict=True):
+                if packed is None:
+                    continue
+                host = Host.unpack(name, packed)
+                place = place_of(host)
+                changes.due += ((name, IN_MEMORY, None), (name, place.at, None))
+                if host.on_disk and self.store.is_due(place):
+                    counts.add(host, -1)
+                    left += host.rows
+            self.apply(changes, counts, ())
+            self._table.waiting_urls -= left
 
     # --- at the start ---------------------------------------------------------------------------
 

@@ -120,7 +120,7 @@ MAX_HOSTS_IN_MEMORY = 100_000
 """Of hosts with work; FRONTIER_MAX_HOSTS_IN_MEMORY. At some 1 KB each with what is in memory of their
 queues it is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches."""
 
-# Hosts that are probed once more with one commit: each is read from the store, in a fleet in Redis (some 20 ms).
+# Hosts that are probed once more with one commit: each is read from the store.
 _PROBED_AT_A_TIME = 50
 
 

@@ -1,68 +1,131 @@
-"""A crawl's frontier copied from Redis into RocksDB, partition by partition.
+"""A stopped crawl's frontier copied from its folder to where workers meet (Redis), or back, and compared.
 
-A stopped crawl's frontier copied from RocksDB into Redis, table by table.
+Redis gets a copy of each partition (``stores/redis/journals.py``), as a worker gives it; back, all partitions are
+taken, as by one worker. A copy that was interrupted goes on behind its last partition. One that is not whole cannot be
+crawled: the folder has its name only at the end, and in Redis the crawl says that it is being copied until then.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
-from itertools import islice
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import orjson
-from xxhash import xxh3_64_digest
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import LeaseLost, OperatorError
+from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores import row_codec as tables
-from crawlerproject.stores.copy.compare import (
-    COPIED_FACT,
-    OWN_FACTS,
-    PAYLOAD_HASHES,
-    ROWS,
-    SOURCE_FACT,
-    Copied,
-    HeldStore,
-    RedisCrawl,
-    Say,
-    TableRow,
-    changed,
-    compare,
-)
 from crawlerproject.stores.fingerprints import Text
-from crawlerproject.stores.protocols import host_of_fact
-from crawlerproject.stores.redis.batch_writer import Part
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import COPYING, MOVED, fleet_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.redis_queues import packed_rows
+from crawlerproject.stores.redis.journals import PartitionJournals, listed, stored_keys
+from crawlerproject.stores.redis.keys import (
+    COPYING,
+    CRAWL_ID,
+    MOVED,
+    fleet_keys,
+    partition_keys,
+    payloads_key,
+    worker_keys,
+)
 from crawlerproject.stores.redis.texts import RedisTexts
+from crawlerproject.stores.rocks.journaled_store import MARK_FACT, JournaledStore
+from crawlerproject.stores.rocks.partition_rows import all_parts, put, unpack_rows
+from crawlerproject.stores.rocks.rocks_queues import RocksQueues
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT, RocksMessages
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import (
     FACTS,
     FINGERPRINT_BYTES,
+    FORMAT_FACT,
     HASH_BYTES,
+    HOST_ROW,
     MESSAGE_ROW,
+    MESSAGES,
     PAGE_KEY_BYTES,
     TEXT,
     box_of,
-    host_prefix,
+    host_row_key,
     number_of,
-    unpack_queued,
     unpack_record,
 )
 
-_ORDER = (
-    tables.HOSTS,
-    tables.PAGES,
-    tables.QUEUE,
-    tables.SEEN,
-    tables.ROBOTS,
-    tables.FACTS,
-    tables.PRINTS,
-    tables.PAYLOADS,
-    tables.MESSAGES,
-)
+OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", "copied", "copied from", DUE_FACT})
+"""About a folder and its process, not about the crawl; "copied": of versions up to 1.7."""
+_WORKER = "state-copy"
+# Longer than a change takes by far, short enough that a worker does not wait long for a copy that was killed.
+_LEASE_MS = 30_000
+_ROWS, _PAYLOAD_HASHES = 1000, 256
+
+# What is counted, as it is named to the operator.
+_WORDS = {
+    tables.HOSTS: "hosts",
+    tables.SEEN: "known URLs",
+    tables.PAGES: "pages",
+    tables.QUEUE: "queued URLs",
+    tables.ROBOTS: "robots.txt",
+    tables.PRINTS: "fingerprints",
+}
+_LOOKED_AT = ("hosts", "pages")
+
+Say = Callable[[str], None]
+T = TypeVar("T")
+
+
+class RedisCrawl(NamedTuple):
+    """A crawl in Redis: where, its name, how many partitions a new one gets, and how many texts it knows."""
+
+    url: str
+    name: str
+    partitions: int = 0
+    max_texts: int = 0
+
+
+class Copied(NamedTuple):
+    """A copy that was compared with its source: what both hold, and how many pages and hosts were looked at whole."""
+
+    counts: dict[str, int]
+    looked_at: int
+
+
+@contextmanager
+def _alone(crawl: str) -> Iterator[None]:
+    try:
+        yield
+    except LeaseLost as error:
+        raise OperatorError(
+            f"A worker began to work on the crawl {crawl!r} meanwhile; stop it, then run this again."
+        ) from error
+
+
+def at_work(crawl: str) -> OperatorError:
+    """What is said when a partition is held."""
+    return OperatorError(f"A worker is at work on the crawl {crawl!r}; stop all of them (Ctrl-C), then run this again.")
+
+
+def journals_of(
+    link: RedisLink, crawl: str, worker: str, partitions: int = 0, *, copying: bool = False
+) -> PartitionJournals:
+    """For a command, to be written under the name ``worker``. OperatorError."""
+    crawl_id = (link.call("HGET", [fleet_keys(crawl).facts], CRAWL_ID) or b"").decode()
+    made = PartitionJournals(link, crawl, worker, partitions, crawl_id, copying=copying)
+    made.begin(uuid.uuid4().hex)
+    return made
+
+
+def end(journals: PartitionJournals) -> None:
+    """Give all partitions back, and leave nothing of the command's. StorageError."""
+    journals.release(list(journals.held))
+    journals.end()
+
+
+# --- from a folder --------------------------------------------------------------------------------
 
 
 def to_redis(source: Path, stamp: str, target: RedisCrawl, whole: Callable[[], None], say: Say) -> Copied:
@@ -71,112 +134,94 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, whole: Callable[[], N
     ``whole`` is called before the copy may be crawled: the source must not be from then on.
     Raises OperatorError when there is another crawl already, StorageError when Redis goes away: copy again then.
     """
-    crawl = target.name
-    rocks, link = open_to_write(source), RedisLink(target.url)
-    try:
-        facts = fleet_keys(crawl).facts
+    crawl, facts = target.name, fleet_keys(target.name).facts
+    with closing(open_to_write(source)) as rocks, closing(RedisLink(target.url)) as link, _alone(crawl):
         begun, known = (value and value.decode() for value in link.call("HMGET", [facts], COPYING, "format"))
         if begun is None and known is not None:
             raise OperatorError(f"There is a crawl {crawl!r} at {link.place} already; choose another FLEET_CRAWL.")
         if begun is not None and begun != stamp:
-            raise changed(f"the crawl {crawl!r} at {link.place}")
+            raise OperatorError(
+                f"What is copied was crawled since the crawl {crawl!r} at {link.place} was begun; remove that and copy "
+                "again."
+            )
         link.call("HSET", [facts], COPYING, stamp)
-        store = HeldStore(link, crawl, target.partitions, copying=True)
-        _fill_redis(rocks, store, target.max_texts, say)
-        copied = compare(rocks, store)
-        store.release(list(store.held))
+        journals = journals_of(link, crawl, _WORKER, target.partitions, copying=True)
+        _give_copies(rocks, journals, say)
+        _give_others(rocks, journals, target.max_texts)
+        copied = compare(rocks, journals)
+        end(journals)
         whole()
         link.call("HDEL", [facts], COPYING)
         return copied
-    finally:
-        rocks.close()
-        link.close()
 
 
-def _fill_redis(rocks: Tables, store: HeldStore, max_texts: int, say: Say) -> None:
-    filling = _Filling(rocks, store, max_texts)
-    first, behind = _ORDER[0], b""
-    if (cursor := store.fact(COPIED_FACT)) is not None:
-        name, _, behind = cursor.partition(b"\0")
-        first = name.decode()
-        say(f"goes on in {first or 'facts'}")
-    for table in _ORDER[_ORDER.index(first) :]:
-        rows = iter(rocks.rows(table, behind))
-        while some := list(islice(rows, ROWS)):
-            filling.send(table, some)
-        behind = b""
-        say(f"{table or 'facts'}: done")
+def _give_copies(rocks: Tables, journals: PartitionJournals, say: Say) -> None:
+    left = []
+    for partition in range(journals.partitions):
+        taken = journals.acquire(partition, _LEASE_MS)
+        if taken is None:
+            raise at_work(journals.crawl)
+        if not taken.copy:
+            left.append(partition)
+    if len(left) < journals.partitions:
+        say(f"goes on in partition {left[0] if left else journals.partitions:,}")
+    before = [(MESSAGES, key, None) for key, _ in rocks.rows(MESSAGES, prefix=bytes((HOST_ROW,)))]
+    put(rocks, before)  # of an earlier copy, with other partitions maybe
+    hosts = ((MESSAGES, host_row_key(journals.partition(host), host), b"") for host in _hosts(rocks))
+    put(rocks, _kept(hosts, journals))
+    for partition in left:
+        parts = _kept(all_parts(rocks, partition), journals)
+        if (first := next(parts, None)) is not None:
+            journals.begun(partition)
+            journals.copy(partition, 1, chain([first], parts))
 
 
-class _Filling:
-    """Finds the partition of each row, as the workers would have."""
-
-    def __init__(self, rocks: Tables, store: HeldStore, max_texts: int) -> None:
-        self._rocks = rocks
-        self._store = store
-        self._texts = RedisTexts(store.link, store.crawl, max_texts) if max_texts else None
-        # A page's key begins with a hash of its host; where the host is, only its name tells.
-        names = (name.decode(*TEXT) for name, _ in rocks.rows(tables.HOSTS))
-        self._places = {xxh3_64_digest(name.encode(*TEXT)): store.partition(name) for name in names}
-        # A robots.txt that another host answers waits there under the key of its own.
-        rows = rocks.rows(tables.QUEUE)
-        self._abroad = {row[:PAGE_KEY_BYTES] for place, row in rows if place[:HASH_BYTES] != row[:HASH_BYTES]}
-
-    def send(self, table: str, rows: list[tuple[bytes, bytes]]) -> None:
-        """One change: the rows, and where to go on."""
-        store, parts = self._store, dict[int, Part]()
-        if table == tables.MESSAGES:
-            store.post(self._unread(rows))
-        elif table == tables.PAYLOADS:
-            store.link.many([Call("HSETNX", [payloads_key(store.crawl, key)], [key, value]) for key, value in rows])
-        else:
-            for key, value in rows:
-                self._place(table, key, value, parts)
-            if table == tables.PRINTS and self._texts is not None:
-                self._texts.exchange([text for row in rows if (text := self._text(*row)) is not None], [], 0)
-        for part in parts.values():
-            part.bundle()
-        store.batches.write(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
-        store.keep()
-
-    def _unread(self, rows: list[tuple[bytes, bytes]]) -> list[tuple[int, bytes]]:
-        """Messages that workers of one machine wrote and none has read; by partition, of which there are as many."""
-        messages = ((box_of(key), number_of(key), packed) for key, packed in rows if key[0] == MESSAGE_ROW)
-        known = RocksMessages(lambda: self._rocks)
-        return [(box.partition, packed) for box, number, packed in messages if number > known.read_up_to(box)]
-
-    def _text(self, key: bytes, page: bytes) -> Text | None:
-        """What a row of the first table of all hosts says; None of any other row."""
-        if not key.startswith(tables.FIRST_TABLE) or (record := self._rocks.get(tables.PAGES, page)) is None:
-            return None
-        return Text(int.from_bytes(key[len(tables.FIRST_TABLE) :], "big"), page, unpack_record(record).url)
-
-    def _place(self, table: str, key: bytes, value: bytes, parts: dict[int, Part]) -> None:
-        """Put a row with those of its partition; "" as a host: a fact of the crawl, which is no row there."""
-        if table in tables.HOST_OF:
-            if not (host := tables.HOST_OF[table](key, value)):
-                if (name := key.decode(*TEXT)) not in OWN_FACTS:
-                    crawls = worker_keys(self._store.crawl, "").state
-                    self._store.link.call("HSET", [crawls], f"fact:{name}", value)
-                return
-            part = parts.setdefault(self._store.partition(host), Part())
-            if table == tables.HOSTS:
-                part.hosts[host] = value
-            elif table == tables.PAGES:
-                part.pages.append((key, value))
-            elif table == tables.QUEUE:
-                part.queued.append(unpack_queued(host, key, value))
-                part.keys.append(value[:PAGE_KEY_BYTES])
-            else:  # robots.txt, and facts of hosts
-                part.robots[key.decode(*TEXT)] = value
-        elif (place := self._places.get(key[:HASH_BYTES])) is not None:  # no host: fingerprints of all hosts are texts
-            if table == tables.PRINTS:
-                parts.setdefault(place, Part()).prints.append(key + value)
-            elif key not in self._abroad and self._rocks.get(tables.PAGES, key) is None:
-                parts.setdefault(place, Part()).keys.append(key)
+def _hosts(rocks: Tables) -> Iterator[str]:
+    """Every host that a row is about, some more than once."""
+    of = tables.HOST_OF
+    yield from (of[tables.HOSTS](*row) for row in rocks.rows(tables.HOSTS))
+    yield from RocksQueues(rocks).hosts_with_work()
+    yield from (host_key(unpack_record(value).url) for _, value in rocks.rows(tables.PAGES))
+    yield from (of[tables.ROBOTS](*row) for row in rocks.rows(tables.ROBOTS))
 
 
-_KEY = HASH_BYTES + FINGERPRINT_BYTES
+def _kept(each: Iterable[T], journals: PartitionJournals) -> Iterator[T]:
+    """The same; leases are renewed meanwhile."""
+    for one in each:
+        journals.keep(_LEASE_MS)
+        yield one
+
+
+def _give_others(rocks: Tables, journals: PartitionJournals, max_texts: int) -> None:
+    """What is of no partition, and messages that workers of one machine wrote and none has read. May be done again."""
+    link, crawl = journals.link, journals.crawl
+    payloads = _kept(rocks.rows(tables.PAYLOADS), journals)
+    while some := list(islice(payloads, _ROWS)):
+        link.many([Call("HSETNX", [payloads_key(crawl, key)], [key, value]) for key, value in some])
+    if max_texts:
+        texts = RedisTexts(link, crawl, max_texts)
+        prints = _kept(rocks.rows(tables.PRINTS, prefix=tables.FIRST_TABLE), journals)
+        while some := list(islice(prints, _ROWS)):
+            texts.exchange([text for row in some if (text := _text(rocks, *row)) is not None], [], 0)
+    mail = RocksMessages(lambda: rocks)
+    for key, packed in rocks.rows(MESSAGES, prefix=bytes((MESSAGE_ROW,))):
+        box, number = box_of(key), number_of(key)
+        if number > mail.read_up_to(box):
+            journals.post([(box.partition, box.outbox, number, packed)])
+    state = worker_keys(crawl, "").state
+    for key, value in rocks.rows(FACTS):
+        if not tables.HOST_OF[FACTS](key, value) and (name := key.decode(*TEXT)) not in OWN_FACTS:
+            link.call("HSET", [state], f"fact:{name}", value)
+
+
+def _text(rocks: Tables, key: bytes, page: bytes) -> Text | None:
+    """What a row of the first table of all hosts says."""
+    if (record := rocks.get(tables.PAGES, page)) is None:
+        return None
+    return Text(int.from_bytes(key[-FINGERPRINT_BYTES:], "big"), page, unpack_record(record).url)
+
+
+# --- into a folder --------------------------------------------------------------------------------
 
 
 def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: Say) -> Copied:
@@ -188,84 +233,70 @@ def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: S
     if target.exists():
         raise OperatorError(f"There is a frontier in {target} already; choose another folder.")
     unfinished = target.with_name(f"{target.name}.copying")
-    link, crawl = RedisLink(source.url), source.name
-    try:
-        if link.call("HGET", [fleet_keys(crawl).facts], "format") is None:
-            raise OperatorError(f"There is no crawl {crawl!r} at {link.place}; set FLEET_CRAWL to the name of one.")
-        store = HeldStore(link, crawl, 0)
-        rocks = open_to_write(unfinished)
-        try:
-            _fill_rocks(store, rocks, say)
-            copied = compare(rocks, store)
-            rocks.sync()
-        finally:
-            rocks.close()
-        store.release(list(store.held))
+    crawl = source.name
+    link = RedisLink(source.url)
+    if link.call("HGET", [fleet_keys(crawl).facts], "format") is None:
+        raise OperatorError(f"There is no crawl {crawl!r} at {link.place}; set FLEET_CRAWL to the name of one.")
+    journals = journals_of(link, crawl, _WORKER)
+    with closing(JournaledStore(unfinished, journals)) as store, _alone(crawl):
+        if done := sum(1 for _ in store.facts(MARK_FACT)):
+            say(f"goes on behind unit {done:,}")
+        take_all(store, _LEASE_MS)
+        rocks = store.tables
+        _take_others(rocks, journals)
+        copied = compare(rocks, journals)
+        rows = [(MESSAGES, key, None) for key, _ in rocks.rows(MESSAGES)]
+        marks = [(FACTS, key, None) for key, _ in rocks.rows(FACTS, prefix=MARK_FACT.encode())]
+        put(rocks, [*rows, *marks])
+        rocks.sync()
+        end(journals)
         link.call("HSET", [fleet_keys(crawl).facts], MOVED, f"{socket.gethostname()}:{target.parent}")
-        whole()
-        unfinished.rename(target)
-        return copied
-    finally:
-        link.close()
+    whole()
+    unfinished.rename(target)
+    return copied
 
 
-def _fill_rocks(store: HeldStore, rocks: Tables, say: Say) -> None:
-    stamp = _stamp(store)
-    source = rocks.get(FACTS, SOURCE_FACT.encode())
-    if source is not None and source != stamp:
-        raise changed("the unfinished copy beside it")
-    rocks.put([(FACTS, SOURCE_FACT.encode(), stamp)])
-    done = int(rocks.get(FACTS, COPIED_FACT.encode()) or 0)
-    if done:
-        say(f"goes on behind unit {done:,}")
-    units = store.partitions + PAYLOAD_HASHES + 1
-    for unit in range(done, units):
-        rows = _rows_of(store, unit)
-        while some := list(islice(rows, ROWS)):
-            rocks.put(some)
-        rocks.put([(FACTS, COPIED_FACT.encode(), str(unit + 1).encode())])
-        store.keep()
-    say(f"{units:,} units: done")
+def take_all(store: JournaledStore, lease_ms: int) -> None:
+    """Take every partition. Raises OperatorError when a worker is at work."""
+    for partition in range(store.partitions):
+        if store.take(partition, lease_ms) is None:
+            raise at_work(store.journals.crawl)
+        store.journals.keep(lease_ms)
 
 
-def _stamp(store: HeldStore) -> bytes:
-    """Changes whenever a worker starts."""
-    incarnations = store.fields(fleet_keys(store.crawl).incarnations)
-    return b" ".join(sorted(value for _, value in incarnations)) or b"-"
+def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
+    """What one process needs besides: fingerprints of all hosts, first captures, unread messages, the crawl's facts."""
+    link, crawl = journals.link, journals.crawl
+    for key, page in _kept(rocks.rows(tables.PRINTS, behind=tables.OF_ALL_HOSTS + b"\xff"), journals):
+        value = int.from_bytes(key[HASH_BYTES:], "big")
+        put(rocks, ((tables.PRINTS, *row) for row in tables.rows_of_all_hosts(value, page)))
+    for number in range(_PAYLOAD_HASHES):
+        fields = link.call("HGETALL", [payloads_key(crawl, bytes((number,)))])
+        put(rocks, ((tables.PAYLOADS, key, value) for key, value in fields.items()))
+        journals.keep(_LEASE_MS)
+    facts = _crawl_facts(link, crawl) | {UNREAD_FACT: b"%d" % journals.partitions}
+    mail = RocksMessages(lambda: rocks)
+    for partition, inbox in journals.unread(range(journals.partitions), 1 << 30).items():
+        done, unread = dict[bytes, int](), []
+        for outbox, number, packed in inbox.messages:
+            if number > done.setdefault(outbox, mail.read_up_to(Box(partition, outbox))):
+                unread.append(packed)
+                done[outbox] = number
+        facts[f"{UNREAD_FACT}/{partition}"] = b"[" + b",".join(unread) + b"]"
+    put(rocks, ((FACTS, name.encode(*TEXT), value) for name, value in facts.items()))
 
 
-def _rows_of(store: HeldStore, unit: int) -> Iterator[TableRow]:
-    """What a unit is: a partition, or one of the payloads' hashes, or the crawl's facts."""
-    if unit < store.partitions:
-        yield from _partition_rows(store, unit)
-    elif unit < store.partitions + PAYLOAD_HASHES:
-        digest = bytes([unit - store.partitions])
-        yield from ((tables.PAYLOADS, key, value) for key, value in store.fields(payloads_key(store.crawl, digest)))
-    else:
-        yield from ((FACTS, name.encode(*TEXT), value) for name, value in _crawl_facts(store).items())
-
-
-def _partition_rows(store: HeldStore, partition: int) -> Iterator[TableRow]:
-    keys = store.keys_of(partition)
-    for name, packed in store.fields(keys.hosts):
-        yield tables.HOSTS, name, packed
-    for key, record in store.fields(keys.pages):
-        yield tables.SEEN, key, b""
-        if record:
-            yield tables.PAGES, key, record
-    for name, packed in store.fields(keys.robots):
-        yield (FACTS if host_of_fact(name.decode(*TEXT)) else tables.ROBOTS), name, packed
-    for host in sorted(store.link.call("SMEMBERS", [keys.work])):
-        prefix = host_prefix(host.decode(*TEXT))
-        for member in store.members(keys.queue_prefix.encode() + host):
-            yield from ((tables.QUEUE, prefix + place, packed) for place, packed in packed_rows(member))
-    for member in store.members(keys.prints):
-        key, page = member[:_KEY], member[_KEY:]
-        yield tables.PRINTS, key, page
-        for row in tables.rows_of_all_hosts(int.from_bytes(key[HASH_BYTES:], "big"), page):
-            yield tables.PRINTS, *row
-    if messages := store.link.call("LRANGE", [keys.inbox], 0, -1):
-        yield FACTS, f"{UNREAD_FACT}/{partition}".encode(), b"[" + b",".join(messages) + b"]"
+def _crawl_facts(link: RedisLink, crawl: str) -> dict[str, bytes]:
+    """What is known of the whole crawl, by any of its workers; lists of words, and sums, are put together."""
+    facts: dict[str, bytes] = {}
+    workers = sorted(name.decode() for name in link.call("HKEYS", [fleet_keys(crawl).incarnations]))
+    for worker in ["", *workers]:
+        for field, value in link.call("HGETALL", [worker_keys(crawl, worker).state]).items():
+            kind, _, name = field.decode(*TEXT).partition(":")
+            if kind == "fact" and name not in OWN_FACTS:
+                facts[name] = _put_together(name, facts.get(name), value)
+    # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
+    return {**facts, "clean": b"0"}
 
 
 def _put_together(name: str, before: bytes | None, value: bytes) -> bytes:
@@ -282,15 +313,50 @@ def _put_together(name: str, before: bytes | None, value: bytes) -> bytes:
     return before
 
 
-def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
-    """What is known of the whole crawl, by any of its workers; lists of words, and sums, are put together."""
-    facts: dict[str, bytes] = {}
-    workers = [name.decode() for name, _ in store.fields(fleet_keys(store.crawl).incarnations)]
-    for worker in ["", *sorted(workers)]:
-        for field, value in store.fields(worker_keys(store.crawl, worker).state):
-            kind, _, name = field.decode(*TEXT).partition(":")
-            if kind != "fact" or name in OWN_FACTS:
-                continue
-            facts[name] = _put_together(name, facts.get(name), value)
-    # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
-    return {**facts, "clean": b"0", UNREAD_FACT: str(store.partitions).encode()}
+# --- both ways ------------------------------------------------------------------------------------
+
+
+def compare(rocks: Tables, journals: PartitionJournals) -> Copied:
+    """Look at every row on both sides; all partitions are held. Raises OperatorError for a difference."""
+    queued = rocks.rows(tables.QUEUE)
+    # A robots.txt that another host answers waits there under the key of its own: two partitions know it.
+    abroad = {row[:PAGE_KEY_BYTES] for place, row in queued if place[:HASH_BYTES] != row[:HASH_BYTES]}
+    here, there = Counter[str](), Counter[str]()
+    for table, word in _WORDS.items():
+        for key, _ in _kept(rocks.rows(table), journals):
+            here[word] += key not in abroad and not (table == tables.PRINTS and key.startswith(tables.OF_ALL_HOSTS))
+    different = ""
+    for partition in range(journals.partitions):
+        for (table, key), value in _kept(_rows_there(journals, partition).items(), journals):
+            if table in _WORDS:
+                there[_WORDS[table]] += key not in abroad
+            if not different and table != MESSAGES and rocks.get(table, key) != value:
+                different = _named(table, key, value)
+    for what in _WORDS.values():
+        if here[what] != there[what]:
+            different = f"{here[what]:,} {what} in RocksDB, {there[what]:,} in Redis"
+            break
+    if different:
+        raise OperatorError(f"The copy is not the same as what was copied: {different}. Remove it and copy again.")
+    return Copied({word: here[word] for word in _WORDS.values()}, sum(here[word] for word in _LOOKED_AT))
+
+
+def _named(table: str, key: bytes, value: bytes) -> str:
+    """What a row is about, in words."""
+    if table == tables.PAGES:
+        return unpack_record(value).url
+    return f"the host {tables.HOST_OF[table](key, value)}" if table in tables.HOST_OF else _WORDS[table]
+
+
+def _rows_there(journals: PartitionJournals, partition: int) -> dict[tuple[str, bytes], bytes]:
+    """What Redis has of a partition that is held."""
+    found = dict[tuple[str, bytes], bytes]()
+    number = journals.link.call("HGET", [partition_keys(journals.crawl, partition).lease], "copy")
+    for key in stored_keys(journals.crawl, partition, int(number or 0)):
+        for packed in listed(journals.link, key):
+            for table, name, value in unpack_rows(packed):
+                if value is None:
+                    found.pop((table, name), None)
+                else:
+                    found[table, name] = value
+    return found

@@ -1,3 +1,1 @@
-"""The frontier store in Redis, for several workers: partitions with owners, write batches that a fenced worker
-cannot make.
-"""
+"""Where workers meet: who holds which partition, the journals and copies of these, inboxes, addresses."""

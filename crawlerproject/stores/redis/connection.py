@@ -212,7 +212,7 @@ def make_client(url: str) -> Any:
 
     Raises ValueError for a URL that says too little.
     """
-    # The package takes a tenth of a second to import: only a crawl with its frontier in Redis spends it.
+    # The package takes a tenth of a second to import: only a fleet over Redis spends it.
     from redis import Redis
 
     if urlsplit(url).scheme.endswith(_SENTINEL):

@@ -15,9 +15,17 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.batch_scripts import BEGIN
 from crawlerproject.stores.redis.connection import SCHEMES, RedisLink
 from crawlerproject.stores.redis.keys import CRAWL_ID, FORGOT, MOVED, REPORTS, fleet_keys, worker_keys
+from crawlerproject.stores.redis.scripts import BEGIN, script
+
+# KEYS facts; ARGV the id of before, another one
+_RENAME = script(
+    """
+if redis.call('HGET', KEYS[1], 'id') == ARGV[1] then redis.call('HSET', KEYS[1], 'id', ARGV[2]) end
+return 1
+"""
+)
 
 
 class Answered(NamedTuple):
@@ -49,13 +57,24 @@ def recognise(link: RedisLink, crawl: str, worker: str, answered: Answered, *, a
     """What Redis answers for now; the crawl gets its id from the first worker that joins it. StorageError.
 
     Raises StoreForgot when it knows less than ``answered``, OperatorError when the crawl has moved into a folder;
-    neither when the operator accepts that.
+    neither when the operator accepts that. A crawl that goes on after a loss has another id.
     """
     facts, state = fleet_keys(crawl).facts, worker_keys(crawl, worker).state
     known, crawl_id, mark, counted, moved = link.call("HMGET", [facts], "format", CRAWL_ID, FORGOT, REPORTS, MOVED)
     serial, reports = int(link.call("HGET", [state], "serial") or 0), int(counted or 0)
+    lost = ""
+    if answered.began and known is None:
+        lost = f"knows nothing of the crawl {crawl!r}"
+    elif answered.crawl_id and crawl_id != answered.crawl_id.encode():
+        lost = f"holds another crawl of the name {crawl!r}"
+    elif serial < answered.serial:
+        lost = f"knows {serial} of the {answered.serial} batches of worker {worker!r}"
+    elif reports < answered.reports:
+        lost = f"knows {reports:,} of the {answered.reports:,} reports of the workers"
     if accept:
         link.call("HDEL", [facts], FORGOT, MOVED)
+        if lost and answered.crawl_id:
+            link.call(_RENAME, [facts], answered.crawl_id, uuid.uuid4().hex)
     elif moved is not None:
         raise OperatorError(
             f"The crawl {crawl!r} at {link.place} was copied to {moved.decode(errors='replace')} and goes on there; "
@@ -63,14 +82,8 @@ def recognise(link: RedisLink, crawl: str, worker: str, answered: Answered, *, a
         )
     elif mark is not None:
         raise stopped(link, crawl)
-    elif answered.began and known is None:
-        raise forgotten(link, crawl, f"knows nothing of the crawl {crawl!r}")
-    elif answered.crawl_id and crawl_id != answered.crawl_id.encode():
-        raise forgotten(link, crawl, f"holds another crawl of the name {crawl!r}")
-    elif serial < answered.serial:
-        raise forgotten(link, crawl, f"knows {serial} of the {answered.serial} batches of worker {worker!r}")
-    elif reports < answered.reports:
-        raise forgotten(link, crawl, f"knows {reports:,} of the {answered.reports:,} reports of the workers")
+    elif lost:
+        raise forgotten(link, crawl, lost)
     link.call("HSETNX", [facts], CRAWL_ID, uuid.uuid4().hex)
     return Answered(link.call("HGET", [facts], CRAWL_ID).decode(), serial, reports, began=True)
 
@@ -78,7 +91,8 @@ def recognise(link: RedisLink, crawl: str, worker: str, answered: Answered, *, a
 def _error(crawl: str, detail: str) -> StoreForgot:
     return StoreForgot(
         f"{detail}: it has lost what it had answered for, so every worker of the crawl {crawl!r} stops and leaves its "
-        "archive as it is; give Redis its data back, or go on with what it knows with -a accept=store."
+        "archive and its frontier as they are; give Redis its data back, or start every worker once with "
+        "-a accept=store: then Redis is given again what they have."
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Of the crawl's facts: there while its frontier is being copied into Redis (stores/copy/compare.py).
+#: Of the crawl's facts: there while its frontier is being copied into Redis (stores/copy/copying.py).
 COPYING = "copying"
 #: The same: where it was copied to, and the crawl goes on.
 MOVED = "moved"

@@ -187,6 +187,11 @@ class RedisFleet:
         held = {int(number) for number, name in owners.items() if name in others}
         return [p for p in range(partitions) if p not in held]
 
+    def at_work(self) -> list[str]:
+        """The workers that hold partitions, or have joined and not left, by name."""
+        calls = [Call("ZRANGE", [self._keys.seen], [0, -1]), Call("HVALS", [self._keys.owners])]
+        return sorted({name.decode() for found in self.link.many(calls) for name in found})
+
     def finish(self) -> None:
         """Let all workers know that nothing is left to do."""
         self.link.call(scripts.FINISH, [self._keys.done, self._keys.round])

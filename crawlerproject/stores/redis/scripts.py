@@ -93,6 +93,60 @@ return 1
 """
 )
 
+# KEYS fenced, state, batch, left (a predecessor's); ARGV partition, token. -> serial, part of its last batch or ''
+FENCE = script(
+    """
+local b = redis.call('HGET', KEYS[1], ARGV[1])
+if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+local part = redis.call('HGET', KEYS[3], ARGV[1])
+if part then return {redis.call('HGET', KEYS[2], 'serial') or '0', part} end
+local left = redis.call('HGET', KEYS[4], ARGV[1])
+if not left then return {'0', ''} end
+local colon = string.find(left, ':', 1, true)
+return {string.sub(left, 1, colon - 1), string.sub(left, colon + 1)}
+"""
+)
+
+# From here on another incarnation under this name is refused. What the last one decided and may not have written is put
+# aside for the worker that takes the partition: the next batch takes its place.
+# KEYS state, batch, left; ARGV incarnation. -> serial of the last batch
+BEGIN = script(
+    """
+local serial = redis.call('HGET', KEYS[1], 'serial') or '0'
+local beat = redis.call('HGETALL', KEYS[2])
+for i = 1, #beat, 2 do redis.call('HSET', KEYS[3], beat[i], serial .. ':' .. beat[i + 1]) end
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[1], 'life', ARGV[1])
+return redis.call('HGET', KEYS[1], 'serial') or '0'
+"""
+)
+
+# In a Redis Cluster a batch is decided here, as one change: the worker's facts (the archive's length) and what each
+# partition will get, which is then written to each, by the worker or by whichever takes the partition over.
+# KEYS state, batch, fenced; ARGV incarnation, serial, number of facts, (name, value)*, (partition, token, part)*
+# -> ok | life | serial N (not the one before; 0: nothing is known of the worker) | barred PARTITION
+JOURNAL = script(
+    """
+local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
+if not s[1] then return {'serial', '0'} end
+if s[1] ~= ARGV[1] then return {'life'} end
+local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
+if last == serial then return {'ok'} end
+if last ~= serial - 1 then return {'serial', tostring(last)} end
+local first = 4 + 2 * tonumber(ARGV[3])
+for i = first, #ARGV, 3 do
+  local b = redis.call('HGET', KEYS[3], ARGV[i])
+  if b and tonumber(b) >= tonumber(ARGV[i + 1]) then return {'barred', ARGV[i]} end
+end
+-- A full server refuses a script's first write or none: it must be one that takes room.
+redis.call('HSET', KEYS[1], 'serial', ARGV[2])
+redis.call('DEL', KEYS[2])
+for i = first, #ARGV, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
+for i = 4, first - 1, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
+return {'ok'}
+"""
+)
+
 # KEYS seen, lives, quiet, activity, info, owners, done, round, facts
 # ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
 # taken (comma), left, the crawl's id, whether it starts ('1' or '0')

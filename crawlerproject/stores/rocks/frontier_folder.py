@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
@@ -27,8 +27,13 @@ from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, FactReader, P
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.stores.rocks.rocks_tables import damaged, open_facts, whole_crawl
 
+if TYPE_CHECKING:
+    from crawlerproject.stores.redis.journals import PartitionJournals
+    from crawlerproject.stores.rocks.journaled_store import JournaledStore
+
 CLEAN_FACT = "clean"
 """Whether the last run ended in good order (b"1"); b"0" after a crash. Every start of a crawl writes it."""
+_OF_PARTITIONS = b"partition/"  # the facts of which partitions a JournaledStore has the rows
 IMPORTED_FACT = "imported"
 """Records of other archives were taken in, perhaps before a first start."""
 KNOWS_NOTHING = "it knows nothing of the crawl whose archive is beside it"
@@ -86,6 +91,28 @@ def open_frontier(folder: CrawlDir) -> RocksStore:
         store.close()
         raise damaged(str(folder.frontier), KNOWS_NOTHING)
     return store
+
+
+def open_journaled(folder: CrawlDir, journals: PartitionJournals, *, rejoins: bool) -> JournaledStore:
+    """The frontier of a worker whose partitions others may take over. Raises OperatorError."""
+    from crawlerproject.stores.rocks.journaled_store import JournaledStore
+
+    put_in_place(folder)
+    store = JournaledStore(folder.frontier, journals, rejoins=rejoins)
+    if never_begun(store) and folder.has_archive():
+        store.close()
+        raise damaged(str(folder.frontier), KNOWS_NOTHING)
+    return store
+
+
+def of_redis_worker(folder: CrawlDir) -> bool:
+    """Whether the folder is a worker's whose partitions others may take over: Redis says what of it counts."""
+    if not folder.worker.exists() or not folder.has_frontier():
+        return folder.worker.exists()
+    with closing(open_facts(folder.frontier)) as facts:
+        found = facts.iter()
+        found.seek(_OF_PARTITIONS)
+        return bool(found.valid() and found.key().startswith(_OF_PARTITIONS))
 
 
 def never_begun(store: FactReader) -> bool:

@@ -85,8 +85,9 @@ class RocksFingerprints:
                 self._blocks[block] = 1
 
     def forget(self) -> None:
-        """The database was opened again: what a failed write left in it is not known."""
+        """The database was opened again, or others have changed it: what it holds is not known."""
         self._blocks = None
+        self._hosts = HostFingerprints(self._load)
 
     def _keys(self, first: bytes, end: bytes, limit: int | None = None) -> list[bytes]:
         """Keys from ``first`` to before ``end``, ``limit`` at most."""

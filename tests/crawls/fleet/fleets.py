@@ -57,7 +57,12 @@ class Workers:
         self.folder = folder
         self.scope = scope
         self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
+        import os
+
+        if os.environ.get("FLEET_FRONTIER"):
+            self.settings["FLEET_FRONTIER"] = os.environ["FLEET_FRONTIER"]
         self.recrawl = False  # known pages are visited again, instead of seeds
+        self.accept = ""  # as for -a accept=
         self.running: dict[str, Process] = {}
         self._outputs: dict[str, IO[bytes]] = {}
         self._began: dict[str, int] = {}  # where in its output a worker's last start begins
@@ -74,6 +79,8 @@ class Workers:
             command = crawl_command(seeds, self.folder, hosts, settings, self.scope)
             if self.recrawl:
                 command[command.index(f"seeds={seeds}")] = "mode=recrawl"
+            if self.accept:
+                command += ["-a", f"accept={self.accept}"]
             if machine:
                 later = ["-m", "tests.web.later", machine]
                 command = [command[0], *later, *command[command.index("crawl") :]]

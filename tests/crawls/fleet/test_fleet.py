@@ -13,7 +13,7 @@ import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.redis.journal_view import crawl_in_redis
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.fleet.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster
@@ -116,13 +116,6 @@ def test_nobody_had_to_be_held_back(crawled: Crawled) -> None:
         assert "] ERROR:" not in output
 
 
-def test_new_links_are_known_as_such_without_asking(crawled: Crawled) -> None:
-    """Each worker's filter held its partitions' keys from the start; few links are left to ask about."""
-    for name in NAMES:
-        stats = json.loads((crawled.fleet.folder / name / "status.json").read_text())["stats"]
-        assert stats["links/sure"] > 0
-
-
 def test_a_worker_is_drained(crawled: Crawled) -> None:
     """Asked to end (SIGTERM) it ends in good order; the others have its partitions at once, no lease runs out."""
     assert [worker["name"] for worker in crawled.after_drain["workers"]] == ["w1", "w3", "w4"]
@@ -192,6 +185,6 @@ def test_what_is_asked_back_is_erased_from_every_worker(crawled: Crawled) -> Non
     assert after == {url: captures for url, captures in before.items() if urlsplit(url).hostname != gone}
     assert scrapy("verify", str(fleet.folder)).returncode == 0
     assert scrapy("lookup", f"http://{gone}:{crawled.web.port}/", folder=fleet.folder).returncode == 1
-    with RedisView(crawled.redis_url, "web") as view:
+    with crawl_in_redis(crawled.redis_url, "web") as view:
         assert view.robots(f"http://{gone}:{crawled.web.port}") is None
         assert view.robots(f"http://plain2.test:{crawled.web.port}") is not None

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from crawlerproject.stores.redis.journal_view import crawl_in_redis
 from crawlerproject.stores.redis.keys import worker_keys
-from crawlerproject.stores.redis.redis_reader import RedisView
 from tests.crawls.operator.spoken_to import asked, chain, crawling, log_of
 from tests.hostile.arena import Arena, arena
 from tests.stores.redis_servers import RedisServer, redis_server
@@ -34,7 +34,7 @@ def were_asked(web: Arena, pages: int) -> bool:
 
 def done(server: RedisServer) -> int:
     """Pages that the frontier has as fetched."""
-    with RedisView(server.url, "web") as view:
+    with crawl_in_redis(server.url, "web") as view:
         return sum(record.reason == "fetched" and not record.url.endswith("robots.txt") for _, record in view.pages())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from crawlerproject.settings import EXTENSIONS
 from crawlerproject.stores.operator_files.control import SUPERVISED_SINCE, change_pauses
-from crawlerproject.stores.redis.redis_reader import RedisView
+from crawlerproject.stores.redis.journal_view import crawl_in_redis
 from tests.crawls.operator.interrupting import InterruptedOpening
 from tests.crawls.operator.spoken_to import crawling, log_of
 from tests.crawls.test_small_web import PATIENCE
@@ -76,7 +76,7 @@ def test_interrupted_while_it_opens(tmp_path: Path, reason: str, monkeypatch: py
             change_pauses(web.folder / "crawl", lambda pauses: setattr(pauses, "stopped_at", time.time()))
         with crawling(web, "-a", f"seeds={web.innocent()}", settings=own) as process:
             status = process.wait(DEADLINE_SECONDS)
-        with RedisView(server.url, "web") as view:
+        with crawl_in_redis(server.url, "web") as view:
             left = view.workers()
 
     assert status == 0, log_of(web)[-3000:]

@@ -16,7 +16,7 @@ def test_hosts_of_others_are_never_asked() -> None:
     hosts = LocalHosts(PLAN, "worker-1", 77.0)
     assert (hosts.mine(OURS), hosts.may_ask(OURS)) == (True, True)
     assert (hosts.mine(THEIRS), hosts.may_ask(THEIRS)) == (False, False)
-    assert (hosts.unsure_until(OURS), hosts.crowded(), hosts.doubt_seconds) == (77.0, False, 0.0)
+    assert (hosts.unsure_until(OURS), hosts.doubt_seconds) == (77.0, 0.0)
     assert hosts.partitions == PLAN.held("worker-1")
     assert hosts.partition(OURS) in hosts.partitions
 

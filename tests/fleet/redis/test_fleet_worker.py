@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from redis import Redis
 
 from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity, PageRate
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
+from crawlerproject.rules.url.domains import registered_domain
+from crawlerproject.stores.protocols import IN_MEMORY, Due
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.membership import RedisFleet
-from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
@@ -40,16 +43,17 @@ class Worker:
 
     def __init__(self, server: RedisServer, crawl: str, name: str, folder: Path) -> None:
         link = RedisLink(server.url)
-        store = BufferedStore(RedisStore(link, crawl, name, PARTITIONS))
+        store = JournaledStore(folder / name, PartitionJournals(link, crawl, name, PARTITIONS))
         times = FleetTimes(LEASE_MS / 1000, 1.0, 0.01)
         part = RedisFleet(link, crawl, name, LEASE_MS)
         self.fleet = Fleet(store, part, Identity(folder / f"{name}.json", crawl, name), times, random.Random(1))
         self.fleet.begin()
-        self.bench = Bench(store, ownership=self.fleet.held)  # type: ignore[arg-type]
+        self.bench = Bench(store, now=time.time(), ownership=self.fleet.held, domain_of=registered_domain)
 
     def turn(self, *, idle: bool) -> None:
         """As after a commit, when its next report is due."""
         self.fleet._reported_at = 0.0
+        self.fleet.store.sync()
         asyncio.run(self.fleet.turn(self.bench.frontier, Learned(), idle=idle, counts={}, paused=""))  # type: ignore[arg-type]
 
     def lose(self, partition: int) -> None:
@@ -84,6 +88,33 @@ def test_a_server_that_forgot_who_holds_what_is_told_again(server: RedisServer, 
 
     assert one.fleet.done
     assert two.fleet.done
+
+
+def test_hosts_go_from_worker_to_worker(server: RedisServer, tmp_path: Path) -> None:
+    """With their queues, each to one of them; a worker that is alone has all of them again."""
+    crawl = f"moves-{next(numbers)}"
+    one = Worker(server, crawl, "one", tmp_path)
+    for _ in range(_TURNS):
+        one.turn(idle=False)
+    hosts = [f"h{number}.test" for number in range(40)]
+    assert one.bench.add(*(f"http://{host}/{page}" for host in hosts for page in range(2))) == 80
+    one.bench.commit()
+    two = Worker(server, crawl, "two", tmp_path)
+    run([one, two], idle=False)
+    both = [set(worker.fleet.store.hosts_with_work()) for worker in (one, two)]
+    assert both[0] | both[1] == {*hosts}
+    assert not both[0] & both[1]
+    for worker, own in zip((one, two), both, strict=True):
+        assert {host for host in hosts if worker.fleet.held.mine(host)} == own
+        assert worker.bench.frontier.hosts.waiting_urls == 2 * len(own)
+        listed = worker.fleet.store.due(99, Due(IN_MEMORY, ""))
+        assert {place.host for place in listed} == own
+    one.fleet.store.sync()
+    one.fleet.close()
+    one.fleet.store.close()
+    run([two], idle=False)
+    assert two.bench.frontier.hosts.waiting_urls == 80
+    two.fleet.store.close()
 
 
 def test_what_was_remembered_last_is_known(tmp_path: Path) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.redis.redis_exchange import HeldPartitions, RedisExchange
+from crawlerproject.fleet.redis.journal_exchange import JournalExchange, LeasedPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.frontier.learned.revisits import RevisitPolicy
 from crawlerproject.rules.revisits.history import DAY_SECONDS, History
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, PageRecord, RoundOptions
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import Rounds
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.frontier.conftest import Bench
-from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
+from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
 
 NOW = 1_800_000_000.0
@@ -27,12 +29,22 @@ URLS = [f"http://{host}.example/{path}" for host in "abcdefghijkl" for path in r
 @pytest.fixture
 def crawl(server: RedisServer, tmp_path: Path) -> str:
     """A crawl that knows sixty pages: the later in ``URLS``, the longer ago they were seen."""
-    store = opened(server.url, crawl=f"known-{next(numbers)}")
-    pages = [(parse(url).key, known(url, days)) for days, url in enumerate(URLS, start=3)]
-    store.apply(Changes(pages=pages))
-    store.release(list(store.held))
-    store.close()
-    return store.crawl
+    name = f"known-{next(numbers)}"
+    with closing(opened(server, name, tmp_path / "first")) as first:
+        for partition in range(PARTITIONS):
+            assert first.take(partition, LEASE_MS)
+        pages = [(parse(url).key, known(url, days)) for days, url in enumerate(URLS, start=3)]
+        first.apply(Changes(pages=pages))
+        for partition in range(PARTITIONS):
+            first.give_back(partition)
+    return name
+
+
+def opened(server: RedisServer, crawl: str, folder: Path) -> JournaledStore:
+    """That of a worker, which goes by its folder's name."""
+    journals = PartitionJournals(RedisLink(server.url), crawl, folder.name, PARTITIONS)
+    journals.begin(f"life-{next(numbers)}")
+    return JournaledStore(folder, journals)
 
 
 def known(url: str, days: float, queued_days_ago: float | None = None) -> PageRecord:
@@ -45,21 +57,22 @@ def known(url: str, days: float, queued_days_ago: float | None = None) -> PageRe
 class Worker:
     """One worker's store, frontier and part in the round."""
 
-    def __init__(self, server: RedisServer, crawl: str, name: str, budget: int | None = None) -> None:
-        self.base = opened(server.url, name, crawl, take=False)
-        self.store = BufferedStore(self.base)
-        self.held = HeldPartitions(self.store, 1.0)
-        self.bench = Bench(self.store, now=NOW, ownership=self.held, recrawl=True)  # type: ignore[arg-type]
+    def __init__(self, server: RedisServer, crawl: str, folder: Path, budget: int | None = None) -> None:
+        self.store = opened(server, crawl, folder)
+        self.held = LeasedPartitions(self.store.journals.partition, 1.0)
+        self.bench = Bench(self.store, now=NOW, ownership=self.held, recrawl=True)
         self.frontier = self.bench.frontier
-        rounds = Rounds(RedisLink(server.url), crawl, LEASE_MS)
+        rounds = Rounds(self.store.journals.link, crawl, LEASE_MS)
         self.round = rounds.begin(RoundOptions(recrawl=True, budget=budget, run="one"), NOW, 0)
         self.part = RevisitRound(rounds, self.round, self.store, self.held, RevisitPolicy(None, 2 * DAY_SECONDS))
-        self.exchange = RedisExchange(self.store, self.held)
+        self.exchange = JournalExchange(self.store, self.held)
 
     def take(self, *partitions: int) -> None:
         """Hold these from now on."""
         for partition in partitions:
-            assert self.store.take(partition, LEASE_MS)
+            taken = self.store.take(partition, LEASE_MS)
+            assert taken is not None
+            self.store.came(taken[1])
             self.held.take(partition, 1e12, 0.0)
 
     def turn(self) -> None:
@@ -85,13 +98,12 @@ class Worker:
 
     def waiting(self) -> list[str]:
         """The URLs that wait in queues of hosts held."""
-        hosts = sorted(set(self.base.hosts_with_work()))
-        return [row.url for host in hosts for row in self.base.queue(host)]
+        return [row.url for host in sorted(self.store.hosts_with_work()) for row in self.store.queue(host)]
 
 
-def test_all_that_is_due_is_queued_once(server: RedisServer, crawl: str) -> None:
+def test_all_that_is_due_is_queued_once(server: RedisServer, tmp_path: Path, crawl: str) -> None:
     """By two workers, each its own; then there is nothing to choose."""
-    one, two = Worker(server, crawl, "one"), Worker(server, crawl, "two")
+    one, two = Worker(server, crawl, tmp_path / "one"), Worker(server, crawl, tmp_path / "two")
     one.take(*range(3))
     two.take(*range(3, PARTITIONS))
     one.run()
@@ -102,9 +114,9 @@ def test_all_that_is_due_is_queued_once(server: RedisServer, crawl: str) -> None
     assert not (one.part.busy or two.part.busy)
 
 
-def test_a_budget_is_for_the_whole_crawl(server: RedisServer, crawl: str) -> None:
+def test_a_budget_is_for_the_whole_crawl(server: RedisServer, tmp_path: Path, crawl: str) -> None:
     """None queues before all partitions are counted; then the seven best of all are queued, wherever they are."""
-    one, two = Worker(server, crawl, "one", budget=7), Worker(server, crawl, "two")
+    one, two = Worker(server, crawl, tmp_path / "one", budget=7), Worker(server, crawl, tmp_path / "two")
     one.take(*range(3))
     one.run()
     assert one.waiting() == []
@@ -117,9 +129,9 @@ def test_a_budget_is_for_the_whole_crawl(server: RedisServer, crawl: str) -> Non
     assert not (one.part.busy or two.part.busy)
 
 
-def test_what_one_chose_another_goes_on_with(server: RedisServer, crawl: str) -> None:
+def test_what_one_chose_another_goes_on_with(server: RedisServer, tmp_path: Path, crawl: str) -> None:
     """A worker is gone that had queued its visits and not said so, or has visited some: none is chosen beyond."""
-    one, two = Worker(server, crawl, "one", budget=7), Worker(server, crawl, "two")
+    one, two = Worker(server, crawl, tmp_path / "one", budget=7), Worker(server, crawl, tmp_path / "two")
     one.take(*range(PARTITIONS))
     one.turn()
     one.commit()
@@ -127,7 +139,7 @@ def test_what_one_chose_another_goes_on_with(server: RedisServer, crawl: str) ->
     visited = parse(URLS[-1])
     old = History.unpack(known(URLS[-1], 1).history)
     again = known(URLS[-1], -0.01)._replace(history=old._replace(visits=2).pack())
-    one.store.apply(Changes(pages=[(visited.key, again)], removed=one.base.head(visited.host, 9)))
+    one.store.apply(Changes(pages=[(visited.key, again)], removed=one.store.head(visited.host, 9)))
     one.store.sync()
     one.give_back()
     left = set(URLS[-7:]) - {url for url in URLS if parse(url).host == visited.host}
@@ -138,9 +150,9 @@ def test_what_one_chose_another_goes_on_with(server: RedisServer, crawl: str) ->
     assert not two.part.busy
 
 
-def test_a_partition_that_comes_later_is_chosen_from(server: RedisServer, crawl: str) -> None:
+def test_a_partition_that_comes_later_is_chosen_from(server: RedisServer, tmp_path: Path, crawl: str) -> None:
     """Its holder died before it chose: who takes it over does."""
-    two = Worker(server, crawl, "two")
+    two = Worker(server, crawl, tmp_path / "two")
     two.take(0, 1)
     two.run()
     two.take(*range(2, PARTITIONS))
@@ -150,9 +162,9 @@ def test_a_partition_that_comes_later_is_chosen_from(server: RedisServer, crawl:
     assert sorted(two.waiting()) == sorted(URLS)
 
 
-def test_what_was_announced_meanwhile_is_queued_once(server: RedisServer, crawl: str) -> None:
+def test_what_was_announced_meanwhile_is_queued_once(server: RedisServer, tmp_path: Path, crawl: str) -> None:
     """Its record was read before: as it is queued it is looked at again."""
-    one = Worker(server, crawl, "one")
+    one = Worker(server, crawl, tmp_path / "one")
     one.take(*range(PARTITIONS))
     one.part._read = one.part._read_some()
     announced = parse(URLS[0])
@@ -162,10 +174,12 @@ def test_what_was_announced_meanwhile_is_queued_once(server: RedisServer, crawl:
     assert sorted(one.waiting()) == sorted(URLS)
 
 
-def test_known_pages_are_read_in_slices(server: RedisServer, crawl: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_pages_are_read_in_slices(
+    server: RedisServer, tmp_path: Path, crawl: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One commit waits for some of them and queues some, however many there are; no host is asked about twice."""
     monkeypatch.setattr("crawlerproject.fleet.redis.revisit_round._A_COMMIT", 7)
-    one = Worker(server, crawl, "one")
+    one = Worker(server, crawl, tmp_path / "one")
     one.take(*range(PARTITIONS))
     counts = []
     while one.part.busy:
@@ -178,13 +192,13 @@ def test_known_pages_are_read_in_slices(server: RedisServer, crawl: str, monkeyp
     assert counts[-1] == len(URLS)
 
 
-def test_a_page_of_anothers_is_announced_by_a_message(server: RedisServer, crawl: str) -> None:
+def test_a_page_of_anothers_is_announced_by_a_message(server: RedisServer, tmp_path: Path, crawl: str) -> None:
     """It is queued by the worker that holds its host, before others."""
-    one, two = Worker(server, crawl, "one"), Worker(server, crawl, "two")
+    one, two = Worker(server, crawl, tmp_path / "one"), Worker(server, crawl, tmp_path / "two")
     one.take(*range(PARTITIONS))
     announced = parse(URLS[0])
     two.exchange.changed([(announced, NOW - DAY_SECONDS)], two.frontier, NOW)
-    asyncio.run(two.exchange.deliver(two.frontier, lambda: NOW))
+    two.held.add_messages(two.frontier.state.changes)
     two.commit()
     asyncio.run(one.exchange.read(one.frontier, lambda: NOW))
     one.exchange.settle()
@@ -193,4 +207,4 @@ def test_a_page_of_anothers_is_announced_by_a_message(server: RedisServer, crawl
     assert one.waiting() == [announced.url]
     assert one.frontier.state.announced == 1
     assert two.exchange.empty
-    assert one.store.outbox.unread(list(range(PARTITIONS)), 9) == {}
+    assert one.store.unread(list(range(PARTITIONS)), 9) == {}

@@ -14,10 +14,10 @@ from crawlerproject.errors import LeaseLost, StorageError
 from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.fleet.redis.store_clock import READ_SECONDS, StoreClock
 from crawlerproject.runtime.clock import SteeredClock
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import Epoch, RedisFleet
-from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.stores.redis_servers import redis_server
 
 EPOCH = 1_000_000.0
@@ -142,7 +142,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Fl
         link = RedisLink(server.url)
         part = SetRedis(link, "web", "w", 60_000)
         fleet = Fleet(
-            BufferedStore(RedisStore(link, "web", "w", 4)),
+            JournaledStore(tmp_path / "frontier", PartitionJournals(link, "web", "w", 4)),
             part,
             Identity(tmp_path / "w.json", "web", "w"),
             FleetTimes(60.0, 1.0, MOST_APART),

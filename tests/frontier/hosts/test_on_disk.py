@@ -310,3 +310,79 @@ def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Pa
     assert bench.frontier.hosts.waiting_urls == 1
     assert store.due(9, Due(IN_MEMORY, "")) == [Due(IN_MEMORY, "old.example")]
     store.close()
+
+
+def _rows_of(bench: Bench, *names: str) -> dict[str, int]:
+    """By host, how many rows the store has."""
+    return {name: len(bench.store.head(name, 99)) for name in names}
+
+
+@pytest.mark.parametrize("most", [3, 100])
+def test_hosts_of_a_partition_that_leaves_are_on_no_list(most: int) -> None:
+    """Those on disk and those that were in memory; the others stay, and what waits is that of these alone."""
+    bench = Bench(MemoryStore(), max_hosts_in_memory=most)
+    bench.add(*_urls())
+    bench.commit()
+    hosts = bench.frontier.hosts
+    assert hosts.on_disk is not None
+    names = [f"h{number:02d}.example" for number in range(HOSTS)]
+    going = names[::2]
+    assert bench.frontier.let_go(lambda name: name not in going) == []
+
+    for _ in range(2):
+        hosts.on_disk.depart(going)
+
+    listed = {place.host for place in [*bench.store.due(99, Due(0, "")), *bench.store.due(99, Due(IN_MEMORY, "~"))]}
+    assert not listed & {*going}
+    assert not {*hosts.workbench.hosts} & {*going}
+    assert hosts.waiting_urls == HOSTS
+    assert hosts.counts_on_disk.rows <= HOSTS
+    assert sorted(drain(bench)) == sorted(url for url in _urls() if url.split("/")[2] not in going)
+
+
+def test_hosts_that_arrive_are_asked_when_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause that another worker has promised is shorter; a second time, after a full disk, changes nothing."""
+    other = Bench(MemoryStore())
+    other.add(*_urls())
+    other.through_robots()
+    lease = other.next()
+    assert lease is not None
+    other.answer(lease, 429, retry_after_seconds=500.0)
+    other.commit()
+    rests, free = lease.host.name, lease.host.next_free
+    names = [f"h{number:02d}.example" for number in range(HOSTS)]
+    waiting = sum(_rows_of(other, *names).values())
+
+    bench = _small(now=other.now)
+    rows = [each for name in names for each in other.store.head(name, 99)]
+    states = [(name, packed) for name in names if (packed := other.store.host(name)) is not None]
+    origins = [f"http://{name}" for name in names]
+    robots = [(origin, packed) for origin in origins if (packed := other.store.robots(origin)) is not None]
+    bench.store.apply(Changes(queued=rows, hosts=states, robots=robots))
+    on_disk = bench.frontier.hosts.on_disk
+    assert on_disk is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.store, "apply", lambda _: (_ for _ in ()).throw(StorageError("full")))
+        with pytest.raises(StorageError):
+            on_disk.arrive(names, bench.now)
+    on_disk.arrive([*names, "without.example"], bench.now)
+
+    assert bench.frontier.hosts.waiting_urls == waiting
+    assert on_disk.counts.hosts == HOSTS
+    stored = Host.unpack(rests, bench.store.host(rests) or b"")
+    assert (stored.on_disk, stored.next_free) == (True, free)
+    assert bench.store.is_due(place_of(stored))
+    fetched = drain(bench)
+    assert sorted(fetched) == sorted({each.url for each in rows if "robots.txt" not in each.url})
+    assert bench.now >= free
+
+
+def test_a_host_that_is_in_memory_does_not_arrive() -> None:
+    """A link to it was found before, while the disk was full: its clock there is what counts."""
+    bench = _small()
+    bench.add("http://h00.example/1")
+    bench.commit()
+    assert bench.frontier.hosts.on_disk is not None
+    bench.frontier.hosts.on_disk.arrive(["h00.example"], bench.now)
+    assert not bench.frontier.workbench.hosts["h00.example"].on_disk
+    assert bench.frontier.hosts.waiting_urls == 1

@@ -118,7 +118,7 @@ def test_a_later_process_knows_what_was_stored() -> None:
 
 
 def test_facts_of_a_host_move_with_its_partition() -> None:
-    """Each kind is a ``HostFact``, which stores/redis/batch_writer.py gives to the host's partition; none lacks."""
+    """Each kind is a ``HostFact``, which stores/rocks/partition_rows.py gives to the partition; none lacks."""
     store = MemoryStore()
     learned = models_of(store)
     teach(learned, store)

@@ -11,13 +11,11 @@ import pytest
 from redis import Redis
 
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
-from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import RedisFleet, Report
-from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.fetch.servers import make_ca, server_tls
-from tests.stores.conformance import row
-from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, opened
+from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, add, added, opened
 from tests.stores.redis_servers import Front, RedisServer, old_program, redis_server
 from tests.web.ports import free_port
 
@@ -34,35 +32,33 @@ def test_a_server_that_throws_keys_away_is_refused(server: RedisServer) -> None:
         link.close()
 
 
-def test_a_full_server_changes_nothing_and_works_again_with_room(store: RedisStore) -> None:
+def test_a_full_server_changes_nothing_and_works_again_with_room(store: PartitionJournals) -> None:
     """maxmemory reached: StorageError in words, nothing half-done; the same change succeeds with room."""
-    page = row("a", 1)
     store.link.call("CONFIG", [], "SET", "maxmemory", "1")
     try:
         with pytest.raises(StorageError, match="no memory left"):
-            store.apply(Changes(queued=[page]))
+            add(store, 1)
     finally:
         store.link.call("CONFIG", [], "SET", "maxmemory", "0")
-    assert store.known([page.key]) == [False]
-    store.apply(Changes(queued=[page]))
-    assert store.head("a", 1) == [page]
+    assert added(store) == []
+    add(store, 1)
+    assert added(store) == [b"1"]
 
 
-def test_a_master_that_may_not_write_without_replicas_is_waited_for(store: RedisStore) -> None:
+def test_a_master_that_may_not_write_without_replicas_is_waited_for(store: PartitionJournals) -> None:
     """What keeps two masters from being written to after a failover: StorageError, nothing half-done."""
-    page = row("a", 1)
     store.link.call("CONFIG", [], "SET", "min-replicas-to-write", "1")
     try:
         with pytest.raises(StorageError, match="has too few replicas at hand"):
-            store.apply(Changes(queued=[page], facts=[("warc", b"1")]))
+            add(store, 1)
     finally:
         store.link.call("CONFIG", [], "SET", "min-replicas-to-write", "0")
-    assert store.known([page.key]) == [False]
-    store.apply(Changes(queued=[page]))
-    assert store.head("a", 1) == [page]
+    assert added(store) == []
+    add(store, 1)
+    assert added(store) == [b"1"]
 
 
-def test_a_missing_password_is_said(server: RedisServer, store: RedisStore) -> None:
+def test_a_missing_password_is_said(server: RedisServer, store: PartitionJournals) -> None:
     """NOAUTH at start is the operator's; the password is not shown when it is wrong."""
     store.link.call("CONFIG", [], "SET", "requirepass", "sesame")
     try:
@@ -109,8 +105,8 @@ def test_tls_is_spoken_and_the_server_proved(secret_server: tuple[RedisServer, i
     """rediss:// with the authority's file works; with an unknown authority, or without TLS, it is one sentence."""
     _, port, ca = secret_server
     store = opened(f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={ca}")
-    store.apply(Changes(queued=[row("a", 1)]))
-    assert store.head("a", 9) == [row("a", 1)]
+    add(store, 1)
+    assert added(store) == [b"1"]
     store.close()
     with pytest.raises(OperatorError, match=r"cannot be used .*certificate verify failed"):
         RedisLink(f"rediss://127.0.0.1:{port}/0")
@@ -130,7 +126,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[RedisServer, RedisServer, Front]]:
         replica.stop(kill=True)  # in good order it would wait for whom it followed
 
 
-def until_replicated(store: RedisStore) -> None:
+def until_replicated(store: PartitionJournals) -> None:
     """Until the replica has all that was written."""
     end = time.monotonic() + 20
     while not store.link.call("WAIT", [], 1, 1000):
@@ -141,19 +137,19 @@ def test_a_failover_behind_one_address_goes_on(pair: tuple[RedisServer, RedisSer
     """The master is killed: not answering. Its replica has the address: read-only. It is promoted: all is there."""
     master, replica, front = pair
     store = opened(f"redis://127.0.0.1:{front.port}/0")
-    store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
+    add(store, 1)
     until_replicated(store)
     master.stop(kill=True)
     with pytest.raises(StorageError, match="does not answer"):
-        store.apply(Changes(queued=[row("a", 2)]))
+        add(store, 2)
     front.switch(replica.port)
     with pytest.raises(StorageError, match="read-only now"):
-        store.apply(Changes(queued=[row("a", 2)]))
+        add(store, 2)
     with pytest.raises(OperatorError, match="read-only replica"):
         RedisLink(replica.url)
     admin(replica, "REPLICAOF", "NO", "ONE")
-    store.apply(Changes(queued=[row("a", 2)]))
-    assert store.head("a", 9) == [row("a", 1), row("a", 2)]
+    add(store, 2)
+    assert added(store) == [b"1", b"2"]
     assert store.renew(LEASE_MS) == []
     store.close()
 
@@ -162,17 +158,17 @@ def test_a_failover_that_loses_beats_is_noticed(pair: tuple[RedisServer, RedisSe
     """The replica lacks the last batch: the worker writes nothing over it, and leaves a mark for the others."""
     master, replica, front = pair
     store = opened(f"redis://127.0.0.1:{front.port}/0")
-    store.apply(Changes(queued=[row("a", 1)]))
+    add(store, 1)
     until_replicated(store)
     admin(replica, "REPLICAOF", "NO", "ONE")
-    store.apply(Changes(queued=[row("a", 2)]))
+    add(store, 2)
     master.stop(kill=True)
     front.switch(replica.port)
-    with pytest.raises(StoreForgot, match="knows 1 of the 2 batches"):
-        store.apply(Changes(queued=[row("a", 3)]))
-    with pytest.raises(StoreForgot, match="knows 1 of the 2 batches"):
+    with pytest.raises(StoreForgot, match="knows 1 of the 2 changes"):
+        add(store, 3)
+    with pytest.raises(StoreForgot, match="knows 1 of the 2 changes"):
         RedisFleet(store.link, store.crawl, "two", LEASE_MS).begin("life", [], PARTITIONS)
-    assert store.head("a", 9) == [row("a", 1)]
+    assert added(store) == [b"1"]
     store.close()
 
 

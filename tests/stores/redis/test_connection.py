@@ -10,12 +10,10 @@ import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.printable import without_passwords
-from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink, missing_server
-from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.redis.journals import PartitionJournals
 from tests.fetch.servers import make_ca, server_tls
-from tests.stores.conformance import row
-from tests.stores.redis_crawls import LEASE_MS, opened
+from tests.stores.redis_crawls import LEASE_MS, add, added, opened
 from tests.stores.redis_servers import RedisServer, redis_server, sentinel
 from tests.web.ports import free_port
 from tests.web.waiting import wait_until
@@ -25,10 +23,10 @@ _DOWN_MS = 500
 _SECONDS = 30.0
 
 
-def written(store: RedisStore, number: int) -> bool:
-    """Whether the page could be queued."""
+def written(store: PartitionJournals, number: int) -> bool:
+    """Whether the change could be added to a journal."""
     try:
-        store.apply(Changes(queued=[row("a", number)]))
+        add(store, number)
     except StorageError:
         return False
     return True
@@ -50,7 +48,7 @@ def test_a_failover_by_sentinels_goes_on(tmp_path: Path) -> None:
             place.until_it_knows("ours", replicas=1, sentinels=2)
         hosts = ",".join(f"127.0.0.1:{place.port}" for place in places)
         store = opened(f"redis+sentinel://{hosts}/ours/0")
-        store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
+        add(store, 1)
         wait_until(lambda: store.link.call("WAIT", [], 1, 1000), "replicated", seconds=_SECONDS)
 
         master.stop(kill=True)
@@ -58,7 +56,7 @@ def test_a_failover_by_sentinels_goes_on(tmp_path: Path) -> None:
         assert not written(store, 2)
         wait_until(lambda: written(store, 2), "written to a new master", seconds=_SECONDS)
 
-        assert store.head("a", 9) == [row("a", 1), row("a", 2)]
+        assert added(store) == [b"1", b"2"]
         assert store.renew(LEASE_MS) == []
         assert store.link.call("CONFIG", [], "GET", "port") == {b"port": str(replica.port).encode()}
         store.close()
@@ -97,8 +95,8 @@ def test_sentinels_have_a_password_of_their_own(secret: tuple[str, str]) -> None
     place, ca = secret
     end = f"@{place}/ours/0?ssl_ca_certs={ca}&sentinel_password="
     store = opened(f"rediss+sentinel://:sesame{end}other")
-    store.apply(Changes(queued=[row("a", 1)]))
-    assert store.head("a", 9) == [row("a", 1)]
+    assert written(store, 1)
+    assert added(store) == [b"1"]
     store.close()
     for master, theirs in (("wrong", "other"), ("sesame", "wrong")):
         with pytest.raises(OperatorError) as refused:

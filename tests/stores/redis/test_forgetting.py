@@ -7,30 +7,28 @@ from collections.abc import Iterator
 import pytest
 
 from crawlerproject.errors import StoreForgot
-from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.forgetting import Answered, forgotten, recognise
+from crawlerproject.stores.redis.journals import FORMAT, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
-from crawlerproject.stores.redis.redis_reader import FORMAT
-from crawlerproject.stores.redis.redis_store import RedisStore
 from tests.stores.redis_crawls import opened
 from tests.stores.redis_servers import RedisServer
 
 
 @pytest.fixture
-def store(server: RedisServer) -> Iterator[RedisStore]:
+def store(server: RedisServer) -> Iterator[PartitionJournals]:
     """A crawl with one worker, which has written one batch."""
     made = opened(server.url, "w")
-    made.apply(Changes(facts=[("a", b"1")]))
+    made.append([], {"a": b"1"})
     yield made
     made.close()
 
 
-def look(store: RedisStore, answered: Answered, *, accept: bool = False) -> Answered:
+def look(store: PartitionJournals, answered: Answered, *, accept: bool = False) -> Answered:
     """As the worker's next start does."""
     return recognise(store.link, store.crawl, "w", answered, accept=accept)
 
 
-def test_what_redis_still_knows_is_recognised(store: RedisStore) -> None:
+def test_what_redis_still_knows_is_recognised(store: PartitionJournals) -> None:
     """A crawl without an id, of an earlier version, is given one; then it is the same at every start."""
     first = look(store, Answered(began=True))
     assert look(store, first) == first == Answered(first.crawl_id, 1, 0, began=True)
@@ -46,7 +44,9 @@ def test_what_redis_still_knows_is_recognised(store: RedisStore) -> None:
     ],
 )
 @pytest.mark.parametrize("version_before", [False, True])
-def test_what_redis_has_lost_stops_every_start(store: RedisStore, lost: str, words: str, version_before: bool) -> None:
+def test_what_redis_has_lost_stops_every_start(
+    store: PartitionJournals, lost: str, words: str, version_before: bool
+) -> None:
     """Until the operator accepts it; a folder that an earlier version left shows that Redis is empty, not more."""
     answered = Answered(began=True) if version_before else look(store, Answered(began=True))
     facts, state = fleet_keys(store.crawl).facts, worker_keys(store.crawl, "w").state
@@ -74,7 +74,7 @@ def test_what_redis_has_lost_stops_every_start(store: RedisStore, lost: str, wor
     assert look(store, Answered()).crawl_id == now.crawl_id
 
 
-def test_a_mark_says_why(store: RedisStore) -> None:
+def test_a_mark_says_why(store: PartitionJournals) -> None:
     """In the words of the worker that has noticed."""
     answered = look(store, Answered())
     error = forgotten(store.link, store.crawl, "has lost the key of the house")

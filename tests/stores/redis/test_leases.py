@@ -1,4 +1,4 @@
-"""The store in Redis keeps its promises about leases and half-done batches, alone and as a cluster."""
+"""Leases of partitions, names of workers, and reservations of addresses in Redis."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StoreForgot
 from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS, Claim
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis import batch_scripts, scripts
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import CRAWL_ID, address_keys, fleet_keys, worker_keys
+from crawlerproject.stores.redis.journal_view import crawl_in_redis
+from crawlerproject.stores.redis.journals import Append, PartitionJournals
+from crawlerproject.stores.redis.keys import CRAWL_ID, address_keys, fleet_keys, partition_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
-from crawlerproject.stores.redis.redis_reader import RedisView
-from crawlerproject.stores.redis.redis_store import RedisStore
 from crawlerproject.stores.redis.scripts import COUNT_QUESTIONS
-from tests.stores.conformance import record, row
-from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, add, added, numbers, opened
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web.waiting import busyness, wait_until
 
@@ -40,105 +37,45 @@ def claim(address: str, mark: str) -> Claim:
     return Claim(address, mark, "site.test", quick_waits=False)
 
 
-def end_lease(store: RedisStore, partition: int) -> None:
+def end_lease(store: PartitionJournals, partition: int) -> None:
     """Let a lease's time be over, as if its holder had not renewed it."""
-    store.link.call("HSET", [store._keys[partition].lease], "until", 1)
+    store.link.call("HSET", [partition_keys(store.crawl, partition).lease], "until", 1)
 
 
-def test_a_lease_keeps_others_out_until_it_ends_or_is_given_back(store: RedisStore, rival: RedisStore) -> None:
+def test_a_lease_keeps_others_out_until_it_ends_or_is_given_back(
+    store: PartitionJournals, rival: PartitionJournals
+) -> None:
     """Held: refused. Given back: taken at once, and known as clean. Run out: taken, and not clean."""
     assert rival.acquire(3, LEASE_MS) is None
     store.release([3])
-    granted = rival.acquire(3, LEASE_MS)
-    assert granted is not None
-    assert granted.clean
+    left = rival.acquire(3, LEASE_MS)
+    assert left is not None
+    assert left.granted.clean
     assert store.acquire(3, LEASE_MS) is None
     end_lease(store, 3)
     taken = store.acquire(3, LEASE_MS)
     assert taken is not None
-    assert not taken.clean
-    assert taken.token > granted.token
+    assert not taken.granted.clean
+    assert taken.granted.token > left.granted.token
 
 
-def test_nobody_but_the_holder_writes(store: RedisStore, rival: RedisStore) -> None:
-    """A worker whose lease was taken over writes nothing more, whatever it believes; its successor does."""
-    page = row("a", 1)
-    partition = store.partition("a")
-    end_lease(store, partition)
-    assert rival.acquire(partition, LEASE_MS)
-    with pytest.raises(LeaseLost):
-        store.apply(Changes(queued=[page], facts=[("warc", b"late")]))
-    assert store.known([page.key]) == [False]
-    assert store.fact("warc") is None
-    assert store.renew(LEASE_MS) == [partition]
-    rival.apply(Changes(queued=[page]))
-    assert rival.head("a", 9) == [page]
-
-
-def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None:
-    """One lost partition among several: none of the batch is written."""
-    refused_whole(store, rival)
-
-
-def test_a_change_is_refused_whole_in_a_cluster(spread: RedisStore, spread_rival: RedisStore) -> None:
-    """The same where partitions live on several servers."""
-    refused_whole(spread, spread_rival)
-
-
-def refused_whole(store: RedisStore, rival: RedisStore) -> None:
-    """The first of forty hosts is another worker's."""
-    rows = [row(f"host-{number}", number) for number in range(40)]
-    lost = store.partition("host-0")
-    end_lease(store, lost)
-    assert rival.acquire(lost, LEASE_MS)
-    with pytest.raises(LeaseLost):
-        store.apply(Changes(queued=rows))
-    assert store.known([each.key for each in rows]) == [False] * 40
-
-
-def test_a_beat_that_was_decided_is_finished_by_the_successor(
-    spread: RedisStore, spread_rival: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed between journal and partitions: whoever takes one over writes its part, once."""
-    store, rival = spread, spread_rival
-    rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store.batches, "finish", lambda: None)  # what a kill leaves out
-    store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
-    assert store.known([each.key for each in rows]) == [False] * 40
-    for number in range(PARTITIONS):
-        end_lease(store, number)
-        assert rival.acquire(number, LEASE_MS)
-    assert rival.known([each.key for each in rows]) == [True] * 40
-    rival.apply(Changes(removed=rows[:20], pages=[(each.key, record(each.arrival)) for each in rows[:20]]))
-    for number in range(PARTITIONS):  # and back again: the part is not written twice
-        end_lease(store, number)
-        assert store.acquire(number, LEASE_MS)
-    assert [store.head(f"host-{number}", 9) for number in (0, 19, 20)] == [[], [], [rows[20]]]
-    assert store.fact("warc") == b"7"
-
-
-def test_a_worker_that_comes_back_settles_its_own_last_beat(
-    cluster: list[RedisServer], spread: RedisStore, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_that_comes_back_settles_its_own_last_change(
+    cluster: list[RedisServer], spread: PartitionJournals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
-    store = spread
-    rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store.batches, "finish", lambda: None)
-    store.apply(Changes(queued=rows))
-    again = opened(cluster[0].url, "one", store.crawl, take=False)
-    assert again.acquire(0, LEASE_MS)
-    again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last batch, which other partitions still need
-    again.apply(Changes(facts=[("clean", b"1")]))
-    assert all(again.acquire(number, LEASE_MS) for number in range(1, again.partitions))
-    assert again.known([each.key for each in rows]) == [True] * 40
-    monkeypatch.undo()
-    with pytest.raises(LeaseLost, match="taken by another worker"):
-        store.apply(Changes(queued=[row("z", 1)]))
-    with pytest.raises(LeaseLost, match="another process"):
-        store.apply(Changes(queued=[row("z", 1)]))
-    again.apply(Changes(removed=rows))
-    assert list(again.hosts_with_work()) == []
-    again.close()
+    with monkeypatch.context() as killed:
+        killed.setattr(spread, "_finish", lambda: None)  # what a kill leaves out
+        spread.append([Append(number, 1, [b"1"]) for number in range(PARTITIONS)], {})
+    assert added(spread) == []
+    with closing(opened(cluster[0].url, "one", spread.crawl, take=False)) as again:
+        assert again.acquire(1, LEASE_MS)
+        for clean in (b"0", b"1"):  # they have the place of the last change, which other partitions still need
+            again.append([], {"clean": clean})
+        assert again.acquire(0, LEASE_MS)
+        add(again, 2)
+        assert added(again) == [b"1", b"2"]
+        with pytest.raises(LeaseLost):
+            spread.append([], {"clean": b"late"})
 
 
 def test_nobody_thinks_that_a_new_life_holds_what_the_last_one_held(server: RedisServer) -> None:
@@ -177,15 +114,17 @@ class Dying(RedisFleet):
 
 
 @pytest.mark.parametrize("kills", [1, 2])
-def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, tmp_path: Path, kills: int) -> None:
+def test_a_worker_killed_while_it_begins_finds_its_name_free(
+    store: PartitionJournals, tmp_path: Path, kills: int
+) -> None:
     """Again and again, also after a life that had begun; a stranger finds it taken."""
-    life_file = tmp_path / "worker.json"
+    life_file, frontier = tmp_path / "worker.json", JournaledStore(tmp_path / "frontier", store)
 
     def fleet(kind: type[RedisFleet], file: Path = life_file) -> Fleet:
         part = kind(store.link, store.crawl, "w", LEASE_MS)
         rng = random.Random(1)
         return Fleet(
-            BufferedStore(store),
+            frontier,
             part,
             Identity(file, store.crawl, "w"),
             FleetTimes(LEASE_MS / 1000, 1.0, 0.5),
@@ -218,7 +157,7 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     """Redis is on this machine: both clocks are one. Who hands a host on with a clock behind lets others hurry it."""
     link = HeldUp(server.url)
     part = RedisFleet(link, "slow", "w", LEASE_MS)
-    store = BufferedStore(RedisStore(link, "slow", "w", PARTITIONS))
+    store = JournaledStore(tmp_path / "frontier", PartitionJournals(link, "slow", "w", PARTITIONS))
     rng = random.Random(1)
     fleet = Fleet(
         store,
@@ -235,7 +174,7 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     link.close()
 
 
-def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
+def test_held_is_held_until_the_lease_is_over(store: PartitionJournals) -> None:
     """The leases themselves say whether every partition has a holder."""
     seconds, micros = store.link.call("TIME")
     now = int(seconds) + int(micros) / 1e6
@@ -245,19 +184,12 @@ def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
     assert not store.all_held(now)
 
 
-def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
-    """A server that comes back without what it had answered for is not written over."""
-    store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
-    store.apply(Changes(queued=[row("a", 2)], facts=[("warc", b"2")]))
-    store.link.call("HSET", [worker_keys(store.crawl, store.worker).state], "serial", 1)
-    with pytest.raises(StoreForgot, match="knows 1 of the 2 batches"):
-        store.apply(Changes(queued=[row("a", 3)]))
-
-
 @pytest.mark.parametrize("left", [{}, {"holder": "one", "token": "0"}])
-def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(store: RedisStore, left: dict[str, str]) -> None:
+def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(
+    store: PartitionJournals, left: dict[str, str]
+) -> None:
     """It is missing, or as of before it was granted: the worker stops instead of joining a crawl that begins again."""
-    lease = store.keys_of(0).lease
+    lease = partition_keys(store.crawl, 0).lease
     store.link.call("DEL", [lease])
     if left:
         store.link.call("HSET", [lease], *(part for item in left.items() for part in item))
@@ -265,7 +197,7 @@ def test_a_lease_that_redis_does_not_know_is_no_lease_that_another_has(store: Re
         store.renew(LEASE_MS)
 
 
-def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
+def test_an_address_rests_as_long_as_it_is_told(store: PartitionJournals) -> None:
     """Kept from other workers while it is asked and while it rests; a rest of nothing is none."""
     ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
     assert ours.addresses([claim("192.0.2.1", "one:1")], [], LEASE_MS, 0) == [0.0]
@@ -279,7 +211,7 @@ def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
 
 
 @pytest.mark.parametrize("lost", ["all", "the last questions"])
-def test_a_redis_that_lost_reservations_grants_nothing(store: RedisStore, lost: str) -> None:
+def test_a_redis_that_lost_reservations_grants_nothing(store: PartitionJournals, lost: str) -> None:
     """The address may be another worker's: emptied, or with data from before."""
     facts = fleet_keys(store.crawl).facts
     store.link.call("HSET", [facts], CRAWL_ID, "first")
@@ -296,7 +228,7 @@ def test_a_redis_that_lost_reservations_grants_nothing(store: RedisStore, lost: 
         fleet.addresses([claim("192.0.2.3", "one:3")], [], LEASE_MS, 0)
 
 
-def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
+def test_every_worker_hears_where_seeds_have_moved(store: PartitionJournals) -> None:
     """From the beginning, or from where it has read."""
     ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
     assert theirs.moved(0) == []
@@ -306,84 +238,19 @@ def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
     assert [theirs.moved(0), ours.moved(1)] == [[b"first", b"second", b"third"], [b"second", b"third"]]
 
 
-def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
-    """Anyone may post; letters leave with the batch that answers them, and not before."""
-    from crawlerproject.stores.redis.batch_writer import Part
-
-    rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
-    assert BufferedStore(store).outbox.unread(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
-    store.batches.write({1: Part(messages=1)}, [])
-    assert BufferedStore(store).outbox.unread([1], 10) == {1: [b"second"]}
-
-
-@pytest.mark.parametrize("kind", ["store", "spread"])
-def test_every_script_can_be_lost_and_run_twice(
-    request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An answer that got lost: the same call again changes nothing more."""
-    store: RedisStore = request.getfixturevalue(kind)
-    again = (batch_scripts.JOURNAL, batch_scripts.APPLY, batch_scripts.COMMIT, scripts.RENEW)
-    many = store.link.many
-
-    def twice(calls: list[Any]) -> list[object]:
-        repeated = [call for call in calls if call.name in again]
-        many(repeated)
-        return many(calls)
-
-    monkeypatch.setattr(store.link, "many", twice)
-    rows = [row("a", number) for number in range(3)]
-    store.apply(Changes(queued=rows))
-    store.apply(Changes(removed=rows[:1], pages=[(rows[0].key, record(0))]))
-    assert store.renew(LEASE_MS) == []
-    assert store.head("a", 9) == rows[1:]
-
-
-def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redis did it, the connection broke: the next batch knows."""
-    many = store.link.many
-
-    def lost(calls: Sequence[Call]) -> list[object]:
-        if many(calls):
-            raise StorageError("gone")
-        return []
-
-    monkeypatch.setattr(store.link, "many", lost)
-    with pytest.raises(StorageError):
-        store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
-    monkeypatch.undo()
-    store.apply(Changes(queued=[row("a", 2)]))
-    assert [found.arrival for found in store.head("a", 9)] == [1, 2]
-    assert store.batches.serial == 2
-
-
 @pytest.mark.parametrize(
-    ("step", "words"), [(1, "by a newer version .* use that version"), (-1, "by an older version")]
+    ("step", "words"), [(2, "by a newer version .* use that version"), (-2, "by an older version")]
 )
-def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, words: str) -> None:
+def test_a_crawl_of_another_layout_is_refused(store: PartitionJournals, step: int, words: str) -> None:
     """In one sentence, to workers and to those who look on."""
     store.link.call("HINCRBY", [fleet_keys(store.crawl).facts], "format", step)
     openings: list[Callable[[], object]] = [
-        lambda: RedisStore(store.link, store.crawl, "two", PARTITIONS),
-        lambda: RedisView(store.link.place, store.crawl),
+        lambda: PartitionJournals(store.link, store.crawl, "two", PARTITIONS),
+        lambda: crawl_in_redis(store.link.place, store.crawl),
     ]
     for opening in openings:
         with pytest.raises(OperatorError, match=words):
             opening()
-
-
-def test_robots_texts_of_an_erased_site_are_removed(store: RedisStore) -> None:
-    """In every partition; facts of hosts, which lie beside them, stay."""
-    origins = [f"http://{name}.test" for name in "abcdefgh"]
-    store.apply(Changes(robots=[(origin, b"text") for origin in origins]))
-    fields = {store.of_host(origin.partition("://")[2]).robots for origin in origins}
-    for key in fields:
-        store.link.call("HSET", [key], "fact/a.test", b"1")
-
-    with RedisView(store.link.place, store.crawl) as view:
-        view.forget_robots(lambda origin: origin < "http://c")
-
-        assert [origin for origin in origins if view.robots(origin)] == origins[2:]
-    assert {store.link.call("HGET", [key], "fact/a.test") for key in fields} == {b"1"}
 
 
 class Ahead(RedisLink):
@@ -400,7 +267,7 @@ class Ahead(RedisLink):
         return answers
 
 
-def test_where_the_stores_clock_was_set_forward_no_address_is_granted_for_a_while(store: RedisStore) -> None:
+def test_where_the_stores_clock_was_set_forward_no_address_is_granted_for_a_while(store: PartitionJournals) -> None:
     """Reservations and rests of before have ended too soon: for as long as one may last, of any worker."""
     link, hold_ms = Ahead(store.link.place), 600
     one, two = (RedisFleet(link, store.crawl, name, LEASE_MS) for name in ("one", "two"))

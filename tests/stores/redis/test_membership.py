@@ -11,7 +11,7 @@ from crawlerproject.rules.fleet_shares import QuotaRequest, part
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, RedisQuotas
-from crawlerproject.stores.redis.redis_reader import RedisReader
+from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from tests.stores.redis_crawls import numbers
 from tests.stores.redis_servers import RedisServer
 
@@ -148,7 +148,7 @@ def test_what_was_spent_before_counts(server: RedisServer) -> None:
     one.ask()
 
     assert one.all_committed == 12
-    assert RedisReader(link, crawl, "one", 1).fact("totals") is None
+    assert RedisCrawl(link, crawl, 1).fact_of("one", "totals") is None
 
 
 def test_the_parts_get_smaller(server: RedisServer) -> None:

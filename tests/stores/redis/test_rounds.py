@@ -8,11 +8,11 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
-from crawlerproject.stores.redis import redis_store as redis_store
+from crawlerproject.stores.redis import journals
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report, Round, Rounds
-from crawlerproject.stores.redis.redis_store import TO_LISTENER, RedisStore
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
 
@@ -145,14 +145,14 @@ def test_what_was_counted_stands_and_is_of_its_round(crawl: Crawl) -> None:
     assert (rounds.counts(later), rounds.chosen(later)) == ({}, set())
 
 
-def fleet_of(store: RedisStore, worker: str) -> RedisFleet:
+def fleet_of(store: PartitionJournals, worker: str) -> RedisFleet:
     """A worker that has joined."""
     fleet = RedisFleet(store.link, store.crawl, worker, LEASE_MS)
     fleet.begin(f"life of {worker}", [], PARTITIONS)
     return fleet
 
 
-def test_the_first_that_joins_listens_until_it_leaves(store: RedisStore) -> None:
+def test_the_first_that_joins_listens_until_it_leaves(store: PartitionJournals) -> None:
     """Then the next that asks, and it finds the facts of the one before."""
     one, two = fleet_of(store, "one"), fleet_of(store, "two")
     assert one.listener() == ("one", "")
@@ -167,16 +167,17 @@ def test_the_first_that_joins_listens_until_it_leaves(store: RedisStore) -> None
     assert one.listener() == ("two", "two")
 
 
-def test_what_is_written_to_it_waits(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_to_it_waits(store: PartitionJournals, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, beside messages to partitions; read is what was committed; without a reader the last are kept."""
     one = fleet_of(store, "one")
-    store.post([(TO_LISTENER, b"first"), (3, b"a partition's"), (TO_LISTENER, b"second")])
+    box = b"o" * 16
+    store.post([(LISTENER, box, 1, b"first"), (3, box, 2, b"a partition's"), (LISTENER, box, 3, b"second")])
     assert one.to_listener(1) == [b"first"]
     assert one.to_listener(9) == [b"first", b"second"]
     one.listener_read(1)
     assert one.to_listener(9) == [b"second"]
-    assert store.link.call("LRANGE", [store.keys_of(3).inbox], 0, -1) == [b"a partition's"]
+    assert store.unread([3], 9)[3].messages == [(box, 2, b"a partition's")]
 
-    monkeypatch.setattr(redis_store, "_MOST_TO_LISTENER", 3)
-    store.post([(TO_LISTENER, b"%d" % number) for number in range(5)])
+    monkeypatch.setattr(journals, "_MOST_TO_LISTENER", 3)
+    store.post([(LISTENER, box, number + 1, b"%d" % number) for number in range(5)])
     assert one.to_listener(9) == [b"2", b"3", b"4"]

@@ -8,17 +8,22 @@ import pytest
 
 from crawlerproject.stores.rocks import rocks_queues
 from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, MAX_ROWS, PackedRow, QueueHeadCache
-from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place_of
+from crawlerproject.stores.row_codec import PLACE_BYTES, place_after
+
+
+def place(number: int) -> bytes:
+    """One that sorts as its number."""
+    return place_after(b"", 1, number)[:PLACE_BYTES]
 
 
 def rows(*numbers: int, host: str = "a") -> list[PackedRow]:
     """Rows whose keys sort as their numbers."""
-    return [(host.encode() + pack_place_of(1, number), b"value") for number in numbers]
+    return [(host.encode() + place(number), b"value") for number in numbers]
 
 
 def places(*numbers: int) -> list[bytes]:
     """Their places."""
-    return [pack_place_of(1, number) for number in numbers]
+    return [place(number) for number in numbers]
 
 
 def join(ahead: QueueHeadCache, *joined: PackedRow) -> None:

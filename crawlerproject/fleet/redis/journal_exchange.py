@@ -1,0 +1,195 @@
+"""Between workers whose frontiers are on their own disks: what one finds for others' hosts goes through Redis' inboxes.
+
+A message is a row of its sender's frontier until its effect is in the journal of the partition that it is about
+(``stores/rocks/journaled_store.py``). It takes effect once: the receiver's frontier knows how far it has read.
+
+What comparing pages asks of Redis is asked for many of them together, while the event loop goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.other_workers import Message, unpack_message
+from crawlerproject.runtime.clock import since_boot
+from crawlerproject.stores.protocols import Box, Changes, Comparison
+from crawlerproject.stores.redis.journals import Inbox
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
+
+# Messages of one partition that are read before one commit.
+_MESSAGES = 250
+# Workers' ideas of the store's time differ by no more, or by what their way to Redis takes (on one machine 1 ms).
+LEAST_DOUBT_SECONDS = 0.025
+
+
+class LeasedPartitions(FleetHosts):
+    """Those of a worker over Redis. What is written goes with the next commit.
+
+    Moments are seconds since boot where nothing else is said.
+    """
+
+    doubt_seconds = LEAST_DOUBT_SECONDS
+
+    def __init__(self, partition: Callable[[str], int], answer_seconds: float) -> None:
+        """``answer_seconds``: no request takes longer, so none is begun when its lease could end before it."""
+        self._packed: list[tuple[int, bytes]] = []
+        super().__init__(partition, lambda *each: self._packed.append(each))
+        self.leaving: set[int] = set()  # they are given back once nothing of them is unfinished
+        self.sent = False  # a message to another worker, since this was last reset
+        self._answer_seconds = answer_seconds
+        self._unsure_until: dict[int, float] = {}  # by partition, epoch seconds; 0: none may have been asked
+        self._valid_until: dict[int, float] = {}
+
+    def __contains__(self, partition: int) -> bool:
+        return partition in self._unsure_until
+
+    def staying(self) -> list[int]:
+        """Those that are not on their way to another worker."""
+        return [partition for partition in self._unsure_until if partition not in self.leaving]
+
+    def take(self, partition: int, valid_until: float, unsure_until: float) -> None:
+        """A lease was granted; before ``unsure_until`` (epoch seconds) hosts may have been asked without a trace."""
+        self._valid_until[partition] = valid_until
+        self._unsure_until[partition] = unsure_until
+
+    def renewed(self, valid_until: float) -> None:
+        """All leases were renewed."""
+        self._valid_until = dict.fromkeys(self._unsure_until, valid_until)
+
+    def drop(self, partition: int) -> None:
+        """A lease was given back."""
+        self.leaving.discard(partition)
+        del self._unsure_until[partition]
+        self._valid_until.pop(partition, None)
+
+    def all(self) -> list[int]:
+        """Every partition that is held."""
+        return list(self._unsure_until)
+
+    # --- of hosts -------------------------------------------------------------------------------
+
+    def mine(self, host: str) -> bool:
+        """Whether this worker decides about the host now."""
+        partition = self.partition(host)
+        return partition in self._unsure_until and partition not in self.leaving
+
+    def may_ask(self, host: str) -> bool:
+        """Whether an answer will surely come before another worker may ask the host."""
+        return self.mine(host) and self.ask_until(host) >= since_boot() + self._answer_seconds
+
+    def ask_until(self, host: str) -> float:
+        """Until when an answer must be complete."""
+        return self._valid_until.get(self.partition(host), 0.0)
+
+    def unsure_until(self, host: str) -> float:
+        """Before then (epoch seconds) a former holder may have asked the host without a trace; 0: none has."""
+        return self._unsure_until.get(self.partition(host), 0.0)
+
+    def send_to(self, partition: int, message: Message) -> None:
+        """Write to the worker that holds the partition (``TO_LISTENER``: that hubs reach), with the next batch."""
+        self.sent = True
+        super().send_to(partition, message)
+
+    # --- messages -------------------------------------------------------------------------------
+
+    @property
+    def writing(self) -> bool:
+        """Whether something waits for the next commit."""
+        return bool(self._packed) or super().writing
+
+    def add_messages(self, changes: Changes) -> None:
+        """All that was written since, into the changes of a commit."""
+        self.flush()
+        changes.messages += self._packed
+        self._packed.clear()
+
+
+class JournalExchange(FleetExchange):
+    """For one event loop. What is read takes effect in the changes of the commit that follows."""
+
+    def __init__(self, store: JournaledStore, held: LeasedPartitions) -> None:
+        super().__init__(held)
+        self._store = store
+        self._held = held
+        self._answered: dict[int, Inbox] = {}  # read, with effects that are in no commit yet
+        self._done: dict[Box, int] = {}  # the same, message by message: an inbox that was not read to its end, too
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be committed."""
+        return not (self._answered or self._held.writing)
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
+        ours = [partition for partition in self._held.staying() if partition not in self._answered]
+        inboxes = await asyncio.to_thread(self._store.unread, ours, _MESSAGES)
+        for partition, inbox in inboxes.items():
+            self.moved = True
+            for outbox, number, packed in inbox.messages:
+                box = Box(partition, outbox)
+                if number <= (self._done.get(box) or self._store.messages.read_up_to(box)):
+                    continue
+                frontier.read(unpack_message(packed), clock())
+                self._done[box] = number
+                frontier.state.changes.read.append((box, number))
+                await asyncio.sleep(0)
+            self._answered[partition] = inbox
+
+    def settle(self) -> None:
+        """The commit that holds what came of the messages is applied."""
+        for partition, inbox in self._answered.items():
+            self._store.read(partition, inbox)
+        self._answered.clear()
+        self._done.clear()
+
+    def forget(self, partition: int) -> None:
+        """Another worker reads the partition's messages from now on."""
+        self._answered.pop(partition, None)
+
+
+# A page that has no answer by then asks by itself, as without this (ours).
+_PATIENCE_SECONDS = 2.0
+# Between two questions, as of texts (fleet/text_questions.py).
+_GATHER_SECONDS = 0.01
+# Pages in one question.
+_AT_A_TIME = 256
+
+Waiting = tuple[Comparison, "asyncio.Future[None]"]
+
+
+class ContentAhead:
+    """For one event loop; one question is under way at a time."""
+
+    def __init__(self, fetch: Callable[[Sequence[Comparison]], None]) -> None:
+        """``fetch`` is called in a thread, and may raise StorageError."""
+        self._fetch = fetch
+        self._waiting: list[Waiting] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def __call__(self, page: Comparison) -> None:
+        """Until what the page is compared with is at hand, or Redis does not say."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((page, future))
+        if self._task is None:
+            self._task = loop.create_task(self._run())
+        await asyncio.wait([future], timeout=_PATIENCE_SECONDS)
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                await asyncio.sleep(_GATHER_SECONDS)
+                some, self._waiting = self._waiting[:_AT_A_TIME], self._waiting[_AT_A_TIME:]
+                try:
+                    await asyncio.to_thread(self._fetch, [page for page, _ in some])
+                except StorageError:
+                    pass  # the commit that fails likewise says so; such pages are compared with what is known here
+                finally:
+                    for _, future in some:
+                        future.set_result(None)
+        finally:
+            self._task = None

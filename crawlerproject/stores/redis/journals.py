@@ -1,0 +1,610 @@
+"""What Redis has of partitions whose rows are on workers' disks: who holds each, its journal, its copy, its inbox.
+
+A partition's truth is in the frontier of its holder. Redis has what another worker needs to take it over: a copy of
+its rows as of some change, and the changes since, in their order (``stores/rocks/partition_rows.py``). Only the
+holder, by its token, can add to them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.fleet_shares import SUM_FACTS, partition_of
+from crawlerproject.runtime.clock import since_boot
+from crawlerproject.stores.redis import format_two, scripts
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.forgetting import forgotten
+from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, partition_keys, payloads_key, worker_keys
+from crawlerproject.stores.redis.scripts import script
+from crawlerproject.stores.row_codec import pack_original, unpack_original
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.rocks.partition_rows import Row
+
+LISTENER = 0xFFFFFFFF
+"""Instead of a partition's number: for the worker that hubs reach."""
+FORMAT = 3
+"""The layout of everything in Redis; 3: the rows of partitions are on workers' disks."""
+# Messages to the worker that hubs reach, of which the last are kept while there is none, some 500 bytes each: a feed is
+# read again, and its worker writes again.
+_MOST_TO_LISTENER = 5_000
+# Entries of a journal, or parts of a copy, in one answer: some MB.
+_AT_A_TIME = 64
+
+# The rows of a partition in the frontier of its holder are whole from now on, whatever another frontier has.
+# KEYS lease; ARGV worker, token, the crawl's id. -> 1, or 0: the lease is another's
+_OPEN = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3])
+return 1
+"""
+)
+
+# As _COPIED and _OPEN at once, where Redis had lost what it knew of the partition.
+# KEYS lease, journal, read, the new copy; ARGV worker, token, the crawl's id, number of the last change in the copy,
+# its bytes, (outbox, number of its last message that took effect)*. -> 1, or 0: the lease is another's
+_ANEW = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3], 'journal', ARGV[4], 'copy', ARGV[4], 'copied', ARGV[5],
+  'bytes', 0)
+for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1]) end
+return 1
+"""
+)
+
+# Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
+# nothing: what a page has named is known no later than that the page is done, and a page is done with the length of the
+# archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
+# KEYS the worker's state (where all is one change), then for each partition: lease, journal, inbox, read
+# ARGV worker, incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition:
+# token, number of the first change, messages that were ever removed from the inbox, numbers of marks and of changes,
+# (outbox, number of its last message that took effect)*, changes*
+# -> ok | life | serial N (not this one nor the one before; 0: nothing is known of the worker)
+# | lost PLACE (1 ..: the lease is another's) | lacks PLACE (something of the partition was lost)
+_APPEND = script(
+    """
+local facts = 2 * tonumber(ARGV[4])
+local function each(visit)
+  local i = 5 + facts
+  for p = 1, (#KEYS - 1) / 4 do
+    local marks, changes = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+    local wrong = visit(p, 4 * p - 2, i, marks, changes)
+    if wrong then return wrong end
+    i = i + 5 + 2 * marks + changes
+  end
+end
+if ARGV[3] ~= '0' then
+  local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
+  if not s[1] then return {'serial', 0} end
+  if s[1] ~= ARGV[2] then return {'life', 0} end
+  local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[3])
+  if last ~= serial and last ~= serial - 1 then return {'serial', last} end
+end
+local wrong = each(function(p, k, i)
+  local h = redis.call('HMGET', KEYS[k], 'holder', 'token', 'journal')
+  if not h[2] or tonumber(h[2]) < tonumber(ARGV[i]) then return {'lacks', p} end
+  if h[1] ~= ARGV[1] or h[2] ~= ARGV[i] then return {'lost', p} end
+  if tonumber(ARGV[i + 1]) > tonumber(h[3] or '0') + 1 then return {'lacks', p} end
+end)
+if wrong then return wrong end
+-- A full server refuses a script's first write or none: it must be one that takes room.
+if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1], 'serial', ARGV[3]) end
+for i = 5, 4 + facts, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
+each(function(p, k, i, marks, changes)
+  local h = redis.call('HMGET', KEYS[k], 'journal', 'removed')
+  local last, first, bytes = tonumber(h[1] or '0'), tonumber(ARGV[i + 1]), 0
+  local at = i + 5 + 2 * marks
+  for n = at + last + 1 - first, at + changes - 1 do
+    redis.call('RPUSH', KEYS[k + 1], ARGV[n])
+    last, bytes = last + 1, bytes + #ARGV[n]
+  end
+  if bytes > 0 then
+    redis.call('HSET', KEYS[k], 'journal', last)
+    redis.call('HINCRBY', KEYS[k], 'bytes', bytes)
+  end
+  for n = i + 5, at - 1, 2 do redis.call('HSET', KEYS[k + 3], ARGV[n], ARGV[n + 1]) end
+  local removed, remove = tonumber(h[2] or '0'), tonumber(ARGV[i + 2])
+  if remove > removed then
+    redis.call('LTRIM', KEYS[k + 2], remove - removed, -1)
+    redis.call('HSET', KEYS[k], 'removed', remove)
+  end
+end)
+return {'ok', 0}
+"""
+)
+
+# A copy begins: what is left of one that was never whole goes.
+# KEYS lease, what one that was begun before has, what this one will have; ARGV worker, token, number of the last change
+# that this one will hold. -> bytes of the journal, or -1: the lease is another's
+_COPY = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'bytes')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return -1 end
+redis.call('HSET', KEYS[1], 'copying', ARGV[3])
+redis.call('DEL', KEYS[2], KEYS[3])
+return tonumber(h[3] or '0')
+"""
+)
+
+# KEYS lease, a copy; ARGV worker, token, a part of it. -> 1, or 0: the lease is another's
+_PART = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('RPUSH', KEYS[2], ARGV[3])
+return 1
+"""
+)
+
+# A copy is whole: the changes that it holds leave the journal, and the copy of before goes.
+# KEYS lease, journal, the copy of before, the new one; ARGV worker, token, number of the last change in it, its bytes,
+# bytes of the journal when it was begun. -> 1, or 0: the lease is another's
+_COPIED = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'copy')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+local before, upto = tonumber(h[3] or '0'), tonumber(ARGV[3])
+if before == upto then return 1 end
+redis.call('HSET', KEYS[1], 'copy', upto, 'copied', ARGV[4])
+redis.call('HINCRBY', KEYS[1], 'bytes', -tonumber(ARGV[5]))
+redis.call('HDEL', KEYS[1], 'copying')
+redis.call('DEL', KEYS[3])
+redis.call('LTRIM', KEYS[2], upto - before, -1)
+return 1
+"""
+)
+
+
+class Granted(NamedTuple):
+    """A lease that was granted."""
+
+    token: int
+    clean: bool  # its last holder let go in good order, or there was none
+    unsure_until: (
+        float  # store time until which a holder that crashed may still have sent requests; 0.0: no such holder
+    )
+
+
+class Taken(NamedTuple):
+    """A partition that was taken."""
+
+    granted: Granted
+    of: int  # token of the holder whose frontier has its rows; 0: it never had any
+    journal: int  # number of the last change that Redis has
+    copy: int  # number of the last change that its copy holds; 0: there is no copy
+    bytes: int  # of the changes since
+    copied_bytes: int  # of the copy
+    crawl_id: str = ""  # when it was opened last; another one: before Redis lost data
+
+
+class Inbox(NamedTuple):
+    """The oldest messages to a partition."""
+
+    removed: int  # messages that were ever removed before these
+    messages: list[tuple[bytes, int, bytes]]  # the sender's outbox, number, packed message
+
+
+class PartitionJournals:
+    """One worker's view. Blocking, safe from several threads. Raises OperatorError when made, then StorageError."""
+
+    def __init__(
+        self, link: RedisLink, crawl: str, worker: str, partitions: int, crawl_id: str = "", *, copying: bool = False
+    ) -> None:
+        """``partitions`` counts for a new crawl, an old one keeps its own; ``crawl_id``: as ``recognise`` has found it;
+        ``copying`` fills an unfinished copy.
+        """
+        self.link = link
+        self.crawl = crawl
+        self.worker = worker
+        self.crawl_id = crawl_id
+        self.partitions = _agreed_partitions(link, crawl, partitions, copying=copying)
+        self.migrating = _is_migrating(link, crawl, self.partitions)
+        self.held: dict[int, int] = {}  # partition -> token
+        self._renewed_at = since_boot()
+        self.serial = 0  # of the last change, as ``Answered`` has it
+        self._own = _keys_of_worker(crawl, worker)
+        self._incarnation = ""
+        self._doubtful: list[_Part] | None = None  # in a cluster: sent to be decided, and no answer came
+        self._decided: list[_Part] = []  # and not yet added to every journal
+        self._keys = [partition_keys(crawl, number) for number in range(self.partitions)]
+        self._prefixes = [f"{{{crawl}.{number}}}:" for number in range(self.partitions)]
+
+    def partition(self, host: str) -> int:
+        """The partition of a host key."""
+        return partition_of(host, self.partitions)
+
+    def begin(self, incarnation: str) -> None:
+        """Write under this worker's name from now on; any other process that did so before is refused."""
+        self.serial = int(self.link.call(scripts.BEGIN, list(self._own[:3]), incarnation))
+        self._incarnation = incarnation
+        self._doubtful, self._decided = None, []
+        self.held.clear()
+
+    def end(self) -> None:
+        """Leave nothing of this worker's, which holds nothing any more and has no facts."""
+        self.link.call("DEL", self._own)
+
+    # --- leases ---------------------------------------------------------------------------------
+
+    def acquire(self, partition: int, lease_ms: int, *, latest: bool = False) -> Taken | None:
+        """Take a partition that is free, or whose lease is over; None when another holds it.
+
+        ``latest``: Redis may have lost what it had of it.
+        """
+        keys = self._keys[partition]
+        answer = self.link.call(scripts.ACQUIRE, [keys.lease, keys.behind], self.worker, lease_ms)
+        token = int(answer[0])
+        if not token:
+            return None
+        behind = sorted((int(old), name.decode()) for old, name in zip(answer[2::2], answer[3::2], strict=True))
+        for former in behind if self.link.cluster else ():
+            self._settle(partition, token, former, latest=latest)
+        calls = [Call(scripts.SETTLE, [keys.lease, keys.behind], [self.worker, token, old]) for old, _ in behind]
+        calls.append(Call("HMGET", [keys.lease], ["of", "journal", "copy", "bytes", "copied", "crawl"]))
+        *numbers, crawl_id = self.link.many(calls)[-1]
+        self.held[partition] = token
+        granted = Granted(token, not behind, int(answer[1]) / 1000)
+        of, journal, copy, grown, copied = (int(each or 0) for each in numbers)
+        return Taken(granted, of, journal, copy, grown, copied, (crawl_id or b"").decode())
+
+    def _settle(self, partition: int, token: int, former: tuple[int, str], *, latest: bool) -> None:
+        """Add what a ``former`` holder (its token, its name) decided about a partition; it can decide no more of it."""
+        theirs = _keys_of_worker(self.crawl, former[1])
+        places = [theirs.fenced, theirs.state, theirs.batch, theirs.left]
+        _, packed = self.link.call(scripts.FENCE, places, partition, former[0])
+        if packed:
+            self._add([(partition, token, packed)], latest=latest)
+        self.link.call("HDEL", [theirs.left], partition)
+
+    def opened(self, partition: int) -> None:
+        """All rows of a partition are in this worker's frontier. Raises LeaseLost."""
+        lease = self._keys[partition].lease
+        if not self.link.call(_OPEN, [lease], self.worker, self.held[partition], self.crawl_id):
+            raise _lost(partition)
+
+    def opened_anew(
+        self, partition: int, number: int, parts: Iterable[bytes], marks: Sequence[tuple[bytes, int]]
+    ) -> int:
+        """As ``opened``, with a copy of them as of the change ``number``; what Redis had is of before. Its bytes."""
+        keys, prefix = self._keys[partition], self._prefixes[partition]
+        made = f"{prefix}copy.{number}"
+        self.link.call("DEL", [made])
+        total = self._write_copy(partition, self.held[partition], made, parts)
+        names = [keys.lease, prefix + "journal", prefix + "read", made]
+        words = [word for mark in marks for word in mark]
+        token = self.held[partition]
+        if not self.link.call(_ANEW, names, self.worker, token, self.crawl_id, number, total, *words):
+            self.link.call("DEL", [made])
+            raise _lost(partition)
+        return total
+
+    def renew(self, lease_ms: int) -> list[int]:
+        """Lengthen all leases; those that were lost. Raises StoreForgot."""
+        self._renewed_at = since_boot()
+        held = list(self.held.items())
+        calls = [Call(scripts.RENEW, [self._keys[p].lease], [self.worker, token, lease_ms]) for p, token in held]
+        answers = self.link.many(calls)
+        if -1 in answers:
+            partition = held[answers.index(-1)][0]
+            raise forgotten(self.link, self.crawl, f"does not know who holds partition {partition}")
+        return [p for (p, _), kept in zip(held, answers, strict=True) if not kept]
+
+    def keep(self, lease_ms: int) -> None:
+        """Renew in the middle of something long, when it is time. Raises LeaseLost, StoreForgot."""
+        if since_boot() - self._renewed_at > lease_ms / 6000 and (lost := self.renew(lease_ms)):
+            raise _lost(lost[0])
+
+    def release(self, partitions: Iterable[int]) -> None:
+        """Give partitions back in good order: their journals have all that was changed."""
+        given = [(p, self.held[p]) for p in partitions]
+        self.link.many([Call(scripts.RELEASE, [self._keys[p].lease], [self.worker, token]) for p, token in given])
+        for p, _ in given:
+            del self.held[p]
+
+    def all_held(self, now: float) -> bool:
+        """Whether every partition has a holder whose lease is not over at ``now`` (store time, epoch seconds)."""
+        calls = [Call("HMGET", [keys.lease], ["holder", "until"]) for keys in self._keys]
+        return all(holder and int(until) > now * 1000 for holder, until in self.link.many(calls))
+
+    # --- journals -------------------------------------------------------------------------------
+
+    def append(self, some: Sequence[Append], facts: Mapping[str, bytes]) -> None:
+        """Add changes to journals, with ``facts`` of this worker, as one change. Raises LeaseLost, StoreForgot.
+
+        The partitions of a cluster are on several servers: there the change is decided where the worker's facts are,
+        then written to each partition, by the worker that takes it over if this one dies in between.
+        """
+        parts = [(each.partition, self.held.get(each.partition, 0), each.packed()) for each in some]
+        words = [word for fact in facts.items() for word in fact]
+        if self.link.cluster:
+            self._finish()
+            self._doubtful = parts
+            named = [word for part in parts for word in part]
+            places = [self._own.state, self._own.batch, self._own.fenced]
+            answer = self.link.call(
+                scripts.JOURNAL, places, self._incarnation, self.serial + 1, len(facts), *words, *named
+            )
+            self._doubtful = None
+        else:
+            head = [self.worker, self._incarnation, self.serial + 1, len(facts), *words]
+            [answer] = self.link.many([self._append(self._own.state, head, parts)])
+        if answer[0] == b"serial":
+            raise self._forgotten(int(answer[1]))
+        if answer[0] == b"life":
+            raise LeaseLost(f"another process goes by the name of worker {self.worker!r}")
+        if answer[0] == b"barred":
+            raise _lost(int(answer[1]))
+        self._check(answer, parts)
+        self.serial += 1
+        if self.link.cluster:
+            self._decided = parts
+            self._finish()
+
+    def _finish(self) -> None:
+        """In a cluster, write what is decided and not yet written."""
+        if self._doubtful is not None:
+            serial = int(self.link.call("HGET", [self._own.state], "serial") or 0)
+            if serial < self.serial:
+                raise self._forgotten(serial)
+            if serial > self.serial:  # it was decided; only the answer was lost
+                self.serial, self._decided = serial, self._doubtful
+            self._doubtful = None
+        self._add(self._decided)
+        self._decided = []
+
+    def _add(self, parts: Sequence[_Part], *, latest: bool = False) -> None:
+        """Write what was decided to its partitions, one by one."""
+        head = [self.worker, "", 0, 0]
+        calls = [self._append(self._keys[part[0]].lease, head, [part]) for part in parts]
+        for part, answer in zip(parts, self.link.many(calls), strict=True):
+            if not (latest and answer[0] == b"lacks"):
+                self._check(answer, [part])
+
+    def _append(self, first: str, head: Sequence[Any], parts: Sequence[_Part]) -> Call:
+        names, words = [first], list(head)
+        for partition, token, packed in parts:
+            keys, prefix = self._keys[partition], self._prefixes[partition]
+            names += (keys.lease, prefix + "journal", keys.inbox, prefix + "read")
+            words += (token, *_words(packed))
+        return Call(_APPEND, names, words)
+
+    def _check(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
+        if answer[0] == b"lost":
+            raise _lost(parts[int(answer[1]) - 1][0])
+        if answer[0] == b"lacks":
+            partition = parts[int(answer[1]) - 1][0]
+            raise forgotten(self.link, self.crawl, f"lacks changes of partition {partition}")
+
+    def _forgotten(self, serial: int) -> StoreForgot:
+        what = f"knows {serial} of the {self.serial} changes of worker {self.worker!r}"
+        return forgotten(self.link, self.crawl, what)
+
+    def lacks(self, partition: int, known: int, journal: int) -> StoreForgot:
+        """The error for a partition of which Redis had ``known`` changes, and has ``journal``."""
+        return forgotten(self.link, self.crawl, f"knows {journal} of the {known} changes of partition {partition}")
+
+    def facts(self) -> dict[str, bytes]:
+        """What this worker has given with its changes, and what a crawl that began in a folder has brought."""
+        states = worker_keys(self.crawl, "").state, self._own.state
+        answers = self.link.many([Call("HGETALL", [state]) for state in states])
+        brought, own = (
+            {name.decode()[5:]: packed for name, packed in found.items() if name.startswith(b"fact:")}
+            for found in answers
+        )
+        # Each worker has its own part of a sum.
+        return {name: packed for name, packed in brought.items() if name not in SUM_FACTS.values()} | own
+
+    def begun(self, partition: int) -> None:
+        """Number 1 of a journal changes nothing: a copy can hold it. May be done again. Raises LeaseLost."""
+        self.append([Append(partition, 1, [zlib.compress(b"")])], {})
+
+    def old_rows(self, partition: int) -> Iterator[Row]:
+        """The rows of a partition of which Redis has no copy yet, in a crawl of format 2."""
+        return format_two.rows(self.link, self.crawl, partition) if self.migrating else iter(())
+
+    def forget_old(self, partition: int) -> None:
+        """Redis has a copy of all that ``old_rows`` gave."""
+        if self.migrating:
+            format_two.remove(self.link, self._keys[partition])
+
+    def copy(self, partition: int, number: int, parts: Iterable[bytes], whole: Callable[[], None] | None = None) -> int:
+        """Put a copy of a partition in the place of the one before; it holds all changes up to ``number``. Its bytes.
+
+        It may hold a part of what was changed later: ``whole`` sees to it that the journal has all of that before the
+        copy counts. Raises LeaseLost.
+        """
+        keys, prefix, token = self._keys[partition], self._prefixes[partition], self.held.get(partition, 0)
+        before, begun = (int(each or 0) for each in self.link.call("HMGET", [keys.lease], "copy", "copying"))
+        if before == number:
+            return 0
+        made, total = f"{prefix}copy.{number}", 0
+        started = [keys.lease, f"{prefix}copy.{number if begun == before else begun}", made]
+        if (journal_bytes := self.link.call(_COPY, started, self.worker, token, number)) < 0:
+            raise _lost(partition)
+        total = self._write_copy(partition, token, made, parts)
+        if whole is not None:
+            whole()
+        names = [keys.lease, prefix + "journal", f"{prefix}copy.{before}", made]
+        if not self.link.call(_COPIED, names, self.worker, token, number, total, journal_bytes):
+            raise _lost(partition)
+        return total
+
+    def _write_copy(self, partition: int, token: int, key: str, parts: Iterable[bytes]) -> int:
+        lease, total = self._keys[partition].lease, 0
+        for part in parts:
+            total += len(part)
+            if not self.link.call(_PART, [lease, key], self.worker, token, part):
+                raise _lost(partition)
+        return total
+
+    def stored(self, partition: int, taken: Taken) -> Iterator[bytes]:
+        """The parts of a partition's copy, then the changes since; of one that is held, so that none is added."""
+        copy, journal = stored_keys(self.crawl, partition, taken.copy)
+        for key, expected in ((copy, None), (journal, taken.journal - taken.copy)):
+            at = 0
+            for part in listed(self.link, key):
+                yield part
+                at += 1
+            if (expected is None and taken.copy and not at) or (expected is not None and at != expected):
+                raise forgotten(self.link, self.crawl, f"has lost a part of partition {partition}")
+
+    # --- messages -------------------------------------------------------------------------------
+
+    def post(self, messages: Iterable[tuple[int, bytes, int, bytes]]) -> None:
+        """Put messages (partition, outbox, number, packed) into inboxes. One may arrive twice."""
+        by_partition: dict[int, list[bytes]] = {}
+        for partition, outbox, number, packed in messages:
+            head = b"" if partition == LISTENER else outbox + number.to_bytes(8, "big")
+            by_partition.setdefault(partition, []).append(head + packed)
+        hubs = by_partition.pop(LISTENER, [])
+        calls = [Call("RPUSH", [self._keys[p].inbox], some) for p, some in by_partition.items()]
+        if hubs:
+            place = fleet_keys(self.crawl).hubs
+            calls += (Call("RPUSH", [place], hubs), Call("LTRIM", [place], [-_MOST_TO_LISTENER, -1]))
+        self.link.many(calls)
+
+    def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
+        """The oldest messages to partitions."""
+        calls: list[Call] = []
+        for p in partitions:
+            calls += (
+                Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]),
+                Call("HGET", [self._keys[p].lease], ["removed"]),
+            )
+        answers: list[Any] = self.link.many(calls)
+        found: dict[int, Inbox] = {}
+        for p, rows, removed in zip(partitions, answers[::2], answers[1::2], strict=True):
+            if rows:
+                before = int(removed or 0)
+                found[p] = Inbox(before, [_message(row, before + place) for place, row in enumerate(rows)])
+        return found
+
+    def read_up_to(self, boxes: Sequence[tuple[int, bytes]]) -> list[int]:
+        """For each partition and outbox the number of the last message that took effect, durably."""
+        calls = [Call("HGET", [self._prefixes[p] + "read"], [outbox]) for p, outbox in boxes]
+        return [int(answer or 0) for answer in self.link.many(calls)]
+
+    # --- payloads -------------------------------------------------------------------------------
+
+    def originals(self, digests: Sequence[bytes]) -> dict[bytes, Original]:
+        """The first captures of payloads, as far as any worker has one."""
+        found = self.link.many([Call("HGET", [payloads_key(self.crawl, each)], [each]) for each in digests])
+        return {each: unpack_original(value) for each, value in zip(digests, found, strict=True) if value}
+
+    def set_originals(self, originals: Iterable[tuple[bytes, Original | None]]) -> None:
+        """Remember first captures, which count by now, unless others were sooner; None: it is lost."""
+        calls: list[Call] = []
+        for digest, original in originals:
+            key = payloads_key(self.crawl, digest)
+            if original is None:
+                calls.append(Call("HDEL", [key], [digest]))
+            else:
+                calls.append(Call("HSETNX", [key], [digest, pack_original(original)]))
+        self.link.many(calls)
+
+    def close(self) -> None:
+        """Let go of the connection. Leases stay until they end; ``release`` gives them back."""
+        self.link.close()
+
+
+class Append(NamedTuple):
+    """What a partition's journal gets."""
+
+    partition: int
+    first: int  # number of the first change
+    changes: Sequence[bytes]
+    removed: int = 0  # messages that may go from the inbox, counted from the crawl's beginning
+    marks: Sequence[tuple[bytes, int]] = ()  # outbox, and number of its last message that took effect
+
+    def packed(self) -> bytes:
+        """As the words of the script."""
+        numbers = (self.first, self.removed, len(self.marks), len(self.changes))
+        words = [b"%d" % number for number in numbers]
+        words += [word for outbox, number in self.marks for word in (outbox, b"%d" % number)]
+        words += self.changes
+        return b"".join(part for word in words for part in (_LENGTH.pack(len(word)), word))
+
+
+_Part = tuple[int, int, bytes]  # partition, token of its holder, packed Append
+_LENGTH = Struct("<I")
+
+
+def _words(packed: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(packed):
+        (length,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size
+        yield packed[at : at + length]
+        at += length
+
+
+def _keys_of_worker(crawl: str, worker: str) -> WorkerKeys:
+    """As the scripts need them; what workers of format 2 have decided has other keys."""
+    state = worker_keys(crawl, worker).state
+    return WorkerKeys(state, *(f"{state}.{kind}" for kind in ("decided", "left", "fenced")))
+
+
+def stored_keys(crawl: str, partition: int, copy: int) -> tuple[str, str]:
+    """Of a partition's copy of this number, and of its journal."""
+    tag = f"{{{crawl}.{partition}}}:"
+    return f"{tag}copy.{copy}", f"{tag}journal"
+
+
+def listed(link: RedisLink, key: str) -> Iterator[bytes]:
+    """All of a list, which may grow meanwhile."""
+    at = 0
+    while some := link.call("LRANGE", [key], at, at + _AT_A_TIME - 1):
+        yield from some
+        at += len(some)
+
+
+def _message(row: bytes, place: int) -> tuple[bytes, int, bytes]:
+    return format_two.message(row, place) or (row[:16], int.from_bytes(row[16:24], "big"), row[24:])
+
+
+def _lost(partition: int) -> LeaseLost:
+    return LeaseLost(f"partition {partition} was taken by another worker")
+
+
+def _agreed_partitions(link: RedisLink, crawl: str, partitions: int, *, copying: bool) -> int:
+    """How many partitions the crawl has, which the first worker decides. Raises OperatorError."""
+    facts = fleet_keys(crawl).facts
+    try:
+        format_two.begin(link, crawl, FORMAT)
+        link.many([Call("HSETNX", [facts], ["format", FORMAT]), Call("HSETNX", [facts], ["partitions", partitions])])
+        written, agreed, unfinished = link.call("HMGET", [facts], "format", "partitions", COPYING)
+    except StorageError as error:
+        raise OperatorError(f"The crawl {crawl!r} cannot be opened: {error}.") from error
+    require_format(link, crawl, int(written))
+    if unfinished is not None and not copying:
+        raise OperatorError(f"The crawl {crawl!r} at {link.place} is an unfinished copy; go on with scrapy state copy.")
+    return int(agreed)
+
+
+def _is_migrating(link: RedisLink, crawl: str, partitions: int) -> bool:
+    try:
+        return format_two.migrating(link, crawl, partitions)
+    except StorageError as error:
+        raise OperatorError(f"The crawl {crawl!r} cannot be opened: {error}.") from error
+
+
+def require_format(link: RedisLink, crawl: str, written: int) -> None:
+    """Raises OperatorError for a crawl of another layout than ours."""
+    if written != FORMAT:
+        age, what = (
+            ("a newer", "use that version") if written > FORMAT else ("an older", "start its workers with this one")
+        )
+        raise OperatorError(
+            f"The crawl {crawl!r} at {link.place} was written by {age} version of this crawler; "
+            f"{what}, or use another FLEET_CRAWL."
+        )

@@ -1,0 +1,495 @@
+"""A worker's frontier whose partitions others may take over: each change goes into their journals as well.
+
+What changes a partition is a row of the frontier until Redis has it, as messages to other workers are: both are
+written in the change that they are of. ``sync`` makes all of it durable here, then gives it to Redis: messages first,
+since a page whose links are lost must not be known as done.
+
+Of the locks one that is held leaves those behind it to be taken: ``_copying``, ``_sending``, ``_changing``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from sys import maxsize
+from threading import Lock
+
+from rocksdict import WriteBatch
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.url.urls import host_key
+from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, Comparison, PageRecord, host_of_fact
+from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals
+from crawlerproject.stores.redis.rejoining import Mark
+from crawlerproject.stores.rocks import partition_rows
+from crawlerproject.stores.rocks.partition_rows import ROWS_AT_A_TIME, Row, pack_rows, unpack_rows
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import Tables
+from crawlerproject.stores.row_codec import (
+    FACTS,
+    FORMAT_FACT,
+    HASH_BYTES,
+    JOURNAL_ROW,
+    MESSAGES,
+    PAGES,
+    PAYLOADS,
+    TEXT,
+    host_prefix,
+    host_row_key,
+    journal_key,
+    message_key,
+    number_of,
+    pack_original,
+    partition_key,
+    unpack_record,
+)
+
+MARK_FACT = "partition/"
+"""Of a partition: the crawl's id, the token under which its rows here are whole, and the last change that Redis has."""
+# The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
+_REJOINS = "rejoins"
+# The digests of payloads whose first captures Redis does not know yet: they may be cut off.
+_NEW_PAYLOADS = "payloads"
+_DIGEST_BYTES = 20
+# About this folder, not about the worker.
+_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS})
+# Hosts that are known to have their row; some 100 bytes each.
+_HOSTS = 100_000
+# Given to Redis in one call.
+_MOST_BYTES = 1 << 20
+# First captures at hand: each is asked for when its page is compared, and when it is written.
+_ORIGINALS = 2_000
+# A copy is made again when a journal has so many bytes, and as many as the copy: so each byte is copied about once.
+_LEAST_COPIED_BYTES = 256 << 10
+
+
+class JournaledStore(RocksStore):
+    """Everything but ``sync``, ``take``, ``give_back``, ``copy_some`` and ``unread`` is for one thread."""
+
+    def __init__(self, folder: str | os.PathLike[str], journals: PartitionJournals, *, rejoins: bool = False) -> None:
+        """``rejoins``: Redis has lost what it knew, so what is here counts."""
+        super().__init__(folder)
+        self.journals = journals
+        self._rejoins = rejoins
+        self._sending = Lock()
+        self._changing = Lock()  # what a change leaves in the tables and in the fields below is seen whole
+        self._with_row: LruCache[str, int] = LruCache(_HOSTS)  # with the token of their partition
+        self._numbers: dict[int, int] = {}  # of the last change, by partition that is held
+        self._coming: dict[int, int] = {}
+        self._coming_hosts: dict[str, int] = {}
+        self._sent: dict[int, int] = {}  # what Redis has
+        self._copying = Lock()  # until the folder is closed
+        self._closed = False
+        self._grown: dict[int, int] = {}  # bytes that journals have, by partition
+        self._copied: dict[int, int] = {}  # bytes that their copies have
+        self._payloads: list[tuple[bytes, Original | None]] = []  # that other workers cannot know yet
+        self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
+        self._posted: dict[Box, int] = {}  # of messages: what Redis has
+        self._boxes = dict.fromkeys(self.messages.boxes(), 0)  # that hold messages, and how far each was read
+        self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
+        self._facts: dict[str, bytes] = {}  # of this worker, that Redis does not have yet
+        self.begin()
+
+    def begin(self) -> None:
+        """A new start holds no partition: no host is due. What Redis does not know of the last one does not count.
+
+        To be called again when no other process can write under this worker's name any more. StorageError.
+        """
+        tables, crawl_id = self._opened(), self.journals.crawl_id.encode()
+        partition_rows.clear_lists(tables)
+        batch = tables.batch()
+        known = partition_rows.facts_of(tables)
+        own = {name for name in known if name in _OWN_FACTS or name.startswith(MARK_FACT)}
+        batch.delete(FACTS, DUE_FACT.encode())
+        # A process that rejoined may have been killed before it had given Redis anything.
+        self._rejoins = self._rejoins or known.get(_REJOINS) == crawl_id
+        if self._rejoins:
+            batch.put(FACTS, _REJOINS.encode(), crawl_id)
+            self._facts = {name: packed for name, packed in known.items() if name not in own}
+        else:
+            facts = self.journals.facts()
+            for name in known.keys() - own - facts.keys():
+                batch.delete(FACTS, name.encode(*TEXT))
+            for name, packed in facts.items():
+                batch.put(FACTS, name.encode(*TEXT), packed)
+            # Captures that are cut off with what Redis was not given are no payload's first.
+            new = known.get(_NEW_PAYLOADS, b"")
+            for first in range(0, len(new), _DIGEST_BYTES):
+                batch.delete(PAYLOADS, new[first : first + _DIGEST_BYTES])
+        tables.write(batch)
+
+    def marks(self) -> dict[int, Mark]:
+        """The partitions whose rows are here: the token under which each was held, and its last change."""
+        tables, found = self._opened(), dict[int, Mark]()
+        for key, packed in tables.rows(FACTS, prefix=MARK_FACT.encode()):
+            _, token, number = packed.split()
+            partition = int(key[len(MARK_FACT) :])
+            if int(token):
+                prefix = partition_key(JOURNAL_ROW, partition)
+                unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
+                found[partition] = int(token), max([int(number), *unsent])
+        return found
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it atomically, to the frontier and to what its journals will get."""
+        self.mend()
+        with self._changing:
+            super().apply(changes)
+            self._numbers.update(self._coming)
+            self._payloads += changes.payloads
+            for name, packed in changes.facts:
+                if name != DUE_FACT and not host_of_fact(name):
+                    self._facts[name] = packed
+            for host, token in self._coming_hosts.items():
+                self._with_row[host] = token
+            for partition, _ in changes.messages:
+                self._boxes.setdefault(Box(partition, self.messages.outbox), 0)
+
+    def mend(self) -> None:
+        """As that of any store, once no other thread reads the tables. StorageError."""
+        if self._failed:
+            with self._copying, self._sending:
+                super().mend()
+
+    def _batch(self, changes: Changes) -> WriteBatch:
+        batch, column = super()._batch(changes), self._tables.handles[MESSAGES]
+        partition, held = self.journals.partition, self.journals.held
+        rows: defaultdict[int, list[Row]] = defaultdict(list)
+        self._coming_hosts = {}
+        for host in dict.fromkeys(partition_rows.hosts_changed(changes)):
+            number = partition(host)
+            token = held.get(number, 0) if number in self._numbers else 0
+            if not token or self._with_row.get(host) != token:
+                row = (MESSAGES, host_row_key(number, host), b"")
+                rows[number].append(row)
+                batch.put(row[1], b"", column)
+                if token:
+                    self._coming_hosts[host] = token
+        for host, changed in partition_rows.rows_changed(changes):
+            rows[partition(host)].append(changed)
+        # A visit that finds a page unchanged names the first capture of its payload, whoever has the page then.
+        first = dict(changes.payloads)
+        for _, record in changes.pages:
+            digest = record.digest
+            original = first[digest] if digest in first else self.original(digest) if digest else None
+            if original is not None:
+                row = (PAYLOADS, record.digest, pack_original(original))
+                rows[partition(host_key(record.url))].append(row)
+                batch.put(row[1], row[2], self._tables.handles[PAYLOADS])
+        for number, changed in partition_rows.read_marks(changes):
+            rows[number].append(changed)
+        if changes.payloads:
+            batch.put(*_new_payloads([*self._payloads, *changes.payloads]))
+        self._coming = {}
+        for number, some in rows.items():
+            if number in self._numbers:  # of others nothing is changed, but for what a message says that comes late
+                self._coming[number] = self._numbers[number] + 1
+                batch.put(journal_key(number, self._coming[number]), pack_rows(some), column)
+        return batch
+
+    def sync(self) -> None:
+        """Make everything applied so far survive the loss of power, and of this disk. StorageError, LeaseLost."""
+        with self._sending:
+            with self._changing:
+                numbers, boxes = dict(self._numbers), list(self._boxes)
+                read, facts = dict(self._due_marks), dict(self._facts)
+                payloads = list(self._payloads)
+            super().sync()
+            self._post(boxes)
+            self._append(numbers, read, facts)
+            if payloads:
+                self.journals.set_originals(payloads)
+                with self._changing:
+                    del self._payloads[: len(payloads)]
+                    self._opened().put([(FACTS, *_new_payloads(self._payloads))])
+            self._forget_read()
+
+    def _post(self, boxes: Sequence[Box]) -> None:
+        """Put messages that are durable here into their inboxes."""
+        mail = self.messages
+        for box in boxes:
+            up_to = mail.durable.last if box.outbox == mail.outbox else maxsize
+            while found := mail.of(box, self._posted.get(box, 0), up_to, _MOST_BYTES):
+                self.journals.post((box.partition, box.outbox, number, packed) for number, packed in found)
+                self._posted[box] = found[-1][0]
+
+    def _append(
+        self, numbers: dict[int, int], read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]
+    ) -> None:
+        tables, waiting = self._opened(), list[Append]()
+        batch = tables.batch()
+        for partition, last in numbers.items():
+            sent, prefix = self._sent[partition], partition_key(JOURNAL_ROW, partition)
+            removed, marks = read.get(partition, (0, {}))
+            if sent < last or removed:
+                changes: list[bytes] = []
+                for key, packed in tables.rows(MESSAGES, prefix=prefix):
+                    if number_of(key) > last:
+                        break
+                    batch.delete(MESSAGES, key)
+                    if number_of(key) > sent:
+                        changes.append(packed)
+                waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
+        if not (waiting or facts):
+            return
+        self.journals.append(waiting, facts)
+        if self._rejoins:
+            self._rejoins = False
+            batch.delete(FACTS, _REJOINS.encode())
+        with self._changing:
+            for name, packed in facts.items():
+                if self._facts.get(name) is packed:
+                    del self._facts[name]
+            for partition, mark in read.items():
+                if self._due_marks.get(partition) is mark:
+                    del self._due_marks[partition]
+        for each in waiting:
+            self._sent[each.partition] = each.first + len(each.changes) - 1
+            self._grown[each.partition] += sum(map(len, each.changes))
+            batch.put(FACTS, *self._mark(each.partition, self._sent[each.partition]))
+        tables.write(batch)
+
+    def _forget_read(self) -> None:
+        """Remove messages that have taken effect where they went."""
+        waiting = [box for box in list(self._boxes) if self._posted.get(box, 0) > self._boxes[box]]
+        if not waiting:
+            return
+        of_partitions = [box for box in waiting if box.partition != LISTENER]
+        known = self.journals.read_up_to([(box.partition, box.outbox) for box in of_partitions])
+        answers = dict(zip(of_partitions, known, strict=True))
+        found = [answers.get(box, self._posted[box]) for box in waiting]
+        batch, tables = self._opened().batch(), self._opened()
+        for box, read in zip(waiting, found, strict=True):
+            if read > self._boxes[box]:
+                for number, _ in self.messages.of(box, self._boxes[box], read, maxsize):
+                    batch.delete(MESSAGES, message_key(box, number))
+                self._boxes[box] = read
+        tables.write(batch)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether Redis has everything, and every message has taken effect."""
+        changed = any(number > self._sent[p] for p, number in self._numbers.items())
+        written = self.messages.applied.last > self.messages.durable.last
+        unread = any(self._posted.get(box, 0) > read for box, read in list(self._boxes.items()))
+        return not (changed or written or unread or self._due_marks or self._facts)
+
+    # --- messages -------------------------------------------------------------------------------
+
+    def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
+        """The oldest messages to partitions whose earlier ones have left the inbox."""
+        asked = [p for p in partitions if p not in self._due_marks and p in self._numbers]
+        return self.journals.unread(asked, limit)
+
+    def read(self, partition: int, inbox: Inbox) -> None:
+        """The messages of an inbox have taken effect in what was applied."""
+        marks: dict[bytes, int] = {}
+        for outbox, number, _ in inbox.messages:
+            marks[outbox] = max(number, marks.get(outbox, 0))
+        self._due_marks[partition] = inbox.removed + len(inbox.messages), marks
+
+    # --- partitions -----------------------------------------------------------------------------
+
+    def _mark(self, partition: int, sent: int) -> tuple[bytes, bytes]:
+        """The fact that the rows of a partition are here, and that Redis has its changes up to ``sent``."""
+        mark = f"{self.journals.crawl_id or '-'} {self.journals.held[partition]} {sent}"
+        return f"{MARK_FACT}{partition}".encode(), mark.encode()
+
+    def take(self, partition: int, lease_ms: int, *, latest: bool = False) -> tuple[Granted, list[str]] | None:
+        """Take a partition that is free: how, and its hosts. Its rows are here then. In a thread.
+
+        ``latest``: no other worker has rows of it that are later, and Redis has lost what it had.
+        """
+        taken = self.journals.acquire(partition, lease_ms, latest=latest)
+        if taken is None:
+            return None
+        with self._sending:
+            tables, key = self._opened(), f"{MARK_FACT}{partition}".encode()
+            crawl_id, token, number = (tables.get(FACTS, key) or b"- 0 0").split()
+            prefix = partition_key(JOURNAL_ROW, partition)
+            unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
+            last = max([int(number), *unsent])
+            anew = latest and taken.crawl_id != self.journals.crawl_id
+            anew = anew and (int(token), last) >= (taken.of, taken.journal)
+            same = crawl_id.decode() == (self.journals.crawl_id or "-") and int(token) == taken.of > 0
+            if same and int(number) > taken.journal:
+                raise self.journals.lacks(partition, int(number), taken.journal)
+            if anew:
+                last += 1
+                batch = tables.batch()
+                for each in unsent:
+                    batch.delete(MESSAGES, journal_key(partition, each))
+                batch.put(FACTS, *self._mark(partition, last))
+                tables.write(batch)
+            else:
+                last = taken.journal
+                if not same or unsent or int(number) != last:
+                    tables.put([(FACTS, key, b"- 0 0")])
+                    partition_rows.clear(tables, partition)
+                    if taken.of or taken.copy:
+                        for packed in self.journals.stored(partition, taken):
+                            partition_rows.put(tables, unpack_rows(packed))
+                            self.journals.keep(lease_ms)
+                    elif self._took_old(partition, lease_ms):
+                        last = 1
+            tables.put([(FACTS, *self._mark(partition, last))])
+            super().sync()
+            grown, copied = taken.bytes, taken.copied_bytes
+            if anew:
+                marks, parts = partition_rows.read_up_to(tables, partition), self._kept_parts(partition, lease_ms)
+                grown, copied = 0, self.journals.opened_anew(partition, last, parts, marks)
+            else:
+                self.journals.opened(partition)
+                if not taken.of:
+                    self.journals.forget_old(partition)
+            hosts = list(partition_rows.hosts_of(tables, partition))
+            with self._changing:
+                self._sent[partition] = self._numbers[partition] = last
+                self._grown[partition], self._copied[partition] = grown, copied
+        return taken.granted, hosts
+
+    def _took_old(self, partition: int, lease_ms: int) -> bool:
+        """Take in the rows of a crawl of format 2, and give Redis a copy of them; whether there were any."""
+        rows, tables = self.journals.old_rows(partition), self._opened()
+        if (first := next(rows, None)) is None:
+            return False
+        partition_rows.put(tables, [first])
+        while some := list(islice(rows, ROWS_AT_A_TIME)):
+            partition_rows.put(tables, some)
+            self.journals.keep(lease_ms)
+        self.give_copy(partition, lease_ms)
+        return True
+
+    def give_copy(self, partition: int, lease_ms: int) -> None:
+        """Give Redis the first copy of a partition that is held, as change number 1. May be done again."""
+        self.journals.begun(partition)
+        self.journals.copy(partition, 1, self._kept_parts(partition, lease_ms))
+
+    def _kept_parts(self, partition: int, lease_ms: int) -> Iterator[bytes]:
+        for part in partition_rows.all_parts(self._opened(), partition):
+            yield part
+            self.journals.keep(lease_ms)
+
+    def give_back(self, partition: int) -> None:
+        """Let a partition go: nothing of it changes any more, and its hosts are on no list. StorageError, LeaseLost."""
+        while self._numbers[partition] > self._sent[partition] or partition in self._due_marks:
+            self.sync()
+        self.journals.release([partition])
+        with self._sending:
+            with self._changing:
+                for held in (self._numbers, self._sent, self._grown, self._copied):
+                    del held[partition]
+            tables = self._opened()
+            tables.put([(FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
+            partition_rows.clear(tables, partition)
+
+    def came(self, hosts: Sequence[str]) -> None:
+        """Hosts of a partition that was taken: what is remembered of queues and fingerprints is of before."""
+        self._heads.clear()
+        self._fingerprints.forget()
+        for host in hosts:
+            self._with_row[host] = self.journals.held[self.journals.partition(host)]
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Those of partitions that are held; of others there are rows that may be of before."""
+        return (host for host in super().hosts_with_work() if self.journals.partition(host) in self._numbers)
+
+    def copy_some(self) -> None:
+        """Copy a partition whose journal has grown most, if any has by much. In a thread. StorageError, LeaseLost."""
+        with self._copying:
+            grown = dict(self._grown)
+            if self._closed or not grown:
+                return
+            partition = max(grown, key=lambda each: grown[each] - self._copied.get(each, 0))
+            if grown[partition] <= max(_LEAST_COPIED_BYTES, self._copied.get(partition, 0)):
+                return
+            if (number := self._sent.get(partition)) is None:
+                return
+
+            def whole() -> None:
+                """What was read may be newer than ``number``: it does not count before Redis has all of it."""
+                with self._changing:
+                    last = self._numbers.get(partition, maxsize)
+                self.sync()
+                if self._sent.get(partition, -1) < last:
+                    raise StorageError(f"partition {partition} was given back while it was copied")
+
+            with closing(self._parts(partition)) as parts:  # what an error keeps of it would keep the folder locked
+                copied = self.journals.copy(partition, number, parts, whole)
+            if copied:
+                with self._sending:
+                    if partition in self._grown:
+                        self._grown[partition] -= grown[partition]
+                        self._copied[partition] = copied
+
+    def _parts(self, partition: int) -> Generator[bytes, None, None]:
+        for part in partition_rows.all_parts(self._opened(), partition):
+            if self._closed or self._failed:
+                raise StorageError(f"the frontier in {self._folder} is closed")
+            yield part
+
+    def hosts_in(self, partition: int) -> list[str]:
+        """The hosts that a partition has."""
+        return list(partition_rows.hosts_of(self._opened(), partition))
+
+    # --- what a recrawl reads -------------------------------------------------------------------
+
+    def pages_of(self, partition: int) -> Iterator[list[tuple[bytes, PageRecord]]]:
+        """Every decided page of a partition, and its key, some at a time."""
+        tables = self._opened()
+        for host in partition_rows.hosts_of(tables, partition):
+            rows = tables.rows(PAGES, prefix=host_prefix(host)[:HASH_BYTES])
+            while some := list(islice(rows, ROWS_AT_A_TIME)):
+                yield [(key, unpack_record(value)) for key, value in some]
+
+    @property
+    def partitions(self) -> int:
+        """How many the crawl has."""
+        return self.journals.partitions
+
+    def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
+        """Facts of hosts."""
+        return [self.fact(name) for name in names]
+
+    @property
+    def tables(self) -> Tables:
+        """All that is here. StorageError."""
+        return self._opened()
+
+    def reach(self) -> None:
+        """Find out whether Redis answers. StorageError."""
+        self.journals.link.call("PING")
+        self.sync()
+
+    # --- payloads of all workers ----------------------------------------------------------------
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1: of this worker, or as ``compare_ahead`` has found it."""
+        return super().original(digest) or self._originals.get(digest)
+
+    def compare_ahead(self, pages: Sequence[Comparison], bits: int) -> None:
+        """Ask Redis for first captures by other workers. In a thread. StorageError."""
+        unknown = {
+            page.digest for page in pages if page.digest and super(JournaledStore, self).original(page.digest) is None
+        }
+        for digest, original in self.journals.originals(list(unknown)).items():
+            self._originals[digest] = original
+
+    def close(self) -> None:
+        """Let go of the folder and of Redis; harmless when done twice."""
+        self._closed = True
+        with self._copying:
+            super().close()
+        self.journals.close()
+
+
+def _new_payloads(payloads: Sequence[tuple[bytes, Original | None]]) -> tuple[bytes, bytes]:
+    """The fact that names them."""
+    return _NEW_PAYLOADS.encode(), b"".join(digest for digest, original in payloads if original is not None)

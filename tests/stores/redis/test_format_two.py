@@ -1,0 +1,147 @@
+"""A crawl in Redis as versions 1.5 to 1.7 write it: workers of today take it over, killed anywhere."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.rules.fleet_shares import partition_of
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.format_two import OUTBOX
+from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from tests.stores.redis_servers import RedisServer
+
+CRAWL, LEASE_MS = "old", 60_000
+HOSTS, PAGES = [f"h{number}.test" for number in range(3, 7)], 12
+COMMANDS = json.loads((Path(__file__).parents[2] / "cases" / "redis" / "format_two.json").read_text())
+
+
+@pytest.fixture
+def link(server: RedisServer) -> Iterator[RedisLink]:
+    """With that crawl alone, whose worker has left."""
+    with closing(RedisLink(server.url)) as made:
+        fill(made)
+        yield made
+
+
+def fill(link: RedisLink) -> None:
+    """The crawl as it was."""
+    link.call("FLUSHALL")
+    link.many([Call(name.decode(), [key], rest) for name, key, *rest in (map(b64decode, each) for each in COMMANDS)])
+
+
+class Cut(RedisLink):
+    """Answers so many times, and then no more."""
+
+    left = 1 << 30
+
+    def many(self, calls: Sequence[Call]) -> list[Any]:
+        """As ever, or StorageError."""
+        self.left -= 1
+        if self.left < 0:
+            raise StorageError("it is gone")
+        return super().many(calls)
+
+
+def opened(folder: Path, link: RedisLink, worker: str = "w1") -> JournaledStore:
+    """A worker's frontier."""
+    store = JournaledStore(folder, PartitionJournals(link, CRAWL, worker, 8))
+    store.journals.begin("life")
+    return store
+
+
+def known(store: JournaledStore, hosts: Sequence[str]) -> dict[str, Any]:
+    """What a frontier knows of hosts."""
+    pages = [parse(f"http://{host}/{page}") for host in hosts for page in range(PAGES)]
+    records = {page.url: record for page in pages if (record := store.page(page.key)) is not None}
+    return {
+        "waiting": [row for host in hosts for row in store.head(host, 1000)],
+        "known": store.known([page.key for page in pages]),
+        "pages": records,
+        "hosts": [store.host(host) for host in hosts],
+        "robots": [store.robots(f"http://{host}") for host in hosts],
+        "facts": [store.fact(f"traps/{host}") for host in hosts],
+        "near": [store.near(host, 2 * 2**40 + int(host[1]), 0) for host in hosts],
+    }
+
+
+def is_whole(found: dict[str, Any], hosts: int) -> None:
+    """Half of the pages wait, half are decided."""
+    assert len(found["waiting"]) == len(found["pages"]) == hosts * PAGES // 2
+    assert all(found["known"])
+    assert all(len(state) > 20 for state in found["hosts"])
+    assert found["robots"] == [b"robots"] * hosts
+    assert found["facts"] == [b"yields"] * hosts
+    assert [len(near) for near in found["near"]] == [1] * hosts
+
+
+def test_workers_take_it_over(tmp_path: Path, link: RedisLink, server: RedisServer) -> None:
+    """Every row, the worker's facts and each message once; another worker has all of it from the copies."""
+    with closing(opened(tmp_path / "one", RedisLink(server.url))) as first:
+        for partition in range(2):
+            taken = first.take(partition, LEASE_MS)
+            assert taken is not None
+            assert sorted(taken[1]) == [host for host in HOSTS if partition_of(host, 2) == partition]
+        before = known(first, HOSTS)
+        is_whole(before, len(HOSTS))
+        assert (first.fact("scope"), first.fact("warc")) == (b"h0.test h1.test", b'["a.warc.gz",10]')
+        first.journals.post([(0, b"o" * 16, 7, b'["today"]')])
+        inboxes = first.unread([0, 1], 10)
+        assert [each[1:] for each in inboxes[0].messages] == [(1, b'["first"]'), (2, b'["second"]'), (7, b'["today"]')]
+        assert inboxes[1].messages == [(OUTBOX, 1, b'["third"]')]
+        for partition in range(2):
+            first.give_back(partition)
+    with closing(opened(tmp_path / "two", RedisLink(server.url), "w2")) as second:
+        assert all(second.take(partition, LEASE_MS) for partition in range(2))
+        assert known(second, HOSTS) == before
+    left = {key.decode().partition(":")[2] for key in link.call("KEYS", [], "*")}
+    assert left == {"facts", "inbox", "lease", "copy.1", "state", "payloads"}
+
+
+def test_it_may_be_killed_anywhere(tmp_path: Path, link: RedisLink, server: RedisServer) -> None:
+    """After each answer of Redis: the next start, with this disk or another, has everything."""
+    hosts, cut = [host for host in HOSTS if partition_of(host, 2) == 0], 0
+    ended = False
+    while not ended:
+        fill(link)
+        broken = Cut(server.url)
+        with closing(opened(tmp_path / f"{cut}", broken)) as first:
+            broken.left = cut
+            try:
+                ended = first.take(0, LEASE_MS) is not None
+            except StorageError:
+                broken.left = 1 << 30
+        folder = tmp_path / (f"{cut}" if cut % 2 else f"{cut}-other")
+        with closing(opened(folder, RedisLink(server.url))) as second:
+            assert second.take(0, LEASE_MS) is not None
+            is_whole(known(second, hosts), len(hosts))
+        cut += 1
+    assert cut > 10
+
+
+def test_a_worker_of_before_holds_it_up(tmp_path: Path, link: RedisLink, server: RedisServer) -> None:
+    """One that has a lease, or that has reported: nothing is changed. Those of before refuse what is of today."""
+    now = int(link.call("TIME")[0])
+    held, seen = "{old.0}:lease", "{old.fleet}:seen"
+    for take, give in (
+        (("HSET", held, "holder", "w1", "until", (now + 30) * 1000), ("HSET", held, "holder", "", "until", 0)),
+        (("ZADD", seen, now * 1000, "w1"), ("ZREM", seen, "w1")),
+    ):
+        link.call(take[0], [take[1]], *take[2:])
+        with pytest.raises(
+            OperatorError, match="A worker of an earlier version, 'w1', may be at work on the crawl 'old'"
+        ):
+            opened(tmp_path / "one", RedisLink(server.url))
+        assert link.call("HGET", ["{old.fleet}:facts"], "format") == b"2"
+        link.call(give[0], [give[1]], *give[2:])
+    opened(tmp_path / "one", RedisLink(server.url)).close()
+    assert link.call("HGET", ["{old.fleet}:facts"], "format") == b"3"

@@ -1,0 +1,309 @@
+"""Journals, copies and inboxes of partitions: only their holder adds to them, each change once, and none is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
+from crawlerproject.stores.redis.connection import Call
+from crawlerproject.stores.redis.journals import LISTENER, Append, PartitionJournals
+from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
+from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, journals, keys_of
+from tests.stores.redis_servers import RedisServer
+
+MINE = Append(0, 1, [b"first", b"second"])
+OUTBOX = b"another outbox.."
+
+
+@pytest.fixture(params=["server", "cluster"])
+def url(request: pytest.FixtureRequest) -> str:
+    """Of one server, and of one of three in a cluster."""
+    found: Any = request.getfixturevalue(request.param)
+    return str((found[0] if request.param == "cluster" else found).url)
+
+
+@pytest.fixture
+def mine(url: str) -> Iterator[PartitionJournals]:
+    """A new crawl, all of it held."""
+    made = journals(url)
+    for partition in range(PARTITIONS):
+        assert made.acquire(partition, LEASE_MS)
+        made.opened(partition)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def rival(url: str, mine: PartitionJournals) -> Iterator[PartitionJournals]:
+    """Another worker of it."""
+    with closing(journals(url, "two", mine.crawl)) as made:
+        yield made
+
+
+def end_lease(mine: PartitionJournals, partition: int) -> None:
+    """Its time is over."""
+    mine.link.call("HSET", [mine._keys[partition].lease], "until", 1)
+
+
+def journal(mine: PartitionJournals, partition: int) -> list[bytes]:
+    """All of it."""
+    found: list[bytes] = mine.link.call("LRANGE", [mine._prefixes[partition] + "journal"], 0, -1)
+    return found
+
+
+def failing(mine: PartitionJournals, monkeypatch: pytest.MonkeyPatch, *, after: int, before: bool = False) -> None:
+    """So many round trips are answered; that of the next one, or it itself, is lost."""
+    at_once = mine.link._at_once
+    left = [after]
+
+    def called(calls: Sequence[Call]) -> Any:
+        left[0] -= 1
+        if left[0] < 0 and before:
+            raise StorageError("lost")
+        answer = at_once(calls)
+        if left[0] < 0:
+            monkeypatch.setattr(mine.link, "_at_once", at_once)
+            raise StorageError("lost")
+        return answer
+
+    monkeypatch.setattr(mine.link, "_at_once", called)
+
+
+def test_each_change_is_added_once(mine: PartitionJournals) -> None:
+    """However often it is given, alone or with later ones; facts come with it."""
+    for _ in range(2):
+        mine.append([MINE], {"warc": b"1"})
+    mine.append([Append(0, 2, [b"second", b"third"]), Append(3, 1, [b"other"])], {"warc": b"2"})
+    assert journal(mine, 0) == [b"first", b"second", b"third"]
+    assert journal(mine, 3) == [b"other"]
+    assert mine.facts() == {"warc": b"2"}
+    assert mine.serial == 3
+
+
+def test_a_change_that_lacks_one_before_it_is_refused(mine: PartitionJournals) -> None:
+    """Redis has lost that one: all workers stop."""
+    mine.append([MINE], {})
+    with pytest.raises(StoreForgot, match="partition 0"):
+        mine.append([Append(0, 4, [b"fourth"])], {})
+    assert journal(mine, 0) == [b"first", b"second"]
+    assert mine.link.call("HGET", [fleet_keys(mine.crawl).facts], FORGOT)
+
+
+def test_a_lease_that_redis_has_lost_is_no_other_workers(mine: PartitionJournals) -> None:
+    """The server of one partition came back empty."""
+    mine.link.call("DEL", [mine._keys[0].lease])
+    with pytest.raises(StoreForgot):
+        mine.append([MINE], {})
+
+
+def test_a_worker_that_redis_does_not_know_has_been_forgotten(mine: PartitionJournals) -> None:
+    """Or one of which it knows less than it has answered for."""
+    mine.append([MINE], {})
+    mine.link.call("HSET", [worker_keys(mine.crawl, "one").state], "serial", 0)
+    mine.serial = 2
+    with pytest.raises(StoreForgot, match="knows 0 of the 2 changes"):
+        mine.append([], {"warc": b"1"})
+    mine.link.call("DEL", [worker_keys(mine.crawl, "one").state])
+    with pytest.raises(StoreForgot):
+        mine.append([], {"warc": b"1"})
+
+
+def test_none_but_the_holder_adds(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """A worker that lost one of its partitions gives nothing of the change, not even its facts."""
+    end_lease(mine, 0)
+    taken = rival.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert not taken.granted.clean
+    with pytest.raises(LeaseLost):
+        mine.append([Append(1, 1, [b"one"]), MINE], {"warc": b"1"})
+    assert (journal(mine, 0), journal(mine, 1), mine.facts()) == ([], [], {})
+    with pytest.raises(LeaseLost):
+        mine.opened(0)
+    rival.append([MINE], {})
+    assert journal(mine, 0) == [b"first", b"second"]
+
+
+def test_none_but_the_last_life_of_a_worker_gives_facts(url: str, mine: PartitionJournals) -> None:
+    """A process that goes by the same name and was away for long is refused, whatever it has to say."""
+    with closing(journals(url, "one", mine.crawl)) as later:
+        with pytest.raises(LeaseLost, match="another process"):
+            mine.append([], {"warc": b"late"})
+        later.append([], {"warc": b"1"})
+        assert later.facts() == {"warc": b"1"}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_lost_answer_changes_nothing(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch, *, before: bool
+) -> None:
+    """Wherever in the change it is lost: given again, with more, all of it is there once."""
+    each = mine.link.cluster + 1
+    for after in range(each + 1):
+        first = 2 * after + 1
+        given = [Append(p, first, [b"%d" % first]) for p in range(PARTITIONS)]
+        if after < each:
+            with monkeypatch.context() as patch:
+                failing(mine, patch, after=after, before=before)
+                with pytest.raises(StorageError):
+                    mine.append(given, {"warc": b"%d" % first})
+        more = [each._replace(changes=[*each.changes, b"more"]) for each in given]
+        mine.append(more, {"warc": b"%d" % (first + 1)})
+        for partition in range(PARTITIONS):
+            assert journal(mine, partition)[first - 1 :] == [b"%d" % first, b"more"]
+        assert mine.facts() == {"warc": b"%d" % (first + 1)}
+
+
+def test_what_was_decided_is_added_by_the_next_holder(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that dies within a change has given all of it or nothing."""
+    given = [Append(partition, 1, [b"a", b"b"]) for partition in range(PARTITIONS)]
+    failing(mine, monkeypatch, after=0)  # in a cluster it is decided, and written nowhere
+    with pytest.raises(StorageError):
+        mine.append(given, {"warc": b"1"})
+    for partition in range(PARTITIONS):
+        end_lease(mine, partition)
+        taken = rival.acquire(partition, LEASE_MS)
+        assert taken is not None
+        assert taken.journal == 2
+        assert list(rival.stored(partition, taken)) == [b"a", b"b"]
+    with pytest.raises(LeaseLost):
+        mine.append([Append(0, 3, [b"c"])], {"warc": b"2"})
+    assert mine.facts() == {"warc": b"1"}
+    rival.append([Append(0, 3, [b"of the rival"])], {})
+    end_lease(rival, 0)
+    taken = mine.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert list(mine.stored(0, taken)) == [b"a", b"b", b"of the rival"]
+
+
+def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a loss its rows come from a worker that has them; else such a gap is a loss."""
+    mine.append([MINE], {})
+    failing(mine, monkeypatch, after=0)
+    with pytest.raises(StorageError):
+        mine.append([Append(0, 3, [b"third"])], {})
+    mine.link.call("HDEL", [mine._keys[0].lease], "journal")
+    end_lease(mine, 0)
+    if mine.link.cluster:
+        with pytest.raises(StoreForgot):
+            rival.acquire(0, LEASE_MS)
+    assert rival.acquire(0, LEASE_MS, latest=True) is not None
+    assert rival.opened_anew(0, 4, iter([b"rows"]), [(OUTBOX, 7)]) == 4
+    assert rival.read_up_to([(0, OUTBOX)]) == [7]
+    rival.append([Append(0, 5, [b"fifth"])], {})
+    end_lease(rival, 0)
+    taken = mine.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert list(mine.stored(0, taken)) == [b"rows", b"fifth"]
+
+
+def copy(mine: PartitionJournals, number: int, *parts: bytes, whole: Callable[[], None] | None = None) -> int:
+    """Of the first partition."""
+    return mine.copy(0, number, iter(parts), whole)
+
+
+def test_a_copy_takes_the_place_of_the_changes_that_it_holds(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """Those that came while it was made stay; so do the keys of one copy, and of no other."""
+    mine.append([Append(0, 1, [b"1", b"2", b"3"])], {})
+    assert copy(mine, 2, b"to 2", b"more", whole=lambda: mine.append([Append(0, 4, [b"4"])], {})) == 8
+    assert copy(mine, 2, b"again") == 0
+    end_lease(mine, 0)
+    taken = rival.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert (taken.journal, taken.copy, taken.copied_bytes) == (4, 2, 8)
+    assert list(rival.stored(0, taken)) == [b"to 2", b"more", b"3", b"4"]
+    assert copy(rival, 4, b"to 4") == 4
+    assert journal(mine, 0) == []
+    assert mine.link.call("EXISTS", ["{" + f"{mine.crawl}.0" + "}:copy.2"]) == 0
+
+
+def test_a_copy_that_was_never_whole_does_not_count(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """Nor does what a former holder still writes; the next copy removes it."""
+    mine.append([Append(0, 1, [b"1", b"2"])], {})
+
+    def broken() -> None:
+        raise StorageError("before it is whole")
+
+    with pytest.raises(StorageError):
+        copy(mine, 1, b"half", whole=broken)
+
+    def taken_over() -> Iterator[bytes]:
+        yield b"of before"
+        end_lease(mine, 0)
+        assert rival.acquire(0, LEASE_MS)
+        assert copy(rival, 2, b"the rival's") == 11
+        yield b"later"
+
+    with pytest.raises(LeaseLost):
+        mine.copy(0, 2, taken_over())
+    end_lease(rival, 0)
+    taken = mine.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert list(mine.stored(0, taken)) == [b"the rival's"]
+    assert [mine.link.call("EXISTS", [f"{mine._prefixes[0]}copy.{number}"]) for number in (1, 2)] == [0, 1]
+
+
+def test_a_part_that_redis_has_lost_is_missed(mine: PartitionJournals) -> None:
+    """Of a copy, or of a journal."""
+    mine.append([Append(0, 1, [b"1", b"2"])], {})
+    copy(mine, 1, b"copy")
+    taken = mine.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert list(mine.stored(0, taken)) == [b"copy", b"2"]
+    for key in ("journal", "copy.1"):
+        mine.link.call("DEL", [mine._prefixes[0] + key])
+        with pytest.raises(StoreForgot):
+            list(mine.stored(0, taken))
+
+
+def test_messages_leave_an_inbox_once(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """With the change that holds their effect, however often it is given; those that came since stay."""
+    rival.post([(0, OUTBOX, number, b"%d" % number) for number in (1, 2, 3)] + [(LISTENER, OUTBOX, 4, b"hub")])
+    assert mine.link.call("LRANGE", [fleet_keys(mine.crawl).hubs], 0, -1) == [b"hub"]
+    [inbox] = mine.unread([0, 1], 2).values()
+    assert (inbox.removed, inbox.messages) == (0, [(OUTBOX, 1, b"1"), (OUTBOX, 2, b"2")])
+    for _ in range(2):
+        mine.append([Append(0, 1, [b"effect"], 2, [(OUTBOX, 2)])], {})
+    assert mine.read_up_to([(0, OUTBOX), (1, OUTBOX)]) == [2, 0]
+    [inbox] = mine.unread([0], 9).values()
+    assert (inbox.removed, inbox.messages) == (2, [(OUTBOX, 3, b"3")])
+
+
+def test_a_full_server_takes_a_change_whole_or_not(server: RedisServer) -> None:
+    """It is given again when there is room."""
+    with closing(journals(server.url)) as mine, server.client() as client:
+        assert mine.acquire(0, LEASE_MS)
+        mine.append([Append(0, 1, [b"1"])], {})
+        mine.post([(0, OUTBOX, 1, b"message")])
+        try:
+            client.config_set("maxmemory", 1)
+            with pytest.raises(StorageError, match="no memory left"):
+                mine.append([Append(0, 2, [b"2"], 1, [(OUTBOX, 1)])], {"warc": b"1"})
+            assert (journal(mine, 0), len(mine.unread([0], 9)), mine.facts()) == ([b"1"], 1, {})
+        finally:
+            client.config_set("maxmemory", 0)
+        mine.append([Append(0, 2, [b"2"], 1, [(OUTBOX, 1)])], {"warc": b"1"})
+        assert (journal(mine, 0), mine.unread([0], 9), mine.facts()) == ([b"1", b"2"], {}, {"warc": b"1"})
+
+
+def test_another_format_is_refused(server: RedisServer) -> None:
+    """One sentence says which."""
+    with closing(journals(server.url)) as mine:
+        mine.link.call("HSET", [fleet_keys(mine.crawl).facts], "format", 99)
+        with pytest.raises(OperatorError, match="newer version"):
+            journals(server.url, "two", mine.crawl)
+
+
+def test_a_worker_that_ends_leaves_nothing(server: RedisServer) -> None:
+    """Of its own name."""
+    with closing(journals(server.url)) as mine, Redis(port=server.port) as client:
+        mine.end()
+        assert keys_of(client, mine.crawl, "state") == []
