@@ -1,11 +1,11 @@
-"""What a page costs a frontier in Redis: worker CPU beside the embedded store's, Redis CPU, round trips, bytes.
+"""What a page costs a worker over Redis: its CPU beside that of a crawl of one process, Redis CPU, round trips, bytes.
 
     python -m benchmarks.redis_frontier --pages 20_000 --workers 2 --new 5
 
 Workers skip the network: each takes pages of the hosts in its partitions, finds fifty links on each (``--new`` of them
-new, eight on hosts of others, sent to them as letters), and ends fifty pages a beat, as in a crawl. A real
-``redis-server`` is started on a free port, with appendonly yes and appendfsync everysec. CPU is what counts here: it
-does not depend on what else the machine does; pages a second do.
+new, eight on hosts of others, sent to them as messages), and commits fifty pages at a time, as in a crawl. Partitions
+are copied when their journals have grown. A real ``redis-server`` is started on a free port, with appendonly yes and
+appendfsync everysec. CPU is what counts here: it does not depend on what else the machine does; pages a second do.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
+from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.fleet_shares import partition_of
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.redis.buffer.buffered_store import BufferedStore
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import Box, Changes, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.redis_store import RedisStore
+from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.stores.redis_servers import redis_server
 
 PARTITIONS = 64
-_LEASE_MS = 600_000
+LEASE_MS = 600_000
 HOSTS = 500  # that each worker crawls in turn
-_LETTERS = 50
+_MESSAGES = 250
 ACKNOWLEDGED = ("--appendfsync", "everysec")
 
 
@@ -63,7 +64,8 @@ class Web:
         path = f"/articles/{page % 97}/a-title-of-some-words-{page}.html"
         self._arrival += 1
         via = f"https://{host}/articles/a-page-before-this.html"
-        return QueuedPage(host, _key(host, path), f"https://{host}{path}", 1, self._arrival, 3, "LLL", via)
+        address = parse(f"https://{host}{path}")
+        return QueuedPage(host, address.key, address.url, 1, self._arrival, 3, "LLL", via)
 
     def first(self) -> list[QueuedPage]:
         """A few pages of every host."""
@@ -80,8 +82,9 @@ class Web:
         return new + [self.row(host, self.rng.randrange(1, self._named[host] + 1)) for _ in range(old)]
 
 
-def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisStore | None) -> Cost:
-    """So many pages, fifty a beat."""
+def crawl(store: RocksStore, web: Web, pages: int) -> Cost:
+    """So many pages, fifty a commit."""
+    journaled = store if isinstance(store, JournaledStore) else None
     states = {host: Host(host, 5.0) for host in web.hosts}
     for host in states.values():
         host.samples = (0.1,) * 10
@@ -89,7 +92,7 @@ def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisS
     store.sync()
     elsewhere = [f"https://www.elsewhere.example/articles/some-title-{number}.html" for number in range(FOREIGN)]
     message = json.dumps(elsewhere).encode()
-    trips = beats.link.round_trips if beats else 0
+    trips = journaled.journals.link.round_trips if journaled else 0
     done, urls, turn = 0, 0, 0
     cpu = wall = 0.0
     while done < pages:
@@ -104,39 +107,42 @@ def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisS
                 record = PageRecord(row.url, "fetched", 200, 1.7e9, row.key[:20], '"5f2c-61a"', "")
                 changes.pages.append((row.key, record))
                 changes.hosts.append((name, states[name].pack()))
-        if isinstance(store, BufferedStore) and beats is not None:
-            for partition, messages in store.outbox.unread(list(beats.held), _LETTERS).items():
-                store.outbox.messages_read(partition, len(messages))
-            for _ in hosts:
-                store.outbox.post(web.rng.randrange(PARTITIONS), message)
-            store.look_up((row.key, row.host) for rows in links.values() for row in rows)
+        if journaled:
+            for partition, inbox in journaled.unread(list(journaled.journals.held), _MESSAGES).items():
+                for outbox, number, _ in inbox.messages:
+                    changes.read.append((Box(partition, outbox), number))
+                journaled.read(partition, inbox)
+            changes.messages += [(web.rng.randrange(PARTITIONS), message) for _ in hosts]
         for rows in links.values():
             fresh = {row.key: row for row in rows}
             new = [row for row, old in zip(fresh.values(), store.known(list(fresh)), strict=True) if not old]
-            store.apply(Changes(queued=new))
+            changes.queued += new
             urls += len(new)
         changes.facts.append(("warc", b'["crawl-0.warc.gz",123456789]'))
         store.apply(changes)
         store.sync()
+        if journaled:
+            journaled.copy_some()
         cpu += time.process_time() - began_cpu
         wall += time.perf_counter() - began
         done += len(changes.removed)
-    return Cost(done, urls, cpu, wall, (beats.link.round_trips if beats else 0) - trips)
+    return Cost(done, urls, cpu, wall, (journaled.journals.link.round_trips if journaled else 0) - trips)
 
 
-def hold(store: RedisStore, number: int, workers: int) -> BufferedStore:
+def hold(folder: Path, link: RedisLink, number: int, workers: int) -> JournaledStore:
     """Begin, and take a worker's share of the partitions."""
-    store.begin(f"life-{number}")
-    ahead = BufferedStore(store)
+    store = JournaledStore(folder / f"w{number}", PartitionJournals(link, "bench", f"w{number}", PARTITIONS))
+    store.journals.begin(f"life-{number}")
     for partition in range(number, PARTITIONS, workers):
-        assert ahead.take(partition, _LEASE_MS)
-    return ahead
+        assert store.take(partition, LEASE_MS)
+    return store
 
 
-def hosts_of(store: RedisStore, count: int = HOSTS) -> list[str]:
+def hosts_of(store: JournaledStore, count: int = HOSTS) -> list[str]:
     """So many hosts of the partitions held."""
     names = (f"www.site-{number}.example" for number in itertools.count())
-    return list(islice((name for name in names if partition_of(name, PARTITIONS) in store.held), count))
+    held = store.journals.held
+    return list(islice((name for name in names if partition_of(name, PARTITIONS) in held), count))
 
 
 def cpu_seconds(link: RedisLink) -> float:
@@ -145,11 +151,10 @@ def cpu_seconds(link: RedisLink) -> float:
     return float(info["used_cpu_user"] + info["used_cpu_sys"])
 
 
-def worker(url: str, number: int, workers: int, given: argparse.Namespace, tell: Connection) -> None:
+def worker(url: str, folder: Path, number: int, given: argparse.Namespace, tell: Connection) -> None:
     """One worker process."""
-    store = RedisStore(RedisLink(url), "bench", f"w{number}", PARTITIONS)
-    ahead = hold(store, number, workers)
-    tell.send(crawl(ahead, Web(hosts_of(store), given.new, number), given.pages, store))
+    store = hold(folder, RedisLink(url), number, given.workers)
+    tell.send(crawl(store, Web(hosts_of(store), given.new, number), given.pages))
     store.close()
 
 
@@ -158,10 +163,11 @@ def in_redis(folder: Path, given: argparse.Namespace) -> None:
         link = RedisLink(server.url)
         before = link.call("INFO")
         pipes = []
+        spawn = multiprocessing.get_context("spawn")  # RocksDB's threads do not come along into a fork
         began = time.perf_counter()
         for number in range(given.workers):
-            mine, theirs = multiprocessing.Pipe()
-            process = multiprocessing.Process(target=worker, args=(server.url, number, given.workers, given, theirs))
+            mine, theirs = spawn.Pipe()
+            process = spawn.Process(target=worker, args=(server.url, folder, number, given, theirs))
             process.start()
             pipes.append((mine, process))
         costs: list[Cost] = []
@@ -181,8 +187,7 @@ def in_redis(folder: Path, given: argparse.Namespace) -> None:
         trips = sum(cost.round_trips for cost in costs)
         print(f"  {trips / pages:.3f} round trips and {commands / pages:.1f} commands a page")
         print(f"  {wire[0] / pages:,.0f} bytes a page to Redis, {wire[1] / pages:,.0f} back")
-        print(f"  {(after['used_memory'] - before['used_memory']) / known:.0f} bytes a URL known, of which one of"
-              f" {known / max(1, known - pages):.1f} is queued")  # fmt: skip
+        print(f"  {(after['used_memory'] - before['used_memory']) / known:.0f} bytes a URL known, journals and copies")
         print(f"  {pages / wall:,.0f} pages/s together here, interpreter starts included")
         link.close()
 
@@ -190,7 +195,7 @@ def in_redis(folder: Path, given: argparse.Namespace) -> None:
 def on_disk(folder: Path, given: argparse.Namespace) -> None:
     store = RocksStore(folder / "rocks")
     hosts = [f"www.site-{n}.example" for n in range(HOSTS)]
-    cost = crawl(store, Web(hosts, given.new, 0), given.pages, None)
+    cost = crawl(store, Web(hosts, given.new, 0), given.pages)
     store.close()
     print(f"RocksDB, one process: {cost.cpu_seconds / cost.pages * 1e6:.0f} µs CPU a page, its threads included")
 
