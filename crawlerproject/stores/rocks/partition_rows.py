@@ -26,6 +26,7 @@ from crawlerproject.stores.row_codec import (
     HOSTS,
     JOURNAL_ROW,
     MESSAGES,
+    PAGE_KEY_BYTES,
     PAGES,
     PAYLOADS,
     PRINTS,
@@ -58,9 +59,13 @@ Row = tuple[str, bytes, bytes | None]
 # Table by its place in TABLES, bytes of the key, bytes of the value.
 _ROW = Struct("<BHI")
 _REMOVED = 0xFFFFFFFF
+# With the table: the page's key in SEEN is the next row, which is not written out.
+_AND_SEEN = 0x80
 _NUMBERS = {name: number for number, name in enumerate(TABLES)}
 # The fastest: rows are short, and shrink by half with it.
 _LEVEL = 1
+# Keys of one host that are remembered, some 100 bytes each, so that SEEN has them once in a copy.
+_MOST_GIVEN = 200_000
 # Rows of one part of a copy, or of one write: some 250 KB.
 ROWS_AT_A_TIME = 1000
 
@@ -68,23 +73,37 @@ ROWS_AT_A_TIME = 1000
 def pack_rows(rows: Iterable[Row]) -> bytes:
     """As bytes."""
     parts: list[bytes] = []
+    implied: bytes | None = None
     for table, key, value in rows:
+        if implied is not None and table == SEEN and key == implied and value == b"":
+            parts[-3] = bytes((parts[-3][0] | _AND_SEEN,)) + parts[-3][1:]
+            implied = None
+            continue
         parts += (_ROW.pack(_NUMBERS[table], len(key), _REMOVED if value is None else len(value)), key, value or b"")
+        implied = None if value is None else _page_key(table, key, value)
     return zlib.compress(b"".join(parts), _LEVEL)
+
+
+def _page_key(table: str, key: bytes, value: bytes) -> bytes | None:
+    """Of a row whose page is known by it."""
+    return value[:PAGE_KEY_BYTES] if table == QUEUE else key if table == PAGES else None
 
 
 def unpack_rows(packed: bytes) -> Iterator[Row]:
     """What ``pack_rows`` packed."""
     data, at = zlib.decompress(packed), 0
     while at < len(data):
-        table, key_bytes, value_bytes = _ROW.unpack_from(data, at)
+        number, key_bytes, value_bytes = _ROW.unpack_from(data, at)
+        table = TABLES[number & ~_AND_SEEN]
         at += _ROW.size
         key, at = data[at : at + key_bytes], at + key_bytes
         if value_bytes == _REMOVED:
-            yield TABLES[table], key, None
+            yield table, key, None
             continue
-        yield TABLES[table], key, data[at : at + value_bytes]
-        at += value_bytes
+        value, at = data[at : at + value_bytes], at + value_bytes
+        yield table, key, value
+        if number & _AND_SEEN and (page := _page_key(table, key, value)) is not None:
+            yield SEEN, page, b""
 
 
 def hosts_changed(changes: Changes) -> Iterator[str]:
@@ -140,11 +159,16 @@ def all_rows(tables: Tables, partition: int) -> Iterator[Row]:
         yield MESSAGES, host_row_key(partition, host), b""
         if (state := tables.get(HOSTS, name)) is not None:
             yield HOSTS, name, state
-        for table, start in ((QUEUE, prefix), (SEEN, hashed), (PAGES, hashed), (PRINTS, hashed)):
+        given = set[bytes]()
+        for table, start in ((QUEUE, prefix), (PAGES, hashed), (SEEN, hashed), (PRINTS, hashed)):
             for key, value in tables.rows(table, prefix=start):
+                if table == SEEN and key in given:
+                    continue
                 yield table, key, value
-                if table == QUEUE and value[:HASH_BYTES] != hashed:  # a robots.txt that waits at another host
-                    yield SEEN, value[:24], b""
+                if (page := _page_key(table, key, value)) is not None:  # of a robots.txt: at another host, maybe
+                    yield SEEN, page, b""
+                    if len(given) < _MOST_GIVEN:
+                        given.add(page)
                 if table == PAGES and (original := tables.get(PAYLOADS, unpack_record(value).digest)) is not None:
                     yield PAYLOADS, unpack_record(value).digest, original
         for origin in (b"http://" + name, b"https://" + name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -180,3 +181,15 @@ def test_packed_rows_come_back() -> None:
     rows += [("pages", b"k" * 300, None), ("pages", b"", bytes(1 << 20))]
     assert list(unpack_rows(pack_rows(rows))) == rows
     assert list(unpack_rows(pack_rows([]))) == []
+
+
+def test_a_page_s_key_is_written_once() -> None:
+    """Where the row that says that a page is known follows the page's own; any other is written out."""
+    queued, key, other = ("queue", b"place", bytes(range(24)) + b"url"), bytes(range(24)), bytes(24)
+    rows: list[partition_rows.Row] = [queued, ("seen", key, b""), ("seen", key, b""), ("pages", other, b"record")]
+    rows += [("seen", other, b""), queued, ("seen", other, b""), queued, ("seen", key, None)]
+    rows += [("pages", other, None), ("seen", other, b"")]
+    assert list(unpack_rows(pack_rows(rows))) == rows
+    rows = [("pages", random.randbytes(24), b"") for _ in range(100)]
+    both = [each for row in rows for each in (row, ("seen", row[1], b""))]
+    assert len(pack_rows(both)) < len(pack_rows(rows)) + 20
