@@ -144,7 +144,7 @@ def add(folder: Path, hosts: int, in_memory: int) -> None:
     urls = hosts + hosts // 2
     _say(f"added {hosts:,} hosts, {urls:,} URLs: {spent / hosts * 1e6:.0f} µs CPU a host, peak {_peak()}")
     assert frontier.hosts.waiting_urls == urls, frontier.hosts.waiting_urls
-    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.counts_on_disk.hosts:,} on disk")
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.on_disk.counts.hosts:,} on disk")
     _say(crawl.holds())
     crawl.store.sync()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -166,7 +166,7 @@ def start(folder: Path, hosts: int, in_memory: int, *, clean: bool) -> Crawl:
     whole = time.monotonic() - began
     after, looked = ("an orderly end", "all in memory") if clean else ("a kill", "every queue looked at")
     _say(f"start after {after}: first lease after {first:.2f} s, {looked} after {whole:.0f} s")
-    on_disk = frontier.hosts.counts_on_disk.hosts
+    on_disk = frontier.hosts.on_disk.counts.hosts
     _say(f"  {len(frontier.workbench.hosts):,} in memory, {on_disk:,} on disk, peak {_peak()}")
     waiting = frontier.hosts.waiting_urls
     assert waiting == hosts + hosts // 2, waiting
@@ -182,7 +182,7 @@ def issuer(crawl: Crawl, beats: int) -> None:
         leases += crawl.beat()
     a_lease = (time.process_time() - cpu) / max(leases, 1) * 1e6
     _say(f"{leases:,} leases in {beats:,} beats of a second: {a_lease:.0f} µs CPU a lease, peak {_peak()}")
-    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.counts_on_disk.hosts:,} on disk")
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.on_disk.counts.hosts:,} on disk")
 
 
 def _peak() -> str:

@@ -198,7 +198,7 @@ def _found(look: _Look, frontier: Frontier, allowed: Allowed) -> _Seen:
 
 
 def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Seen, own_per_second: float) -> Progress:
-    now, done, on_disk = run.now(), run.tallies, frontier.hosts.counts_on_disk
+    now, done, on_disk = run.now(), run.tallies, frontier.hosts.on_disk.counts
     counts, quiet, resting_urls, per_second, seconds = seen
     due_on_disk = on_disk.hosts - on_disk.resting
     eta = max(seconds, on_disk.done_at - now if due_on_disk > 0 else 0.0)

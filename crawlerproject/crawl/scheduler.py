@@ -123,7 +123,7 @@ class FrontierScheduler:
 
     def _log_queued(self) -> None:
         frontier = self.crawl.session.frontier
-        hosts = sum(host.work for host in frontier.workbench.hosts.values()) + frontier.hosts.counts_on_disk.hosts
+        hosts = sum(host.work for host in frontier.workbench.hosts.values()) + frontier.hosts.on_disk.counts.hosts
         pages = self.crawl.session.totals.now().pages
         self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 

@@ -153,20 +153,16 @@ class Admission:
             host = hosts[name] = self._host(name)
             if ":" in name and name in self._copies and not host.on_disk:
                 self._hosts.ports.add(host)
-        counts = on_disk.counted() if on_disk is not None else None
+        counts = on_disk.counted()
         for host in hosts.values():
-            if counts is not None and host.on_disk:
+            if host.on_disk:
                 counts.add(host, -1)
         for name, (count, known) in more.items():
             hosts[name].rows += count
             hosts[name].known += known
         try:
-            if on_disk is None or counts is None:
-                changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
-                self._state.store.apply(changes)
-            else:
-                on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
-                on_disk.apply(changes, counts, hosts.values())
+            on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
+            on_disk.apply(changes, counts, hosts.values())
         except StorageError:
             for name, (count, known) in more.items():
                 hosts[name].rows -= count

@@ -91,14 +91,11 @@ class Frontier:
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
-        if self.hosts.on_disk is not None:
-            self.hosts.on_disk.begin_loading()
-        else:
-            self.hosts.take_up(self.state.store.hosts_with_work())
+        self.hosts.on_disk.begin_loading()
 
     def load_some(self, count: int) -> bool:
         """Take up so many more of them; whether there may be others. StorageError: call again later."""
-        return self.hosts.on_disk is not None and self.hosts.on_disk.load_some(count)
+        return self.hosts.on_disk.load_some(count)
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
@@ -150,14 +147,12 @@ class Frontier:
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
         self.hosts.clock.now = now
-        if self.hosts.on_disk is not None:
-            self.hosts.on_disk.tend(now)
+        self.hosts.on_disk.tend(now)
         return self.leasing.next(now, enough)
 
     def wake_at(self) -> float | None:
         """The next moment at which ``next`` may have something; None when nothing waits for time."""
-        wake = self.workbench.wake_at()
-        on_disk = self.hosts.on_disk.wake_at() if self.hosts.on_disk is not None else inf
+        wake, on_disk = self.workbench.wake_at(), self.hosts.on_disk.wake_at()
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
     # --- the end of a lease -----------------------------------------------------------------------
@@ -353,7 +348,7 @@ class Frontier:
         wake = self.wake_at()
         if wake is not None and wake <= now + patience_seconds:
             return False
-        counts, in_memory = self.hosts.counts_on_disk, self.workbench.hosts.values()
+        counts, in_memory = self.hosts.on_disk.counts, self.workbench.hosts.values()
         if counts.resting < counts.hosts:
             return False
         return all(

@@ -252,16 +252,13 @@ class FrontierState:
         changes.hosts, changes.due = [], [*moved]
         for name, host in dirty.items():
             changes.hosts.append((name, host.pack()))
-            if on_disk is not None and not host.on_disk and host.listed != (work := host.rows > 0):
+            if not host.on_disk and host.listed != (work := host.rows > 0):
                 changes.due.append((name, IN_MEMORY if host.listed else None, IN_MEMORY if work else None))
         decided = changes.facts
         if changes or facts:
             changes.facts = [*decided, *facts, self.hosts.clock.fact()]
         try:
-            if on_disk is not None:
-                on_disk.apply(changes, on_disk.counts, dirty.values())
-            elif changes:
-                self.store.apply(changes)
+            on_disk.apply(changes, on_disk.counts, dirty.values())
             for origin, record in changes.robots:
                 self.robots.stored(origin, record)
         except StorageError:

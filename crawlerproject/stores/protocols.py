@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -181,24 +181,6 @@ class FrontierReader(FactReader, Protocol):
         """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""
 
 
-class FrontierStore(FrontierReader, Protocol):
-    """Where a frontier lives. Not thread-safe but for ``sync``."""
-
-    def near(self, host: str, value: int, bits: int) -> list[Near]:
-        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
-
-    def original(self, digest: bytes) -> Original | None:
-        """The first capture of the payload with this sha1."""
-
-    def apply(self, changes: Changes) -> None:
-        """Apply all of it atomically; survives the death of the process, not yet a power loss."""
-
-    def sync(self) -> None:
-        """Make everything applied so far survive a power loss. May be called from another thread."""
-
-    def close(self) -> None: ...
-
-
 class Applied(NamedTuple):
     """How far messages have come in a store since it was opened."""
 
@@ -243,11 +225,10 @@ class Messages(Protocol):
         """The partitions with new messages since this was last called."""
 
 
-@runtime_checkable
-class EmbeddedStore(FrontierStore, Protocol):
-    """What the store of one process offers besides: hosts in the order in which they are due, and messages.
+class FrontierStore(FrontierReader, Protocol):
+    """Where a frontier lives. Not thread-safe but for ``sync``.
 
-    With the former, changed by ``Changes.due``, a frontier keeps only some of its hosts in memory.
+    With hosts in the order in which they are due, changed by ``Changes.due``, it keeps only some of them in memory.
     """
 
     @property
@@ -262,6 +243,20 @@ class EmbeddedStore(FrontierStore, Protocol):
 
     def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
         """The packed state of each host, in one question."""
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it atomically; survives the death of the process, not yet a power loss."""
+
+    def sync(self) -> None:
+        """Make everything applied so far survive a power loss. May be called from another thread."""
+
+    def close(self) -> None: ...
 
 
 class RoundOptions(NamedTuple):

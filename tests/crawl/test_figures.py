@@ -47,7 +47,9 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
     for one in hosts:
         bench.add(one)
     frontier = SimpleNamespace(
-        hosts=SimpleNamespace(counts_on_disk=on_disk or Counts(), waiting_urls=sum(one.waiting_urls for one in hosts)),
+        hosts=SimpleNamespace(
+            on_disk=SimpleNamespace(counts=on_disk or Counts()), waiting_urls=sum(one.waiting_urls for one in hosts)
+        ),
         workbench=bench,
         wake_at=bench.wake_at,
         quiet_hours=None,
@@ -150,7 +152,7 @@ def test_another_host_that_answers_for_robots_is_no_long_wait() -> None:
 def test_hosts_on_disk_count_as_the_others_do() -> None:
     """As many again on disk, half of them resting: half as much again is allowed."""
     look = crawl(*(host(f"n{number}.test", f"192.0.2.{number}") for number in range(10)))
-    look.frontier.hosts.counts_on_disk = Counts(hosts=10, rows=100, resting=5, done_at=NOW + 77)
+    look.frontier.hosts.on_disk.counts = Counts(hosts=10, rows=100, resting=5, done_at=NOW + 77)
 
     assert progress(look).ceiling_per_second == pytest.approx(15 * 0.2)
     assert progress(look).eta_seconds == pytest.approx(77.0)

@@ -32,7 +32,7 @@ from crawlerproject.rules.url.refused_urls import AddressRules, Exclusion
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import Listing
-from crawlerproject.stores.protocols import Changes, EmbeddedStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, QueuedPage
 from tests.stores.memory_store import MemoryStore
 
 
@@ -57,7 +57,7 @@ class Bench:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        store: FrontierStore,
         *,
         now: float = 1000.0,
         clean: bool = True,

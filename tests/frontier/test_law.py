@@ -339,10 +339,10 @@ class Schedule:
         away = [host for host in (*elsewhere, *frontier.hosts.dirty.values()) if host.on_disk]
         assert {place_of(host) for host in away} == set(store.due(99, Due(IN_MEMORY, "~")))
         assert all(not host.rows or host.state or host.on_disk for host in elsewhere)
-        assert frontier.hosts.counts_on_disk.hosts == len(away)
-        assert frontier.hosts.counts_on_disk.rows == sum(len(store.head(host.name, 999)) for host in away)
+        assert frontier.hosts.on_disk.counts.hosts == len(away)
+        assert frontier.hosts.on_disk.counts.rows == sum(len(store.head(host.name, 999)) for host in away)
         in_memory = sum(host.waiting_urls for host in frontier.workbench.hosts.values() if not host.state)
-        assert frontier.hosts.waiting_urls == in_memory + frontier.hosts.counts_on_disk.rows
+        assert frontier.hosts.waiting_urls == in_memory + frontier.hosts.on_disk.counts.rows
 
     def reason_to_wait(self, host: Host) -> None:
         """Its pause, a rest, another's robots.txt, the commit: no host waits for longer than one of these."""

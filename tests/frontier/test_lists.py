@@ -17,7 +17,7 @@ from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED, FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SITEMAP
 from crawlerproject.rules.traps.template_yield import FIRST_LISTS, FIRST_NAMED_LISTS, FIRST_PAGES
 from crawlerproject.rules.url.urls import Address, parse
-from crawlerproject.stores.protocols import Changes, EmbeddedStore, QueuedPage
+from crawlerproject.stores.protocols import Changes, FrontierStore, QueuedPage
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
 
@@ -27,7 +27,7 @@ SITE = "http://a.org"
 class Web:
     """A crawl of one host whose sitemaps list pages; ``new`` tells which pages have a text of their own."""
 
-    def __init__(self, new: Callable[[int], bool], store: EmbeddedStore | None = None, now: float = 1000.0) -> None:
+    def __init__(self, new: Callable[[int], bool], store: FrontierStore | None = None, now: float = 1000.0) -> None:
         store = store or MemoryStore()
         self.model = TrapModel(store)
         self.bench = Bench(store, now=now, traps=self.model, max_urls=100_000)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from crawlerproject.stores.protocols import EmbeddedStore
+from crawlerproject.stores.protocols import FrontierStore
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
 
@@ -18,14 +18,14 @@ def _urls(host: int, pages: int = PAGES) -> list[str]:
 
 
 @pytest.fixture
-def store() -> EmbeddedStore:
+def store() -> FrontierStore:
     """What an earlier run left: twelve hosts with three pages each."""
     bench = Bench(MemoryStore())
     bench.add(*[url for host in range(HOSTS) for url in _urls(host)])
     return bench.store
 
 
-def test_the_first_are_fetched_before_the_last_are_taken_up(store: EmbeddedStore) -> None:
+def test_the_first_are_fetched_before_the_last_are_taken_up(store: FrontierStore) -> None:
     """One host is enough to begin with; until all are there nothing is over."""
     bench = Bench(store, now=2000.0, load=False)
     assert bench.frontier.hosts.loading
@@ -40,7 +40,7 @@ def test_the_first_are_fetched_before_the_last_are_taken_up(store: EmbeddedStore
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_happens_meanwhile_nothing_is_lost_or_counted_twice(store: EmbeddedStore, seed: int) -> None:
+def test_whatever_happens_meanwhile_nothing_is_lost_or_counted_twice(store: FrontierStore, seed: int) -> None:
     """Links to hosts that are there, that are still to come, and to new ones; leases, ends and commits in between."""
     chance = random.Random(seed)
     bench = Bench(store, now=2000.0, load=False)

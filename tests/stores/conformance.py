@@ -13,7 +13,6 @@ from crawlerproject.stores.protocols import (
     Box,
     Changes,
     Due,
-    EmbeddedStore,
     Fingerprint,
     FrontierStore,
     Near,
@@ -171,9 +170,9 @@ class StoreContract:
 
 
 class DueContract:
-    """What holds for every ``EmbeddedStore``."""
+    """What holds for every ``FrontierStore``."""
 
-    def test_hosts_are_due_in_the_order_of_moments_and_names(self, store: EmbeddedStore) -> None:
+    def test_hosts_are_due_in_the_order_of_moments_and_names(self, store: FrontierStore) -> None:
         """Whatever the order in which they came; a place that is asked for is not among those behind it."""
         clocks = [(3_000_000_000_000_000, "b"), (7, "ü.example"), (7, "a"), (2**63, "z"), (IN_MEMORY, "m"), (256, "c")]
         store.apply(Changes(due=[(host, None, at) for at, host in clocks]))
@@ -185,7 +184,7 @@ class DueContract:
         assert store.due(99, Due(2**63, "z")) == []
         assert store.due(0, Due(IN_MEMORY, "")) == []
 
-    def test_a_host_moves_from_place_to_place(self, store: EmbeddedStore) -> None:
+    def test_a_host_moves_from_place_to_place(self, store: FrontierStore) -> None:
         """One change takes its old place away and gives it the new one; the same twice is as once."""
         store.apply(Changes(due=[("a", None, 5), ("b", None, IN_MEMORY)]))
         for _ in range(2):
@@ -197,7 +196,7 @@ class DueContract:
         store.apply(Changes(due=[("a", IN_MEMORY, None), ("b", 9, None)]))
         assert store.due(9, Due(IN_MEMORY, "")) == []
 
-    def test_states_of_many_hosts_come_in_one_answer(self, store: EmbeddedStore) -> None:
+    def test_states_of_many_hosts_come_in_one_answer(self, store: FrontierStore) -> None:
         """In the order of the question, None for those without."""
         store.apply(Changes(hosts=[(f"h{number}", b"%d" % number) for number in range(5)]))
         assert store.packed_hosts(["h3", "none", "h0", "h3"]) == [b"3", None, b"0", b"3"]
@@ -205,15 +204,15 @@ class DueContract:
 
 
 class MessageContract:
-    """What holds for every ``EmbeddedStore``."""
+    """What holds for every ``FrontierStore``."""
 
     MOST = 2**62
 
-    def all_of(self, store: EmbeddedStore, box: Box) -> list[tuple[int, bytes]]:
+    def all_of(self, store: FrontierStore, box: Box) -> list[tuple[int, bytes]]:
         """Every message of a box."""
         return store.messages.of(box, 0, self.MOST, self.MOST)
 
-    def test_messages_are_numbered_in_the_order_of_their_coming(self, store: EmbeddedStore) -> None:
+    def test_messages_are_numbered_in_the_order_of_their_coming(self, store: FrontierStore) -> None:
         """Over all partitions; those of one come back in order, whole, an empty one and one of a megabyte too."""
         mail, big = store.messages, bytes(range(256)) * 4096
         assert (mail.applied.last, mail.boxes(), mail.holds(), mail.take_changed()) == (0, [], False, set())
@@ -227,7 +226,7 @@ class MessageContract:
         assert self.all_of(store, Box(8, mail.outbox)) == self.all_of(store, Box(7, bytes(16))) == []
         assert (mail.take_changed(), mail.take_changed()) == ({7, 300}, set())
 
-    def test_a_slice_of_a_box_ends_where_it_is_to(self, store: EmbeddedStore) -> None:
+    def test_a_slice_of_a_box_ends_where_it_is_to(self, store: FrontierStore) -> None:
         """Behind a number, up to a number, and with the message that fills it."""
         store.apply(Changes(messages=[(1, b"ten bytes."), (2, b""), (1, b"ten more.."), (1, b"the last")]))
         mail, box = store.messages, Box(1, store.messages.outbox)
@@ -237,7 +236,7 @@ class MessageContract:
         assert [number for number, _ in mail.of(box, 0, self.MOST, 11)] == [1, 3]
         assert mail.of(box, 0, self.MOST, 0) == mail.of(box, 4, self.MOST, 99) == mail.of(box, 3, 2, 99) == []
 
-    def test_delivered_messages_go_one_by_one(self, store: EmbeddedStore) -> None:
+    def test_delivered_messages_go_one_by_one(self, store: FrontierStore) -> None:
         """Twice is as once; an emptied box is none; numbers go on."""
         store.apply(Changes(messages=[(1, b"a"), (1, b"b"), (2, b"c")]))
         mail = store.messages
@@ -250,7 +249,7 @@ class MessageContract:
         store.apply(Changes(delivered=[(two, 4)]))
         assert (mail.boxes(), mail.holds()) == ([], False)
 
-    def test_what_is_durable_is_known(self, store: EmbeddedStore) -> None:
+    def test_what_is_durable_is_known(self, store: FrontierStore) -> None:
         """As of the last sync; a change that is not about messages does not count, nor one that takes them away."""
         mail = store.messages
         assert mail.durable == Applied()
@@ -263,7 +262,7 @@ class MessageContract:
         store.sync()
         assert mail.applied == mail.durable == Applied(2, 2)
 
-    def test_what_was_read_is_known_by_box(self, store: EmbeddedStore) -> None:
+    def test_what_was_read_is_known_by_box(self, store: FrontierStore) -> None:
         """Of one partition and outbox; the last number of a change stays, and messages are not touched by it."""
         store.apply(Changes(messages=[(1, b"a")]))
         ours, theirs = Box(1, store.messages.outbox), Box(1, b"another outbox..")

@@ -15,7 +15,7 @@ from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisits import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
-from crawlerproject.stores.protocols import Box, Changes, EmbeddedStore, FrontierStore
+from crawlerproject.stores.protocols import Box, Changes, FrontierStore
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ _REVISITS_AT_A_TIME = 1000
 def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
     """Read what workers had written to each other and not read, when this process was given all that they held."""
     read_unread(store, frontier, now)
-    if isinstance(store, EmbeddedStore):
-        for box in store.messages.boxes():
-            _read_box(store, box, frontier, now)
+    for box in store.messages.boxes():
+        _read_box(store, box, frontier, now)
 
 
 def read_unread(store: FrontierStore, frontier: Frontier, now: float) -> None:
@@ -55,7 +54,7 @@ def read_unread(store: FrontierStore, frontier: Frontier, now: float) -> None:
             frontier.state.changes.facts.append((name, b""))
 
 
-def _read_box(store: EmbeddedStore, box: Box, frontier: Frontier, now: float) -> None:
+def _read_box(store: FrontierStore, box: Box, frontier: Frontier, now: float) -> None:
     """Those of a fleet on this machine. Each is removed by the change that holds its effect.
 
     Links take effect at once, and another time none: they are known then.

@@ -18,7 +18,7 @@ from crawlerproject.fleet.messaging.message_delivery import BrokenConnection, He
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.protocols import Box, EmbeddedStore
+from crawlerproject.stores.protocols import Box, FrontierStore
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class PeerLinks:
     """
 
     def __init__(
-        self, store: EmbeddedStore, crawl: CrawlDir, worker: str, plan: FleetPlan, unsure_until: float = 0.0
+        self, store: FrontierStore, crawl: CrawlDir, worker: str, plan: FleetPlan, unsure_until: float = 0.0
     ) -> None:
         """``crawl``: its folder, in which the workers of ``plan`` have theirs; ``unsure_until``: as for LocalHosts."""
         self._store = store

@@ -412,7 +412,7 @@ class Fleet:
 
     def _arrive(self, frontier: Frontier) -> None:
         """List hosts of partitions that were taken; those that found no room on the disk, another time."""
-        while self._arriving and frontier.hosts.on_disk is not None:
+        while self._arriving:
             some = self._arriving[-_ARRIVE_AT_A_TIME:]
             frontier.hosts.on_disk.arrive([host for host in some if self.held.mine(host)], CRAWL.now())
             del self._arriving[-len(some) :]
@@ -425,9 +425,8 @@ class Fleet:
         staying = {self.leases.partition(host) for host in unstored}
         going = self.held.leaving - staying
         # None of their hosts is in memory now, and none comes back into it.
-        if frontier.hosts.on_disk is not None:
-            for partition in going:
-                frontier.hosts.on_disk.depart(self.store.hosts_in(partition))
+        for partition in going:
+            frontier.hosts.on_disk.depart(self.store.hosts_in(partition))
         if going:
             await asyncio.to_thread(self.store.sync)
             for partition in going:

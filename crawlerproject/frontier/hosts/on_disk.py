@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.passage import caused_externally
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, EmbeddedStore, FrontierStore
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, FrontierStore
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.table import HostTable
@@ -90,7 +90,7 @@ class HostsOnDisk:
     ``apply`` changes the lists together with what it stores.
     """
 
-    def __init__(self, table: HostTable, store: EmbeddedStore, max_in_memory: int) -> None:
+    def __init__(self, table: HostTable, store: FrontierStore, max_in_memory: int) -> None:
         self._table = table
         self.store = store
         self.max_in_memory = max_in_memory

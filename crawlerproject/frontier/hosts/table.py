@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import ceil
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import HELD, Host, HostState, Stage
 from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve, PortsOfNames
-from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
+from crawlerproject.frontier.hosts.on_disk import HostsOnDisk, Move, place_of
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
@@ -24,7 +24,7 @@ from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longes
 from crawlerproject.rules.politeness.pauses import HOUR_SECONDS
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import host_name, key_of
-from crawlerproject.stores.protocols import IN_MEMORY, Changes, EmbeddedStore, FrontierStore
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, FrontierStore
 
 LEFT_ALONE = {
     HostState.PARKED: Reason.HOST_PARKED, HostState.PAUSED: Reason.PAUSED, HostState.LIMITED: Reason.HOST_LIMIT,
@@ -187,7 +187,7 @@ class HostTable:
         suspensions: HostSuspensions | None = None,
     ) -> None:
         """``start_delay_seconds``: the pause of a host that has not been asked yet; ``max_ports`` of one name, the
-        default port left out. More hosts with work than ``max_in_memory`` wait on disk, if the store lists them.
+        default port left out. More hosts with work than ``max_in_memory`` wait on disk.
         """
         self.store, self.workbench = store, workbench
         self.ownership = names.ownership
@@ -198,19 +198,14 @@ class HostTable:
         self.ports = PortsOfNames(self, max_ports)
         self.names = names
         self.suspensions = HostSuspensions() if suspensions is None else suspensions
-        self.on_disk = HostsOnDisk(self, store, max_in_memory) if isinstance(store, EmbeddedStore) else None
-        self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
+        self.on_disk = HostsOnDisk(self, store, max_in_memory)
+        self.waiting_urls = self.on_disk.counts.rows  # queued, not leased, of hosts not parked
         self.parked_hosts = ParkedHosts()
         self.parked = 0  # of this start, and not yet asked again
         self.held: Counter[str] = Counter()  # by HostState, of those that have had a turn since this start
         # Hosts that were needed before the loading came to them; None: all are loaded.
         self.loaded_early: set[str] | None = None
         self.unlisted: list[Move] = []  # changes of the lists that wait for a commit, since the store had no room
-
-    @property
-    def counts_on_disk(self) -> Counts:
-        """The hosts with work that are not in memory."""
-        return self.on_disk.counts if self.on_disk is not None else Counts()
 
     @property
     def loading(self) -> bool:
@@ -277,14 +272,13 @@ class HostTable:
         host = known or self.stored(name, self.store.host(name))
         if named_by and not (host.ever_queued or host.fetched):
             self.names.names(host, named_by, now)
-        on_disk = self.on_disk
-        if on_disk is None or known is not None:
+        if known is not None:
             return self._taken_in(host)
         if host.on_disk and self.names.sooner(host, named_by, now):
             return self._comes_now(self._taken_in(host), now)
         loads = self.loaded_early is not None and host.rows > 0
         waits = bool(host.named_by) and host.next_free > now
-        if host.on_disk or ((waits or len(self.workbench.hosts) >= on_disk.max_in_memory) and not loads):
+        if host.on_disk or ((waits or len(self.workbench.hosts) >= self.on_disk.max_in_memory) and not loads):
             return host
         return self._taken_in(host)
 
@@ -298,14 +292,11 @@ class HostTable:
     def stored(self, name: str, packed: bytes | None) -> Host:
         """A copy of the host as the store has it, or a new one."""
         host = self._unpacked(name, packed)
-        on_disk = self.on_disk
-        if host.on_disk and (
-            on_disk is None or (self.loaded_early is not None and not on_disk.store.is_due(place_of(host)))
-        ):
+        if host.on_disk and self.loaded_early is not None and not self.on_disk.store.is_due(place_of(host)):
             host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
             self.clock.clamp_to_now(host)
         if not host.on_disk:
-            host.listed = on_disk is not None and on_disk.counts.whole and host.rows > 0
+            host.listed = self.on_disk.counts.whole and host.rows > 0
             self._add_uncertainty(host, stored=packed is not None)
         return host
 
@@ -341,7 +332,6 @@ class HostTable:
     def _take_off(self, host: Host) -> None:
         """A host that was on disk is needed in memory."""
         on_disk = self.on_disk
-        assert on_disk is not None
         counts = on_disk.counted()
         counts.add(host, -1)
         changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
@@ -411,20 +401,6 @@ class HostTable:
         if host.waiting_urls > 0:
             self.waits(host, host.waiting_urls)
             self.workbench.add(host)
-
-    def take_up(self, names: Iterable[str]) -> None:
-        """Take up hosts that have work, as a whole and at once."""
-        self.loaded_early = set()
-        try:
-            for name in names:
-                host = self.of(name)
-                if not host.rows:  # it was taken up without its rows
-                    host.rows = 1
-                    self.waits(host, 1)
-                self.workbench.add(host)
-        finally:
-            self.loaded_early = None
-        self.clock.warn()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""

@@ -18,15 +18,17 @@ CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
 
 
 class PartitionKeys(NamedTuple):
-    """Keys of one partition."""
+    """Keys of one partition; those of its journal and its copies: ``journals.py``."""
 
-    lease: str  # hash: holder, token, until (store time, ms), by:WORKER (its last batch that was applied)
+    # hash: holder, token, until (store time, ms), unsure; of, journal, copy, copying, bytes, copied, removed, crawl
+    lease: str
     behind: str  # hash: token -> worker that held the partition and did not let go in good order
+    inbox: str  # list of messages from other workers, oldest first
+    # Of format 2 (format_two.py):
     work: str  # set of the hosts with queued rows
     pages: str  # hash: 24-byte key -> page record, empty while the page is only queued
     hosts: str  # hash: host -> packed state
     robots: str  # hash: origin -> packed record; KIND/host -> a fact of that host
-    inbox: str  # list of messages from other workers, oldest first
     prints: str  # sorted set, all scores 0: hash of the host, fingerprint, page's key (8 + 8 + 24 bytes)
     queue_prefix: str  # + host: sorted set, all scores 0, members ordered by priority and arrival
 
@@ -34,10 +36,10 @@ class PartitionKeys(NamedTuple):
 class WorkerKeys(NamedTuple):
     """Keys of one worker."""
 
-    state: str  # hash: life (its incarnation), serial (of its last batch), fact:NAME
-    batch: str  # hash: partition -> its part of the last batch
-    left: str  # hash: partition -> serial:part, of the last batch of an earlier incarnation
-    fenced: str  # hash: partition -> token up to which this worker's batches are refused
+    state: str  # hash: life (its incarnation), serial (of its last change), fact:NAME
+    batch: str  # hash: partition -> its part of the last change
+    left: str  # hash: partition -> serial:part, of the last change of an earlier incarnation
+    fenced: str  # hash: partition -> token up to which this worker's changes are refused
 
 
 class FleetKeys(NamedTuple):

@@ -213,7 +213,7 @@ class FrontierView(RocksReader):
 
 
 class RocksStore(RocksReader):
-    """The embedded default ``EmbeddedStore``; ``folder`` is its own, made when missing.
+    """The default ``FrontierStore``; ``folder`` is its own, made when missing.
 
     Raises ``OperatorError`` at construction when the folder cannot be used, ``StorageError`` from ``apply`` and
     ``sync`` when the disk refuses; the same call may then be made again later.

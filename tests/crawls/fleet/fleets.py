@@ -57,10 +57,6 @@ class Workers:
         self.folder = folder
         self.scope = scope
         self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
-        import os
-
-        if os.environ.get("FLEET_FRONTIER"):
-            self.settings["FLEET_FRONTIER"] = os.environ["FLEET_FRONTIER"]
         self.recrawl = False  # known pages are visited again, instead of seeds
         self.accept = ""  # as for -a accept=
         self.running: dict[str, Process] = {}

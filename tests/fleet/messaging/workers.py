@@ -12,7 +12,7 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
-from crawlerproject.stores.protocols import EmbeddedStore
+from crawlerproject.stores.protocols import FrontierStore
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
 
@@ -55,7 +55,7 @@ def links(*urls: str, via: str = "http://via.example/") -> list[DiscoveredUrl]:
 class Worker:
     """One of them, in this process."""
 
-    def __init__(self, crawl: CrawlDir, name: str, plan: FleetPlan, store: EmbeddedStore | None = None) -> None:
+    def __init__(self, crawl: CrawlDir, name: str, plan: FleetPlan, store: FrontierStore | None = None) -> None:
         self.name = name
         self.store = store or MemoryStore()
         self.box = PeerLinks(self.store, crawl, name, plan)

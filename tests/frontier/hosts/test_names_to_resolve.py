@@ -48,12 +48,6 @@ def look_up(bench: Bench, *live: str) -> list[str]:
     return asked
 
 
-class AllInMemory(MemoryStore):
-    """As the store of a fleet over Redis: it has no order in which hosts are due, so all wait in memory."""
-
-    due = None  # type: ignore[assignment]
-
-
 @pytest.fixture
 def small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer names than ten thousand."""
@@ -76,22 +70,6 @@ def test_names_that_must_wait_are_on_disk() -> None:
         assert len(asked) <= AT_ONCE + 2 + 8.5 * (bench.now - began)
         assert bench.now - began < 150.0
     assert len(set(asked)) == 1_000
-
-
-def test_names_that_wait_in_memory_have_their_turns() -> None:
-    """Where no store keeps hosts by their moments, a page's names wait as well, though it links to them twice."""
-    bench = Bench(AllInMemory())  # type: ignore[arg-type]
-    assert bench.frontier.hosts.on_disk is None
-    assert names(bench, *invented(1_000)) == 1_000
-    assert len(look_up(bench)) == AT_ONCE + 1
-    found = [
-        DiscoveredUrl(parse(f"http://{host}/2"), 1, "L", "http://evil.test/", 10, FLAG_EXTERNAL)
-        for host in invented(1_000)[500:]
-    ]
-    assert bench.frontier.add(found, bench.now) == 500
-    assert look_up(bench) == []
-    names(bench, invented(1_000)[-1], by="good.test")
-    assert look_up(bench) == invented(1_000)[-1:]
 
 
 def test_live_names_come_as_fast_as_they_are_looked_up() -> None:

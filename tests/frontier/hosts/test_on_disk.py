@@ -12,7 +12,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
 from crawlerproject.stores import row_codec as tables
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, EmbeddedStore
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, FrontierStore
 from crawlerproject.stores.rocks import rocks_tables
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.frontier.conftest import Bench, drain
@@ -26,7 +26,7 @@ def _urls(hosts: int = HOSTS) -> list[str]:
     return [f"http://h{number:02d}.example/{page}" for number in range(hosts) for page in range(2)]
 
 
-def _small(store: EmbeddedStore | None = None, **more: Any) -> Bench:
+def _small(store: FrontierStore | None = None, **more: Any) -> Bench:
     return Bench(store or MemoryStore(), max_hosts_in_memory=3, **more)
 
 
@@ -37,10 +37,10 @@ def test_memory_has_no_more_hosts_than_it_may() -> None:
     bench.add(*_urls())
 
     assert len(bench.frontier.workbench.hosts) == 3
-    assert bench.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
+    assert bench.frontier.hosts.on_disk.counts.hosts == HOSTS - 3
     assert bench.frontier.hosts.waiting_urls == 2 * HOSTS
     assert sorted(drain(bench)) == sorted(_urls())
-    assert bench.frontier.hosts.counts_on_disk.hosts == bench.frontier.hosts.counts_on_disk.rows == 0
+    assert bench.frontier.hosts.on_disk.counts.hosts == bench.frontier.hosts.on_disk.counts.rows == 0
     assert bench.store.due(9, Due(IN_MEMORY, "")) == []
 
 
@@ -79,7 +79,7 @@ def test_links_for_a_host_on_disk_leave_it_there() -> None:
     assert bench.store.is_due(place)
     assert len(bench.store.head(place.host, 9)) == 4
     assert bench.frontier.hosts.waiting_urls == 2 * HOSTS + 2
-    assert bench.frontier.hosts.counts_on_disk.rows == 2 * (HOSTS - 3) + 2
+    assert bench.frontier.hosts.on_disk.counts.rows == 2 * (HOSTS - 3) + 2
 
 
 def test_what_was_promised_to_a_host_survives_the_disk() -> None:
@@ -120,7 +120,7 @@ def test_a_start_takes_up_those_that_are_due_first() -> None:
         again = _small(first.store, now=2000.0, clean=clean)
         assert again.frontier.workbench.hosts.keys() == hosts.keys()
         assert again.frontier.hosts.waiting_urls == 2 * HOSTS
-        assert again.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
+        assert again.frontier.hosts.on_disk.counts.hosts == HOSTS - 3
         assert not again.frontier.hosts.loading
     assert sorted(drain(again)) == sorted(_urls())
 
@@ -129,12 +129,12 @@ def test_a_smaller_memory_than_before_is_kept_to() -> None:
     """What was in memory and finds no room at the next start goes to disk."""
     first = Bench(MemoryStore())
     first.add(*_urls())
-    assert first.frontier.hosts.counts_on_disk.hosts == 0
+    assert first.frontier.hosts.on_disk.counts.hosts == 0
 
     again = _small(first.store, now=2000.0)
 
     assert len(again.frontier.workbench.hosts) == 3
-    assert again.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
+    assert again.frontier.hosts.on_disk.counts.hosts == HOSTS - 3
     assert again.frontier.hosts.waiting_urls == 2 * HOSTS
     assert sorted(drain(again)) == sorted(_urls())
 
@@ -178,7 +178,7 @@ def test_lists_that_are_wrong_are_mended() -> None:
     expected = [url for url in _urls() if gone.host not in url]
 
     assert sorted(drain(again)) == sorted(expected)
-    assert again.frontier.hosts.counts_on_disk.hosts == 0
+    assert again.frontier.hosts.on_disk.counts.hosts == 0
     assert store.due(9, Due(IN_MEMORY, "")) == []
 
 
@@ -225,8 +225,8 @@ def test_a_crawl_is_not_over_while_hosts_on_disk_have_a_turn_to_come() -> None:
         bench.commit()
         bench.now += 0.2
     bench.commit()
-    assert bench.frontier.hosts.counts_on_disk.hosts >= HOSTS - 4
-    assert bench.frontier.hosts.counts_on_disk.resting == bench.frontier.hosts.counts_on_disk.hosts
+    assert bench.frontier.hosts.on_disk.counts.hosts >= HOSTS - 4
+    assert bench.frontier.hosts.on_disk.counts.resting == bench.frontier.hosts.on_disk.counts.hosts
     bench.now += 1.0  # their address has rested by now
     assert bench.next() is None
     assert bench.frontier.only_rests(bench.now, 3600.0)
@@ -238,7 +238,7 @@ def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _small()
     bench.add(*_urls())
     bench.through_robots()
-    counts, hosts = bench.frontier.hosts.counts_on_disk, set(bench.frontier.workbench.hosts)
+    counts, hosts = bench.frontier.hosts.on_disk.counts, set(bench.frontier.workbench.hosts)
     urls = bench.frontier.hosts.waiting_urls
 
     def full(changes: Changes) -> None:
@@ -252,7 +252,7 @@ def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(StorageError):  # one was asked and must give way to those that never were
                 bench.frontier.next(bench.now)
             bench.now += 1.0
-        assert (bench.frontier.hosts.counts_on_disk, set(bench.frontier.workbench.hosts)) == (counts, hosts)
+        assert (bench.frontier.hosts.on_disk.counts, set(bench.frontier.workbench.hosts)) == (counts, hosts)
         assert not any(host.on_disk for host in bench.frontier.workbench.hosts.values())
         assert bench.frontier.hosts.waiting_urls == urls
     bench.frontier.admission.add_again(bench.now)
@@ -324,7 +324,6 @@ def test_hosts_of_a_partition_that_leaves_are_on_no_list(most: int) -> None:
     bench.add(*_urls())
     bench.commit()
     hosts = bench.frontier.hosts
-    assert hosts.on_disk is not None
     names = [f"h{number:02d}.example" for number in range(HOSTS)]
     going = names[::2]
     assert bench.frontier.let_go(lambda name: name not in going) == []
@@ -336,7 +335,7 @@ def test_hosts_of_a_partition_that_leaves_are_on_no_list(most: int) -> None:
     assert not listed & {*going}
     assert not {*hosts.workbench.hosts} & {*going}
     assert hosts.waiting_urls == HOSTS
-    assert hosts.counts_on_disk.rows <= HOSTS
+    assert hosts.on_disk.counts.rows <= HOSTS
     assert sorted(drain(bench)) == sorted(url for url in _urls() if url.split("/")[2] not in going)
 
 
@@ -360,7 +359,6 @@ def test_hosts_that_arrive_are_asked_when_they_may_be(monkeypatch: pytest.Monkey
     robots = [(origin, packed) for origin in origins if (packed := other.store.robots(origin)) is not None]
     bench.store.apply(Changes(queued=rows, hosts=states, robots=robots))
     on_disk = bench.frontier.hosts.on_disk
-    assert on_disk is not None
     with monkeypatch.context() as patch:
         patch.setattr(bench.store, "apply", lambda _: (_ for _ in ()).throw(StorageError("full")))
         with pytest.raises(StorageError):
@@ -382,7 +380,6 @@ def test_a_host_that_is_in_memory_does_not_arrive() -> None:
     bench = _small()
     bench.add("http://h00.example/1")
     bench.commit()
-    assert bench.frontier.hosts.on_disk is not None
     bench.frontier.hosts.on_disk.arrive(["h00.example"], bench.now)
     assert not bench.frontier.workbench.hosts["h00.example"].on_disk
     assert bench.frontier.hosts.waiting_urls == 1
