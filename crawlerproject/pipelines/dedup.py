@@ -14,7 +14,7 @@ from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.archive.http_messages import payload_digest
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.stores.protocols import Comparison, Fingerprint
+from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -54,7 +54,7 @@ class DedupPipeline:
         duplicates = self._services[DuplicateIndex]
         if duplicates.ahead is not None and (payload := page.payload):
             page.digest = payload_digest(payload)
-            return self._process_ahead(duplicates, duplicates.ahead(_comparison(page)), page)
+            return self._process_ahead(duplicates, duplicates.ahead(page.digest), page)
         return self._process_here(duplicates, page)
 
     async def _process_ahead(
@@ -100,12 +100,6 @@ class DedupPipeline:
         if found.kind != "exact":
             notes.append(("simhash-distance", str(found.bits)))
         self._stats.inc_value(f"duplicates/{found.kind}")
-
-
-def _comparison(page: LeaseResult) -> Comparison:
-    host, canonical = page.row.host, page.canonical
-    named = canonical.key if canonical is not None and canonical.host == host else b""
-    return Comparison(page.digest, host, page.fingerprint if page.is_text else None, named)
 
 
 async def _queue_behind(page: LeaseResult) -> None:

@@ -14,12 +14,10 @@ from tempfile import TemporaryDirectory
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
-from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.recovery import LostCapture, LostPages
 from crawlerproject.stores.copy.copying import end, journals_of, take_all
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.stores.protocols import Comparison
 from crawlerproject.stores.redis.journal_view import JournalView
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.rejoining import Rejoining
@@ -70,7 +68,7 @@ def fetch_again(folder: CrawlDir, frontier: JournalView, lost: str, progress: Ca
         again = LostPages(store, folder.log, time.time(), count_rows, other_logs=logs)
         for first in range(0, len(look.lost), _AT_A_TIME):
             some = look.lost[first : first + _AT_A_TIME]
-            store.compare_ahead([Comparison(record.digest, host_key(record.url)) for record in some], 0)
+            store.fetch_originals([record.digest for record in some])
             again.fetch_again([LostCapture(record.url, record.digest) for record in some])
             store.sync()
             journals.keep(_LEASE_MS)

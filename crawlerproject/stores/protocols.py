@@ -106,15 +106,6 @@ class Near(NamedTuple):
     key: bytes  # the page's
 
 
-class Comparison(NamedTuple):
-    """What is looked up to find what a page repeats."""
-
-    digest: bytes  # of its payload; empty: it is not compared
-    host: str
-    value: int | None = None  # its fingerprint
-    canonical: bytes = b""  # the key of the page on its host that it names as canonical
-
-
 class Due(NamedTuple):
     """A host's place among those that have work, by the moment when it is due."""
 

@@ -25,7 +25,7 @@ from crawlerproject.frontier.other_workers import (
     unpack_message,
 )
 from crawlerproject.rules.printable import human_seconds
-from crawlerproject.rules.text_likeness import MAX_BITS, NEAR_BITS
+from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.journals import LISTENER
@@ -182,8 +182,7 @@ class RedisWorker(SingleProcess):
 
     def content_ahead(self) -> ContentAhead:
         """Redis has what other workers know."""
-        store, bits = self._fleet.store, self._settings.getint("NEAR_DUPLICATE_BITS", NEAR_BITS)
-        return ContentAhead(lambda pages: store.compare_ahead(pages, bits))
+        return ContentAhead(self._fleet.store.fetch_originals)
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Redis has the texts of all, unless NEAR_DUPLICATE_MAX_PAGES is 0."""

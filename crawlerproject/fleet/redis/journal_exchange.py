@@ -16,7 +16,7 @@ from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Message, unpack_message
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.stores.protocols import Box, Changes, Comparison
+from crawlerproject.stores.protocols import Box, Changes
 from crawlerproject.stores.redis.journals import Inbox
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
@@ -158,23 +158,23 @@ _GATHER_SECONDS = 0.01
 # Pages in one question.
 _AT_A_TIME = 256
 
-Waiting = tuple[Comparison, "asyncio.Future[None]"]
+Waiting = tuple[bytes, "asyncio.Future[None]"]
 
 
 class ContentAhead:
     """For one event loop; one question is under way at a time."""
 
-    def __init__(self, fetch: Callable[[Sequence[Comparison]], None]) -> None:
+    def __init__(self, fetch: Callable[[Sequence[bytes]], None]) -> None:
         """``fetch`` is called in a thread, and may raise StorageError."""
         self._fetch = fetch
         self._waiting: list[Waiting] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def __call__(self, page: Comparison) -> None:
-        """Until what the page is compared with is at hand, or Redis does not say."""
+    async def __call__(self, digest: bytes) -> None:
+        """Until the first capture of the payload with this sha1 is at hand, or Redis does not say."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((page, future))
+        self._waiting.append((digest, future))
         if self._task is None:
             self._task = loop.create_task(self._run())
         await asyncio.wait([future], timeout=_PATIENCE_SECONDS)
@@ -185,7 +185,7 @@ class ContentAhead:
                 await asyncio.sleep(_GATHER_SECONDS)
                 some, self._waiting = self._waiting[:_AT_A_TIME], self._waiting[_AT_A_TIME:]
                 try:
-                    await asyncio.to_thread(self._fetch, [page for page, _ in some])
+                    await asyncio.to_thread(self._fetch, [digest for digest, _ in some])
                 except StorageError:
                     pass  # the commit that fails likewise says so; such pages are compared with what is known here
                 finally:

@@ -15,7 +15,7 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.text_likeness import near
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.protocols import Changes, Comparison, Fingerprint, FrontierStore
+from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class OtherWorkers(Protocol):
         """These facts are committed."""
 
 
-Ahead = Callable[[Comparison], Awaitable[None]]
-"""Fetches what a page is compared with from a store that is far away."""
+Ahead = Callable[[bytes], Awaitable[None]]
+"""Fetches the first capture of the payload with this sha1 from a store that is far away."""
 
 
 class _Unstored(NamedTuple):

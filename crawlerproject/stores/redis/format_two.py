@@ -73,11 +73,11 @@ def begin(link: RedisLink, crawl: str, today: int) -> None:
             f"(Ctrl-C), then start this again; when it was killed, {left:.0f} seconds from now."
         )
     if link.cluster:
-        _refuse_unwritten(link, crawl, int(partitions))
+        _refuse_unwritten(link, crawl)
     link.call("HSET", [keys.facts], "format", today, MIGRATING, 1)
 
 
-def _refuse_unwritten(link: RedisLink, crawl: str, partitions: int) -> None:
+def _refuse_unwritten(link: RedisLink, crawl: str) -> None:
     """Raise OperatorError where a worker had decided a batch in a cluster that is not written everywhere."""
     for name in (name.decode() for name in link.call("HKEYS", [fleet_keys(crawl).incarnations])):
         keys = worker_keys(crawl, name)

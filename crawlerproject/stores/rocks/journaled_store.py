@@ -23,7 +23,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, Comparison, PageRecord, host_of_fact
+from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, PageRecord, host_of_fact
 from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
@@ -471,14 +471,12 @@ class JournaledStore(RocksStore):
     # --- payloads of all workers ----------------------------------------------------------------
 
     def original(self, digest: bytes) -> Original | None:
-        """The first capture of the payload with this sha1: of this worker, or as ``compare_ahead`` has found it."""
+        """The first capture of the payload with this sha1: of this worker, or as ``fetch_originals`` has found it."""
         return super().original(digest) or self._originals.get(digest)
 
-    def compare_ahead(self, pages: Sequence[Comparison], bits: int) -> None:
+    def fetch_originals(self, digests: Sequence[bytes]) -> None:
         """Ask Redis for first captures by other workers. In a thread. StorageError."""
-        unknown = {
-            page.digest for page in pages if page.digest and super(JournaledStore, self).original(page.digest) is None
-        }
+        unknown = {digest for digest in digests if digest and super(JournaledStore, self).original(digest) is None}
         for digest, original in self.journals.originals(list(unknown)).items():
             self._originals[digest] = original
 
