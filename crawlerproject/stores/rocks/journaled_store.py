@@ -27,7 +27,7 @@ from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, PageRecord, 
 from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
-from crawlerproject.stores.rocks.partition_rows import ROWS_AT_A_TIME, Row, pack_rows, unpack_rows
+from crawlerproject.stores.rocks.partition_rows import ROWS_AT_A_TIME, Row, join_rows, pack_changes, unpack_rows
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import (
@@ -191,7 +191,7 @@ class JournaledStore(RocksStore):
         for number, some in rows.items():
             if number in self._numbers:  # of others nothing is changed, but for what a message says that comes late
                 self._coming[number] = self._numbers[number] + 1
-                batch.put(journal_key(number, self._coming[number]), pack_rows(some), column)
+                batch.put(journal_key(number, self._coming[number]), join_rows(some), column)
         return batch
 
     def sync(self) -> None:
@@ -236,7 +236,7 @@ class JournaledStore(RocksStore):
                     batch.delete(MESSAGES, key)
                     if number_of(key) > sent:
                         changes.append(packed)
-                waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
+                waiting.append(Append(partition, sent + 1, pack_changes(changes), removed, list(marks.items())))
         if not (waiting or facts):
             return
         self.journals.append(waiting, facts)

@@ -10,7 +10,7 @@ Which hosts a partition has is kept in rows of their own (HOST_ROW), for the tab
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from struct import Struct
 
@@ -71,7 +71,17 @@ ROWS_AT_A_TIME = 1000
 
 
 def pack_rows(rows: Iterable[Row]) -> bytes:
-    """As bytes."""
+    """As the bytes that Redis has."""
+    return zlib.compress(join_rows(rows), _LEVEL)
+
+
+def pack_changes(joined: Sequence[bytes]) -> list[bytes]:
+    """Changes that follow each other, each as ``join_rows`` has it: the rows of all stand in the first."""
+    return [zlib.compress(b"".join(joined), _LEVEL), *([b""] * (len(joined) - 1))] if joined else []
+
+
+def join_rows(rows: Iterable[Row]) -> bytes:
+    """As the bytes that wait on this disk: to compress them one by one would cost more than all else of a change."""
     parts: list[bytes] = []
     implied: bytes | None = None
     for table, key, value in rows:
@@ -81,7 +91,7 @@ def pack_rows(rows: Iterable[Row]) -> bytes:
             continue
         parts += (_ROW.pack(_NUMBERS[table], len(key), _REMOVED if value is None else len(value)), key, value or b"")
         implied = None if value is None else _page_key(table, key, value)
-    return zlib.compress(b"".join(parts), _LEVEL)
+    return b"".join(parts)
 
 
 def _page_key(table: str, key: bytes, value: bytes) -> bytes | None:
@@ -90,8 +100,8 @@ def _page_key(table: str, key: bytes, value: bytes) -> bytes | None:
 
 
 def unpack_rows(packed: bytes) -> Iterator[Row]:
-    """What ``pack_rows`` packed."""
-    data, at = zlib.decompress(packed), 0
+    """What ``pack_rows`` or ``pack_changes`` packed."""
+    data, at = zlib.decompress(packed) if packed else b"", 0
     while at < len(data):
         number, key_bytes, value_bytes = _ROW.unpack_from(data, at)
         table = TABLES[number & ~_AND_SEEN]
