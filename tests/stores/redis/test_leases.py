@@ -281,8 +281,8 @@ def test_where_the_stores_clock_was_set_forward_no_address_is_granted_for_a_whil
     assert first == second == 0.7
     assert 0.0 < two.addresses([claim("192.0.2.1", "two:1")], [], hold_ms, 100)[0] <= 0.7, "it has joined just now"
     assert store.link.call("EXISTS", address_keys(store.crawl, "192.0.2.3")[:1]) == 0, "nor is it kept from others"
-    wait_until(lambda: two.addresses([claim("192.0.2.1", "two:1")], [], hold_ms, 100) == [0.0], seconds=10)
-    assert one.addresses([claim("192.0.2.3", "one:5")], [], hold_ms, 100) == [0.0]
+    wait_until(lambda: two.addresses([claim("192.0.2.1", "two:1")], [], hold_ms, 100) == [0.0], seconds=60)
+    wait_until(lambda: one.addresses([claim("192.0.2.3", "one:5")], [], hold_ms, 100) == [0.0], seconds=60)
     two._unsure_until = since_boot() + 60.0  # the question leaves just before the end, and comes just behind it
     assert two.addresses([claim("192.0.2.5", "two:5")] * 2, [], hold_ms, 100) == [0.001, 0.001]
 
