@@ -146,6 +146,23 @@ return 1
 """
 )
 
+# The oldest messages of inboxes, in one question: most are empty.
+# KEYS (inbox, lease)*; ARGV place of the last message. -> (place of a partition that has some, messages that were ever
+# removed before them, messages)*
+_UNREAD = script(
+    """
+local found = {}
+for p = 1, #KEYS / 2 do
+  local rows = redis.call('LRANGE', KEYS[2 * p - 1], 0, ARGV[1])
+  if #rows > 0 then
+    local n = #found
+    found[n + 1], found[n + 2], found[n + 3] = p, redis.call('HGET', KEYS[2 * p], 'removed') or '0', rows
+  end
+end
+return found
+"""
+)
+
 # A copy is whole: the changes that it holds leave the journal, and the copy of before goes.
 # KEYS lease, journal, the copy of before, the new one; ARGV worker, token, number of the last change in it, its bytes,
 # bytes of the journal when it was begun. -> 1, or 0: the lease is another's
@@ -475,19 +492,18 @@ class PartitionJournals:
 
     def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
         """The oldest messages to partitions."""
-        calls: list[Call] = []
-        for p in partitions:
-            calls += (
-                Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]),
-                Call("HGET", [self._keys[p].lease], ["removed"]),
-            )
-        answers: list[Any] = self.link.many(calls)
+        # In a cluster the partitions are on several servers.
+        groups = [[p] for p in partitions] if self.link.cluster else [list(partitions)] if partitions else []
+        calls = [Call(_UNREAD, [key for p in group for key in self._inbox(p)], [limit - 1]) for group in groups]
         found: dict[int, Inbox] = {}
-        for p, rows, removed in zip(partitions, answers[::2], answers[1::2], strict=True):
-            if rows:
-                before = int(removed or 0)
-                found[p] = Inbox(before, [_message(row, before + place) for place, row in enumerate(rows)])
+        for group, answer in zip(groups, self.link.many(calls), strict=True):
+            for place, removed, rows in zip(answer[::3], answer[1::3], answer[2::3], strict=True):
+                before = int(removed)
+                found[group[place - 1]] = Inbox(before, [_message(row, before + at) for at, row in enumerate(rows)])
         return found
+
+    def _inbox(self, partition: int) -> tuple[str, str]:
+        return self._keys[partition].inbox, self._keys[partition].lease
 
     def read_up_to(self, boxes: Sequence[tuple[int, bytes]]) -> list[int]:
         """For each partition and outbox the number of the last message that took effect, durably."""

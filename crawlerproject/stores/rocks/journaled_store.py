@@ -91,6 +91,7 @@ class JournaledStore(RocksStore):
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
         self._posted: dict[Box, int] = {}  # of messages: what Redis has
         self._boxes = dict.fromkeys(self.messages.boxes(), 0)  # that hold messages, and how far each was read
+        self._unposted = set(self._boxes)  # of these, with messages that Redis may not have yet
         self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
         self._facts: dict[str, bytes] = {}  # of this worker, that Redis does not have yet
         self.begin()
@@ -150,7 +151,9 @@ class JournaledStore(RocksStore):
             for host, token in self._coming_hosts.items():
                 self._with_row[host] = token
             for partition, _ in changes.messages:
-                self._boxes.setdefault(Box(partition, self.messages.outbox), 0)
+                box = Box(partition, self.messages.outbox)
+                self._boxes.setdefault(box, 0)
+                self._unposted.add(box)
 
     def mend(self) -> None:
         """As that of any store, once no other thread reads the tables. StorageError."""
@@ -198,11 +201,16 @@ class JournaledStore(RocksStore):
         """Make everything applied so far survive the loss of power, and of this disk. StorageError, LeaseLost."""
         with self._sending:
             with self._changing:
-                numbers, boxes = dict(self._numbers), list(self._boxes)
+                numbers, boxes, self._unposted = dict(self._numbers), self._unposted, set()
                 read, facts = dict(self._due_marks), dict(self._facts)
                 payloads = list(self._payloads)
-            super().sync()
-            self._post(boxes)
+            try:
+                super().sync()
+                self._post(boxes)
+            except BaseException:
+                with self._changing:
+                    self._unposted |= boxes
+                raise
             self._append(numbers, read, facts)
             if payloads:
                 self.journals.set_originals(payloads)
@@ -211,14 +219,22 @@ class JournaledStore(RocksStore):
                     self._opened().put([(FACTS, *_new_payloads(self._payloads))])
             self._forget_read()
 
-    def _post(self, boxes: Sequence[Box]) -> None:
-        """Put messages that are durable here into their inboxes."""
-        mail = self.messages
+    def _post(self, boxes: set[Box]) -> None:
+        """Put messages that are durable here into their inboxes: those of all boxes with one way to Redis."""
+        mail, posted, total = self.messages, dict[Box, int](), 0
+        waiting: list[tuple[int, bytes, int, bytes]] = []
         for box in boxes:
             up_to = mail.durable.last if box.outbox == mail.outbox else maxsize
-            while found := mail.of(box, self._posted.get(box, 0), up_to, _MOST_BYTES):
-                self.journals.post((box.partition, box.outbox, number, packed) for number, packed in found)
-                self._posted[box] = found[-1][0]
+            while found := mail.of(box, posted.get(box) or self._posted.get(box, 0), up_to, _MOST_BYTES):
+                waiting += [(box.partition, box.outbox, number, packed) for number, packed in found]
+                posted[box] = found[-1][0]
+                total += sum(len(packed) for _, packed in found)
+                if total >= _MOST_BYTES:
+                    self.journals.post(waiting)
+                    self._posted |= posted
+                    waiting, posted, total = [], {}, 0
+        self.journals.post(waiting)
+        self._posted |= posted
 
     def _append(
         self, numbers: dict[int, int], read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]
