@@ -30,6 +30,7 @@ from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, HostFact
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import FACTS, FORMAT_FACT
@@ -87,6 +88,7 @@ RULES = {
     "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),
     UNREAD_FACT: Rule(FactMove.OWN),  # ``_letters``
+    MARK_FACT: Rule(FactMove.OWN),  # stores/rocks/journaled_store.py: of a crawl that came from Redis, worth nothing
 }
 """By name; every fact of the code has a line (a test says so)."""
 _OF_ANOTHER_VERSION = Rule(FactMove.ONE)
@@ -94,7 +96,8 @@ _OF_ANOTHER_VERSION = Rule(FactMove.ONE)
 
 def rule_of(name: str) -> Rule:
     """What becomes of a fact."""
-    return RULES.get(UNREAD_FACT if name.startswith(UNREAD_PREFIX) else name, _OF_ANOTHER_VERSION)
+    prefix = next((each for each in (UNREAD_FACT, MARK_FACT) if name.startswith(each)), name)
+    return RULES.get(prefix, _OF_ANOTHER_VERSION)
 
 
 Known = dict[str, dict[str, bytes]]

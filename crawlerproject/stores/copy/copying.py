@@ -35,8 +35,8 @@ from crawlerproject.stores.redis.keys import (
     worker_keys,
 )
 from crawlerproject.stores.redis.texts import RedisTexts
-from crawlerproject.stores.rocks.journaled_store import MARK_FACT, JournaledStore
-from crawlerproject.stores.rocks.partition_rows import all_parts, put, unpack_rows
+from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, put, unpack_rows
 from crawlerproject.stores.rocks.rocks_queues import RocksQueues
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT, RocksMessages
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write

@@ -24,8 +24,7 @@ from crawlerproject.stores.redis.journals import Append, PartitionJournals, list
 from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from crawlerproject.stores.rocks.frontier_folder import Combine
-from crawlerproject.stores.rocks.journaled_store import MARK_FACT
-from crawlerproject.stores.rocks.partition_rows import all_parts, clear, pack_rows, put, unpack_rows
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, clear, pack_rows, put, unpack_rows
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksReader
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_facts, open_to_write
 from crawlerproject.stores.row_codec import ROBOTS, TEXT

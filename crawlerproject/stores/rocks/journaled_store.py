@@ -27,7 +27,14 @@ from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, PageRecord, 
 from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
-from crawlerproject.stores.rocks.partition_rows import ROWS_AT_A_TIME, Row, join_rows, pack_changes, unpack_rows
+from crawlerproject.stores.rocks.partition_rows import (
+    MARK_FACT,
+    ROWS_AT_A_TIME,
+    Row,
+    join_rows,
+    pack_changes,
+    unpack_rows,
+)
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import (
@@ -49,8 +56,6 @@ from crawlerproject.stores.row_codec import (
     unpack_record,
 )
 
-MARK_FACT = "partition/"
-"""Of a partition: the crawl's id, the token under which its rows here are whole, and the last change that Redis has."""
 # The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
 _REJOINS = "rejoins"
 # The digests of payloads whose first captures Redis does not know yet: they may be cut off.

@@ -53,6 +53,8 @@ from crawlerproject.stores.row_codec import (
 _OF_HOSTS = tuple(str(kind) for kind in HostFact if kind not in OF_NAMES and kind not in OF_DOMAINS)
 _FACT_KINDS = tuple(kind.encode() for kind in HostFact)
 
+MARK_FACT = "partition/"
+"""And a number: the crawl's id, the token under which the partition's rows here are whole, its last change in Redis."""
 Row = tuple[str, bytes, bytes | None]
 """Table, key, value; None: the row is removed."""
 
