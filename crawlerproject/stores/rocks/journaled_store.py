@@ -13,7 +13,7 @@ import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import islice, pairwise
 from sys import maxsize
 from threading import Lock
 
@@ -88,6 +88,7 @@ class JournaledStore(RocksStore):
         self._coming: dict[int, int] = {}
         self._coming_hosts: dict[str, int] = {}
         self._sent: dict[int, int] = {}  # what Redis has
+        self._tried: dict[int, list[int]] = {}  # the last numbers that were sent since, each perhaps in vain
         self._copying = Lock()  # until the folder is closed
         self._closed = False
         self._grown: dict[int, int] = {}  # bytes that journals have, by partition
@@ -257,7 +258,8 @@ class JournaledStore(RocksStore):
                     batch.delete(MESSAGES, key)
                     if number_of(key) > sent:
                         changes.append(packed)
-                waiting.append(Append(partition, sent + 1, pack_changes(changes), removed, list(marks.items())))
+                packed_changes = self._packed(partition, sent, last, changes)
+                waiting.append(Append(partition, sent + 1, packed_changes, removed, list(marks.items())))
         if not (waiting or facts):
             return
         self.journals.append(waiting, facts)
@@ -272,10 +274,22 @@ class JournaledStore(RocksStore):
                 if self._due_marks.get(partition) is mark:
                     del self._due_marks[partition]
         for each in waiting:
+            self._tried.pop(each.partition, None)
             self._sent[each.partition] = each.first + len(each.changes) - 1
             self._grown[each.partition] += sum(map(len, each.changes))
             batch.put(FACTS, *self._mark(each.partition, self._sent[each.partition]))
         tables.write(batch)
+
+    def _packed(self, partition: int, sent: int, last: int, changes: Sequence[bytes]) -> list[bytes]:
+        """Those behind ``sent``, up to ``last``. What was sent before, and not answered, is packed as it was then.
+
+        Redis passes over as many as it has by now: the rows of a change must not stand in one that it has.
+        """
+        tried = self._tried.setdefault(partition, [])
+        if not tried or tried[-1] < last:
+            tried.append(last)
+        ends = [end - sent for end in tried]
+        return [each for first, end in pairwise([0, *ends]) for each in pack_changes(changes[first:end])]
 
     def _forget_read(self) -> None:
         """Remove messages that have taken effect where they went."""
@@ -407,6 +421,7 @@ class JournaledStore(RocksStore):
             with self._changing:
                 for held in (self._numbers, self._sent, self._grown, self._copied):
                     del held[partition]
+                self._tried.pop(partition, None)
             tables = self._opened()
             tables.put([(FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
             partition_rows.clear(tables, partition)

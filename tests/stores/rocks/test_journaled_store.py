@@ -415,3 +415,32 @@ def test_a_new_folder_begins_with_what_redis_has(store: JournaledStore, server: 
         assert sorted(take(later)) == sorted(HOSTS)
         assert rows_here(later, 3) == rows_in_redis(later, 3)
         assert later.take(0, LEASE_MS) is not None  # as after an answer that was lost
+
+
+@pytest.mark.parametrize("lost", ["request", "answer"])
+def test_what_came_after_a_lost_answer_is_given_as_well(
+    store: JournaledStore, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """Changes leave packed together: those that Redis may have by now must not hold what came since."""
+    append, tries = store.journals.append, 0
+
+    def broken(*given: object) -> None:
+        nonlocal tries
+        tries += 1
+        if lost == "answer":
+            append(*given)  # type: ignore[arg-type]
+        raise StorageError("Redis does not answer")
+
+    for number in range(6):
+        store.apply(filled(10 * number))
+        store.apply(Changes(removed=[row(host, 10 * number) for host in HOSTS]))
+        if number % 3 < 2:
+            monkeypatch.setattr(store.journals, "append", broken)
+            with pytest.raises(StorageError):
+                store.sync()
+        else:
+            monkeypatch.setattr(store.journals, "append", append)
+            store.sync()
+    assert tries == 4
+    for partition in range(PARTITIONS):
+        assert rows_in_redis(store, partition) == rows_here(store, partition) != {}
