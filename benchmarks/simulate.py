@@ -26,6 +26,7 @@ from crawlerproject.fleet.redis import fleet_worker as fleet_module
 from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.runtime.clock import SteeredClock
+from crawlerproject.stores.redis import membership
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.journals import Granted, PartitionJournals
 from crawlerproject.stores.redis.membership import RedisFleet
@@ -237,7 +238,7 @@ def main() -> None:
     logging.disable(logging.WARNING)  # that this machine has another time than all workers
     clock = Clock()
     monkey = cast("Any", fleet_module)
-    monkey.since_boot = clock
+    monkey.since_boot = cast("Any", membership).since_boot = clock
     monkey.CRAWL = SteeredClock(clock, 0.0)  # never apart from the store's
     with tempfile.TemporaryDirectory() as name, redis_server(Path(name) / "redis", "--appendonly", "no") as server:
         link = SimulatedLink(server.url, clock)
