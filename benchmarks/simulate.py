@@ -84,13 +84,17 @@ class SimulatedLink(RedisLink):
 class Nothing:
     """The frontier, its hosts and the learners of a worker that fetches nothing."""
 
-    on_disk = None
-
     @property
     def hosts(self) -> Nothing:
         return self
 
-    def take_up(self, hosts: object) -> None: ...
+    @property
+    def on_disk(self) -> Nothing:
+        return self
+
+    def arrive(self, names: object, now: float) -> None: ...
+
+    def depart(self, names: object) -> None: ...
 
     def let_go(self, mine: object) -> list[str]:
         return []
@@ -120,6 +124,9 @@ class Leases:
         self.journals.release([partition])
 
     def came(self, hosts: Sequence[str]) -> None: ...
+
+    def hosts_in(self, partition: int) -> list[str]:
+        return []
 
     def sync(self) -> None: ...
 
