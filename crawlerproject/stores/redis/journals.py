@@ -16,11 +16,10 @@ from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreF
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.fleet_shares import SUM_FACTS, partition_of
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.stores.redis import format_two, scripts
+from crawlerproject.stores.redis import format_two, journal_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, partition_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.scripts import script
 from crawlerproject.stores.row_codec import pack_original, unpack_original
 
 if TYPE_CHECKING:
@@ -35,151 +34,6 @@ FORMAT = 3
 _MOST_TO_LISTENER = 5_000
 # Entries of a journal, or parts of a copy, in one answer: some MB.
 _AT_A_TIME = 64
-
-# The rows of a partition in the frontier of its holder are whole from now on, whatever another frontier has.
-# KEYS lease; ARGV worker, token, the crawl's id. -> 1, or 0: the lease is another's
-_OPEN = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3])
-return 1
-"""
-)
-
-# As _COPIED and _OPEN at once, where Redis had lost what it knew of the partition.
-# KEYS lease, journal, read, the new copy; ARGV worker, token, the crawl's id, number of the last change in the copy,
-# its bytes, (outbox, number of its last message that took effect)*. -> 1, or 0: the lease is another's
-_ANEW = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3], 'journal', ARGV[4], 'copy', ARGV[4], 'copied', ARGV[5],
-  'bytes', 0)
-for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1]) end
-return 1
-"""
-)
-
-# Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
-# nothing: what a page has named is known no later than that the page is done, and a page is done with the length of the
-# archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
-# KEYS the worker's state (where all is one change), then for each partition: lease, journal, inbox, read
-# ARGV worker, incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition:
-# token, number of the first change, messages that were ever removed from the inbox, numbers of marks and of changes,
-# (outbox, number of its last message that took effect)*, changes*
-# -> ok | life | serial N (not this one nor the one before; 0: nothing is known of the worker)
-# | lost PLACE (1 ..: the lease is another's) | lacks PLACE (something of the partition was lost)
-_APPEND = script(
-    """
-local facts = 2 * tonumber(ARGV[4])
-local function each(visit)
-  local i = 5 + facts
-  for p = 1, (#KEYS - 1) / 4 do
-    local marks, changes = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
-    local wrong = visit(p, 4 * p - 2, i, marks, changes)
-    if wrong then return wrong end
-    i = i + 5 + 2 * marks + changes
-  end
-end
-if ARGV[3] ~= '0' then
-  local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
-  if not s[1] then return {'serial', 0} end
-  if s[1] ~= ARGV[2] then return {'life', 0} end
-  local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[3])
-  if last ~= serial and last ~= serial - 1 then return {'serial', last} end
-end
-local wrong = each(function(p, k, i)
-  local h = redis.call('HMGET', KEYS[k], 'holder', 'token', 'journal')
-  if not h[2] or tonumber(h[2]) < tonumber(ARGV[i]) then return {'lacks', p} end
-  if h[1] ~= ARGV[1] or h[2] ~= ARGV[i] then return {'lost', p} end
-  if tonumber(ARGV[i + 1]) > tonumber(h[3] or '0') + 1 then return {'lacks', p} end
-end)
-if wrong then return wrong end
--- A full server refuses a script's first write or none: it must be one that takes room.
-if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1], 'serial', ARGV[3]) end
-for i = 5, 4 + facts, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
-each(function(p, k, i, marks, changes)
-  local h = redis.call('HMGET', KEYS[k], 'journal', 'removed')
-  local last, first, bytes = tonumber(h[1] or '0'), tonumber(ARGV[i + 1]), 0
-  local at = i + 5 + 2 * marks
-  for n = at + last + 1 - first, at + changes - 1 do
-    redis.call('RPUSH', KEYS[k + 1], ARGV[n])
-    last, bytes = last + 1, bytes + #ARGV[n]
-  end
-  if bytes > 0 then
-    redis.call('HSET', KEYS[k], 'journal', last)
-    redis.call('HINCRBY', KEYS[k], 'bytes', bytes)
-  end
-  for n = i + 5, at - 1, 2 do redis.call('HSET', KEYS[k + 3], ARGV[n], ARGV[n + 1]) end
-  local removed, remove = tonumber(h[2] or '0'), tonumber(ARGV[i + 2])
-  if remove > removed then
-    redis.call('LTRIM', KEYS[k + 2], remove - removed, -1)
-    redis.call('HSET', KEYS[k], 'removed', remove)
-  end
-end)
-return {'ok', 0}
-"""
-)
-
-# A copy begins: what is left of one that was never whole goes.
-# KEYS lease, what one that was begun before has, what this one will have; ARGV worker, token, number of the last change
-# that this one will hold. -> bytes of the journal, or -1: the lease is another's
-_COPY = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'bytes')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return -1 end
-redis.call('HSET', KEYS[1], 'copying', ARGV[3])
-redis.call('DEL', KEYS[2], KEYS[3])
-return tonumber(h[3] or '0')
-"""
-)
-
-# KEYS lease, a copy; ARGV worker, token, a part of it. -> 1, or 0: the lease is another's
-_PART = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-redis.call('RPUSH', KEYS[2], ARGV[3])
-return 1
-"""
-)
-
-# The oldest messages of inboxes, in one question: most are empty.
-# KEYS (inbox, lease)*; ARGV place of the last message. -> (place of a partition that has some, messages that were ever
-# removed before them, messages)*
-_UNREAD = script(
-    """
-local found = {}
-for p = 1, #KEYS / 2 do
-  local rows = redis.call('LRANGE', KEYS[2 * p - 1], 0, ARGV[1])
-  if #rows > 0 then
-    local n = #found
-    found[n + 1], found[n + 2], found[n + 3] = p, redis.call('HGET', KEYS[2 * p], 'removed') or '0', rows
-  end
-end
-return found
-"""
-)
-
-# A copy is whole: the changes that it holds leave the journal, and the copy of before goes.
-# KEYS lease, journal, the copy of before, the new one; ARGV worker, token, number of the last change in it, its bytes,
-# bytes of the journal when it was begun. -> 1, or 0: the lease is another's
-_COPIED = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'copy')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-local before, upto = tonumber(h[3] or '0'), tonumber(ARGV[3])
-if before == upto then return 1 end
-redis.call('HSET', KEYS[1], 'copy', upto, 'copied', ARGV[4])
-redis.call('HINCRBY', KEYS[1], 'bytes', -tonumber(ARGV[5]))
-redis.call('HDEL', KEYS[1], 'copying')
-redis.call('DEL', KEYS[3])
-redis.call('LTRIM', KEYS[2], upto - before, -1)
-return 1
-"""
-)
 
 
 class Granted(NamedTuple):
@@ -286,7 +140,7 @@ class PartitionJournals:
     def opened(self, partition: int) -> None:
         """All rows of a partition are in this worker's frontier. Raises LeaseLost."""
         lease = self._keys[partition].lease
-        if not self.link.call(_OPEN, [lease], self.worker, self.held[partition], self.crawl_id):
+        if not self.link.call(journal_scripts.OPEN, [lease], self.worker, self.held[partition], self.crawl_id):
             raise _lost(partition)
 
     def opened_anew(
@@ -300,7 +154,7 @@ class PartitionJournals:
         names = [keys.lease, prefix + "journal", prefix + "read", made]
         words = [word for mark in marks for word in mark]
         token = self.held[partition]
-        if not self.link.call(_ANEW, names, self.worker, token, self.crawl_id, number, total, *words):
+        if not self.link.call(journal_scripts.ANEW, names, self.worker, token, self.crawl_id, number, total, *words):
             self.link.call("DEL", [made])
             raise _lost(partition)
         return total
@@ -393,7 +247,7 @@ class PartitionJournals:
             keys, prefix = self._keys[partition], self._prefixes[partition]
             names += (keys.lease, prefix + "journal", keys.inbox, prefix + "read")
             words += (token, *_words(packed))
-        return Call(_APPEND, names, words)
+        return Call(journal_scripts.APPEND, names, words)
 
     def _check(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
         if answer[0] == b"lost":
@@ -446,13 +300,13 @@ class PartitionJournals:
             return 0
         made, total = f"{prefix}copy.{number}", 0
         started = [keys.lease, f"{prefix}copy.{number if begun == before else begun}", made]
-        if (journal_bytes := self.link.call(_COPY, started, self.worker, token, number)) < 0:
+        if (journal_bytes := self.link.call(journal_scripts.COPY, started, self.worker, token, number)) < 0:
             raise _lost(partition)
         total = self._write_copy(partition, token, made, parts)
         if whole is not None:
             whole()
         names = [keys.lease, prefix + "journal", f"{prefix}copy.{before}", made]
-        if not self.link.call(_COPIED, names, self.worker, token, number, total, journal_bytes):
+        if not self.link.call(journal_scripts.COPIED, names, self.worker, token, number, total, journal_bytes):
             raise _lost(partition)
         return total
 
@@ -460,7 +314,7 @@ class PartitionJournals:
         lease, total = self._keys[partition].lease, 0
         for part in parts:
             total += len(part)
-            if not self.link.call(_PART, [lease, key], self.worker, token, part):
+            if not self.link.call(journal_scripts.PART, [lease, key], self.worker, token, part):
                 raise _lost(partition)
         return total
 
@@ -494,7 +348,10 @@ class PartitionJournals:
         """The oldest messages to partitions."""
         # In a cluster the partitions are on several servers.
         groups = [[p] for p in partitions] if self.link.cluster else [list(partitions)] if partitions else []
-        calls = [Call(_UNREAD, [key for p in group for key in self._inbox(p)], [limit - 1]) for group in groups]
+        calls = [
+            Call(journal_scripts.UNREAD, [key for p in group for key in self._inbox(p)], [limit - 1])
+            for group in groups
+        ]
         found: dict[int, Inbox] = {}
         for group, answer in zip(groups, self.link.many(calls), strict=True):
             for place, removed, rows in zip(answer[::3], answer[1::3], answer[2::3], strict=True):

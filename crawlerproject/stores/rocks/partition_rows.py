@@ -181,8 +181,9 @@ def all_rows(tables: Tables, partition: int) -> Iterator[Row]:
                     yield SEEN, page, b""
                     if len(given) < _MOST_GIVEN:
                         given.add(page)
-                if table == PAGES and (original := tables.get(PAYLOADS, unpack_record(value).digest)) is not None:
-                    yield PAYLOADS, unpack_record(value).digest, original
+                digest = unpack_record(value).digest if table == PAGES else b""
+                if digest and (original := tables.get(PAYLOADS, digest)) is not None:
+                    yield PAYLOADS, digest, original
         for origin in (b"http://" + name, b"https://" + name):
             if (record := tables.get(ROBOTS, origin)) is not None:
                 yield ROBOTS, origin, record

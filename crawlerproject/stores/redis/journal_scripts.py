@@ -1,0 +1,150 @@
+"""What runs inside Redis for journals, copies and inboxes; as in ``scripts.py``, harmless when it is run twice."""
+
+from __future__ import annotations
+
+from crawlerproject.stores.redis.scripts import script
+
+# The rows of a partition in the frontier of its holder are whole from now on, whatever another frontier has.
+# KEYS lease; ARGV worker, token, the crawl's id. -> 1, or 0: the lease is another's
+OPEN = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3])
+return 1
+"""
+)
+
+# As COPIED and OPEN at once, where Redis had lost what it knew of the partition.
+# KEYS lease, journal, read, the new copy; ARGV worker, token, the crawl's id, number of the last change in the copy,
+# its bytes, (outbox, number of its last message that took effect)*. -> 1, or 0: the lease is another's
+ANEW = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3], 'journal', ARGV[4], 'copy', ARGV[4], 'copied', ARGV[5],
+  'bytes', 0)
+for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1]) end
+return 1
+"""
+)
+
+# Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
+# nothing: what a page has named is known no later than that the page is done, and a page is done with the length of the
+# archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
+# KEYS the worker's state (where all is one change), then for each partition: lease, journal, inbox, read
+# ARGV worker, incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition:
+# token, number of the first change, messages that were ever removed from the inbox, numbers of marks and of changes,
+# (outbox, number of its last message that took effect)*, changes*
+# -> ok | life | serial N (not this one nor the one before; 0: nothing is known of the worker)
+# | lost PLACE (1 ..: the lease is another's) | lacks PLACE (something of the partition was lost)
+APPEND = script(
+    """
+local facts = 2 * tonumber(ARGV[4])
+local function each(visit)
+  local i = 5 + facts
+  for p = 1, (#KEYS - 1) / 4 do
+    local marks, changes = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+    local wrong = visit(p, 4 * p - 2, i, marks, changes)
+    if wrong then return wrong end
+    i = i + 5 + 2 * marks + changes
+  end
+end
+if ARGV[3] ~= '0' then
+  local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
+  if not s[1] then return {'serial', 0} end
+  if s[1] ~= ARGV[2] then return {'life', 0} end
+  local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[3])
+  if last ~= serial and last ~= serial - 1 then return {'serial', last} end
+end
+local wrong = each(function(p, k, i)
+  local h = redis.call('HMGET', KEYS[k], 'holder', 'token', 'journal')
+  if not h[2] or tonumber(h[2]) < tonumber(ARGV[i]) then return {'lacks', p} end
+  if h[1] ~= ARGV[1] or h[2] ~= ARGV[i] then return {'lost', p} end
+  if tonumber(ARGV[i + 1]) > tonumber(h[3] or '0') + 1 then return {'lacks', p} end
+end)
+if wrong then return wrong end
+-- A full server refuses a script's first write or none: it must be one that takes room.
+if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1], 'serial', ARGV[3]) end
+for i = 5, 4 + facts, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
+each(function(p, k, i, marks, changes)
+  local h = redis.call('HMGET', KEYS[k], 'journal', 'removed')
+  local last, first, bytes = tonumber(h[1] or '0'), tonumber(ARGV[i + 1]), 0
+  local at = i + 5 + 2 * marks
+  for n = at + last + 1 - first, at + changes - 1 do
+    redis.call('RPUSH', KEYS[k + 1], ARGV[n])
+    last, bytes = last + 1, bytes + #ARGV[n]
+  end
+  if bytes > 0 then
+    redis.call('HSET', KEYS[k], 'journal', last)
+    redis.call('HINCRBY', KEYS[k], 'bytes', bytes)
+  end
+  for n = i + 5, at - 1, 2 do redis.call('HSET', KEYS[k + 3], ARGV[n], ARGV[n + 1]) end
+  local removed, remove = tonumber(h[2] or '0'), tonumber(ARGV[i + 2])
+  if remove > removed then
+    redis.call('LTRIM', KEYS[k + 2], remove - removed, -1)
+    redis.call('HSET', KEYS[k], 'removed', remove)
+  end
+end)
+return {'ok', 0}
+"""
+)
+
+# A copy begins: what is left of one that was never whole goes.
+# KEYS lease, what one that was begun before has, what this one will have; ARGV worker, token, number of the last change
+# that this one will hold. -> bytes of the journal, or -1: the lease is another's
+COPY = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'bytes')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return -1 end
+redis.call('HSET', KEYS[1], 'copying', ARGV[3])
+redis.call('DEL', KEYS[2], KEYS[3])
+return tonumber(h[3] or '0')
+"""
+)
+
+# KEYS lease, a copy; ARGV worker, token, a part of it. -> 1, or 0: the lease is another's
+PART = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('RPUSH', KEYS[2], ARGV[3])
+return 1
+"""
+)
+
+# The oldest messages of inboxes, in one question: most are empty.
+# KEYS (inbox, lease)*; ARGV place of the last message. -> (place of a partition that has some, messages that were ever
+# removed before them, messages)*
+UNREAD = script(
+    """
+local found = {}
+for p = 1, #KEYS / 2 do
+  local rows = redis.call('LRANGE', KEYS[2 * p - 1], 0, ARGV[1])
+  if #rows > 0 then
+    local n = #found
+    found[n + 1], found[n + 2], found[n + 3] = p, redis.call('HGET', KEYS[2 * p], 'removed') or '0', rows
+  end
+end
+return found
+"""
+)
+
+# A copy is whole: the changes that it holds leave the journal, and the copy of before goes.
+# KEYS lease, journal, the copy of before, the new one; ARGV worker, token, number of the last change in it, its bytes,
+# bytes of the journal when it was begun. -> 1, or 0: the lease is another's
+COPIED = script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'copy')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+local before, upto = tonumber(h[3] or '0'), tonumber(ARGV[3])
+if before == upto then return 1 end
+redis.call('HSET', KEYS[1], 'copy', upto, 'copied', ARGV[4])
+redis.call('HINCRBY', KEYS[1], 'bytes', -tonumber(ARGV[5]))
+redis.call('HDEL', KEYS[1], 'copying')
+redis.call('DEL', KEYS[3])
+redis.call('LTRIM', KEYS[2], upto - before, -1)
+return 1
+"""
+)
