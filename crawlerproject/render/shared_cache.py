@@ -46,7 +46,7 @@ class SharedCache:
         self._clock = clock
         self._bytes = 0
         self._kept: OrderedDict[_Key, tuple[Subresource, float]] = OrderedDict()  # with the end of its use
-        self._coming: dict[str | CacheQuery, asyncio.Future[bool]] = {}  # True: there was an answer
+        self._coming: dict[str | CacheQuery, asyncio.Future[bool]] = {}  # True: see _speaks_for_others
 
     async def get(
         self,
@@ -63,24 +63,24 @@ class SharedCache:
         for way in ways:
             while (coming := self._coming.get(way)) is not None:
                 with waiting():
-                    answered = await asyncio.shield(coming)
-                if answered:
+                    spoke_for_others = await asyncio.shield(coming)
+                if spoke_for_others:
                     break
             if (kept := self._find(wanted)) is not None:
                 return kept, True
-        coming, answered = asyncio.get_running_loop().create_future(), False
+        coming, spoke_for_others = asyncio.get_running_loop().create_future(), False
         ours = [way for way in ways if way not in self._coming]
         self._coming.update(dict.fromkeys(ours, coming))
         try:
             answer = await fetch()
-            answered = True
+            spoke_for_others = _speaks_for_others(answer)
             if answer.reuse is not None:
                 self._keep(wanted, answer, answer.reuse)
             return answer, False
         finally:
             for way in ours:
                 del self._coming[way]
-            coming.set_result(answered)
+            coming.set_result(spoke_for_others)
 
     def _find(self, wanted: CacheQuery) -> Subresource | None:
         now = self._clock()
@@ -105,6 +105,14 @@ class SharedCache:
         while self._bytes > self._max_bytes:
             oldest, (evicted, _) = self._kept.popitem(last=False)
             self._bytes -= _size(oldest, evicted)
+
+
+def _speaks_for_others(answer: Subresource) -> bool:
+    """Whether those of other sites who waited for it know by it that they have to ask for themselves.
+
+    After a failure, and after an answer for one site, they do not: one of them asks, and the others wait for that.
+    """
+    return answer.status < 400 and not (answer.reuse is not None and answer.reuse.own_site)
 
 
 def _key(wanted: CacheQuery, *, by_origin: bool, site: str | None) -> _Key:

@@ -81,6 +81,25 @@ def test_a_refusal_is_the_askers_own() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_after_one_sites_failure_one_of_the_others_asks_for_all(status: int) -> None:
+    """Pages of three sites waited for it: two requests reach the host."""
+
+    async def main() -> None:
+        cache, answers = SharedCache(100_000), [status, 200, 200, 200]
+
+        async def fetch() -> Subresource:
+            code = answers.pop(0)
+            await asyncio.sleep(0.001)
+            return Subresource(code, {}, b"x", reuse(code, {"access-control-allow-origin": "*"}, "script"))
+
+        found = await asyncio.gather(*(cache.get(wanted(site=f"{name}.test"), fetch) for name in "abcd"))
+        assert [answer.status for answer, _ in found] == [status, 200, 200, 200]
+        assert [cached for _, cached in found] == [False, False, True, True]
+
+    asyncio.run(main())
+
+
 def test_a_page_that_is_gone_leaves_the_fetch_to_another() -> None:
     """Its request is cancelled; a page that waited for it asks."""
 
