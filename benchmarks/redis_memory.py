@@ -58,7 +58,7 @@ def copied(store: JournaledStore, link: RedisLink, empty: int, urls: int, what: 
     journal = (link.call("INFO", [], "memory")["used_memory"] - empty) / urls
     began, spent = time.perf_counter(), time.process_time()
     number = store._sent[_PARTITION]
-    store.journals.copy(_PARTITION, number, partition_rows.all_parts(store.tables, _PARTITION))
+    store.journals.copies.copy(_PARTITION, number, partition_rows.all_parts(store.tables, _PARTITION))
     wall, cpu = time.perf_counter() - began, time.process_time() - spent
     memory = (link.call("INFO", [], "memory")["used_memory"] - empty) / urls
     print(f"{urls:,} URLs {what}: {memory:.1f} bytes of Redis a URL (before the copy {journal:.1f}); the copy took "

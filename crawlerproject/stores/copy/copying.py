@@ -1,6 +1,6 @@
 """A stopped crawl's frontier copied from its folder to where workers meet (Redis), or back, and compared.
 
-Redis gets a copy of each partition (``stores/redis/journals.py``), as a worker gives it; back, all partitions are
+Redis gets a copy of each partition (``stores/redis/copies.py``), as a worker gives it; back, all partitions are
 taken, as by one worker. A copy that was interrupted goes on behind its last partition. One that is not whole cannot be
 crawled: the folder has its name only at the end, and in Redis the crawl says that it is being copied until then.
 """
@@ -24,7 +24,8 @@ from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.fingerprints import Text
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.journals import PartitionJournals, listed, stored_keys
+from crawlerproject.stores.redis.copies import listed, stored_keys
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import (
     COPYING,
     CRAWL_ID,
@@ -173,7 +174,7 @@ def _give_copies(rocks: Tables, journals: PartitionJournals, say: Say) -> None:
         parts = _kept(all_parts(rocks, partition), journals)
         if (first := next(parts, None)) is not None:
             journals.begun(partition)
-            journals.copy(partition, 1, chain([first], parts))
+            journals.copies.copy(partition, 1, chain([first], parts))
 
 
 def _hosts(rocks: Tables) -> Iterator[str]:

@@ -15,21 +15,6 @@ return 1
 """
 )
 
-# As COPIED and OPEN at once, where Redis had lost what it knew of the partition.
-# KEYS lease, journal, read, the new copy; ARGV worker, token, the crawl's id, number of the last change in the copy,
-# its bytes, (outbox, number of its last message that took effect)*. -> 1, or 0: the lease is another's
-ANEW = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3], 'journal', ARGV[4], 'copy', ARGV[4], 'copied', ARGV[5],
-  'bytes', 0)
-for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1]) end
-return 1
-"""
-)
-
 # Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
 # nothing: what a page has named is known no later than that the page is done, and a page is done with the length of the
 # archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
@@ -91,29 +76,6 @@ return {'ok', 0}
 """
 )
 
-# A copy begins: what is left of one that was never whole goes.
-# KEYS lease, what one that was begun before has, what this one will have; ARGV worker, token, number of the last change
-# that this one will hold. -> bytes of the journal, or -1: the lease is another's
-COPY = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'bytes')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return -1 end
-redis.call('HSET', KEYS[1], 'copying', ARGV[3])
-redis.call('DEL', KEYS[2], KEYS[3])
-return tonumber(h[3] or '0')
-"""
-)
-
-# KEYS lease, a copy; ARGV worker, token, a part of it. -> 1, or 0: the lease is another's
-PART = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-redis.call('RPUSH', KEYS[2], ARGV[3])
-return 1
-"""
-)
-
 # The oldest messages of inboxes, in one question: most are empty.
 # KEYS (inbox, lease)*; ARGV place of the last message. -> (place of a partition that has some, messages that were ever
 # removed before them, messages)*
@@ -128,23 +90,5 @@ for p = 1, #KEYS / 2 do
   end
 end
 return found
-"""
-)
-
-# A copy is whole: the changes that it holds leave the journal, and the copy of before goes.
-# KEYS lease, journal, the copy of before, the new one; ARGV worker, token, number of the last change in it, its bytes,
-# bytes of the journal when it was begun. -> 1, or 0: the lease is another's
-COPIED = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'copy')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-local before, upto = tonumber(h[3] or '0'), tonumber(ARGV[3])
-if before == upto then return 1 end
-redis.call('HSET', KEYS[1], 'copy', upto, 'copied', ARGV[4])
-redis.call('HINCRBY', KEYS[1], 'bytes', -tonumber(ARGV[5]))
-redis.call('HDEL', KEYS[1], 'copying')
-redis.call('DEL', KEYS[3])
-redis.call('LTRIM', KEYS[2], upto - before, -1)
-return 1
 """
 )

@@ -20,7 +20,8 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis import format_two, journals
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.journals import Append, PartitionJournals, listed, stored_keys
+from crawlerproject.stores.redis.copies import listed, stored_keys
+from crawlerproject.stores.redis.journals import Append, PartitionJournals
 from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from crawlerproject.stores.rocks.frontier_folder import Combine
@@ -268,13 +269,13 @@ class JournalView(RedisCrawl):
                 format_two.remove_robots(self.link, self._keys[partition], origins)
                 return True
             clear(self._tables, partition)  # a worker may have changed it since it was read
-            for packed in writer.stored(partition, taken):
+            for packed in writer.copies.stored(partition, taken):
                 put(self._tables, unpack_rows(packed))
             removal = pack_rows((ROBOTS, origin, None) for origin in origins)
             put(self._tables, unpack_rows(removal))
             writer.opened(partition)  # first: from now on no other frontier has these rows
             writer.append([Append(partition, taken.journal + 1, [removal])], {})
-            writer.copy(partition, taken.journal + 1, all_parts(self._tables, partition))
+            writer.copies.copy(partition, taken.journal + 1, all_parts(self._tables, partition))
         finally:
             writer.release([partition])
         return True

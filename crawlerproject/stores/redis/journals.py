@@ -8,7 +8,7 @@ holder, by its token, can add to them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from crawlerproject.rules.fleet_shares import SUM_FACTS, partition_of
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis import format_two, journal_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.copies import PartitionCopies, lost_partition
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.row_codec import pack_original, unpack_original
@@ -32,8 +33,6 @@ FORMAT = 3
 # Messages to the worker that hubs reach, of which the last are kept while there is none, some 500 bytes each: a feed is
 # read again, and its worker writes again.
 _MOST_TO_LISTENER = 5_000
-# Entries of a journal, or parts of a copy, in one answer: some MB.
-_AT_A_TIME = 64
 
 
 class Granted(NamedTuple):
@@ -81,6 +80,7 @@ class PartitionJournals:
         self.partitions = _agreed_partitions(link, crawl, partitions, copying=copying)
         self.migrating = _is_migrating(link, crawl, self.partitions)
         self.held: dict[int, int] = {}  # partition -> token
+        self.copies = PartitionCopies(link, crawl, worker, crawl_id, self.held)
         self._renewed_at = since_boot()
         self.serial = 0  # of the last change, as ``Answered`` has it
         self._own = _keys_of_worker(crawl, worker)
@@ -88,7 +88,6 @@ class PartitionJournals:
         self._doubtful: list[_Part] | None = None  # in a cluster: sent to be decided, and no answer came
         self._decided: list[_Part] = []  # and not yet added to every journal
         self._keys = [partition_keys(crawl, number) for number in range(self.partitions)]
-        self._prefixes = [f"{{{crawl}.{number}}}:" for number in range(self.partitions)]
 
     def partition(self, host: str) -> int:
         """The partition of a host key."""
@@ -141,23 +140,7 @@ class PartitionJournals:
         """All rows of a partition are in this worker's frontier. Raises LeaseLost."""
         lease = self._keys[partition].lease
         if not self.link.call(journal_scripts.OPEN, [lease], self.worker, self.held[partition], self.crawl_id):
-            raise _lost(partition)
-
-    def opened_anew(
-        self, partition: int, number: int, parts: Iterable[bytes], marks: Sequence[tuple[bytes, int]]
-    ) -> int:
-        """As ``opened``, with a copy of them as of the change ``number``; what Redis had is of before. Its bytes."""
-        keys, prefix = self._keys[partition], self._prefixes[partition]
-        made = f"{prefix}copy.{number}"
-        self.link.call("DEL", [made])
-        total = self._write_copy(partition, self.held[partition], made, parts)
-        names = [keys.lease, prefix + "journal", prefix + "read", made]
-        words = [word for mark in marks for word in mark]
-        token = self.held[partition]
-        if not self.link.call(journal_scripts.ANEW, names, self.worker, token, self.crawl_id, number, total, *words):
-            self.link.call("DEL", [made])
-            raise _lost(partition)
-        return total
+            raise lost_partition(partition)
 
     def renew(self, lease_ms: int) -> list[int]:
         """Lengthen all leases; those that were lost. Raises StoreForgot."""
@@ -173,7 +156,7 @@ class PartitionJournals:
     def keep(self, lease_ms: int) -> None:
         """Renew in the middle of something long, when it is time. Raises LeaseLost, StoreForgot."""
         if since_boot() - self._renewed_at > lease_ms / 6000 and (lost := self.renew(lease_ms)):
-            raise _lost(lost[0])
+            raise lost_partition(lost[0])
 
     def release(self, partitions: Iterable[int]) -> None:
         """Give partitions back in good order: their journals have all that was changed."""
@@ -214,7 +197,7 @@ class PartitionJournals:
         if answer[0] == b"life":
             raise LeaseLost(f"another process goes by the name of worker {self.worker!r}")
         if answer[0] == b"barred":
-            raise _lost(int(answer[1]))
+            raise lost_partition(int(answer[1]))
         self._check(answer, parts)
         self.serial += 1
         if self.link.cluster:
@@ -244,14 +227,14 @@ class PartitionJournals:
     def _append(self, first: str, head: Sequence[Any], parts: Sequence[_Part]) -> Call:
         names, words = [first], list(head)
         for partition, token, packed in parts:
-            keys, prefix = self._keys[partition], self._prefixes[partition]
-            names += (keys.lease, prefix + "journal", keys.inbox, prefix + "read")
+            keys = self._keys[partition]
+            names += (keys.lease, keys.journal, keys.inbox, keys.read)
             words += (token, *_words(packed))
         return Call(journal_scripts.APPEND, names, words)
 
     def _check(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
         if answer[0] == b"lost":
-            raise _lost(parts[int(answer[1]) - 1][0])
+            raise lost_partition(parts[int(answer[1]) - 1][0])
         if answer[0] == b"lacks":
             partition = parts[int(answer[1]) - 1][0]
             raise forgotten(self.link, self.crawl, f"lacks changes of partition {partition}")
@@ -288,47 +271,6 @@ class PartitionJournals:
         if self.migrating:
             format_two.remove(self.link, self._keys[partition])
 
-    def copy(self, partition: int, number: int, parts: Iterable[bytes], whole: Callable[[], None] | None = None) -> int:
-        """Put a copy of a partition in the place of the one before; it holds all changes up to ``number``. Its bytes.
-
-        It may hold a part of what was changed later: ``whole`` sees to it that the journal has all of that before the
-        copy counts. Raises LeaseLost.
-        """
-        keys, prefix, token = self._keys[partition], self._prefixes[partition], self.held.get(partition, 0)
-        before, begun = (int(each or 0) for each in self.link.call("HMGET", [keys.lease], "copy", "copying"))
-        if before == number:
-            return 0
-        made, total = f"{prefix}copy.{number}", 0
-        started = [keys.lease, f"{prefix}copy.{number if begun == before else begun}", made]
-        if (journal_bytes := self.link.call(journal_scripts.COPY, started, self.worker, token, number)) < 0:
-            raise _lost(partition)
-        total = self._write_copy(partition, token, made, parts)
-        if whole is not None:
-            whole()
-        names = [keys.lease, prefix + "journal", f"{prefix}copy.{before}", made]
-        if not self.link.call(journal_scripts.COPIED, names, self.worker, token, number, total, journal_bytes):
-            raise _lost(partition)
-        return total
-
-    def _write_copy(self, partition: int, token: int, key: str, parts: Iterable[bytes]) -> int:
-        lease, total = self._keys[partition].lease, 0
-        for part in parts:
-            total += len(part)
-            if not self.link.call(journal_scripts.PART, [lease, key], self.worker, token, part):
-                raise _lost(partition)
-        return total
-
-    def stored(self, partition: int, taken: Taken) -> Iterator[bytes]:
-        """The parts of a partition's copy, then the changes since; of one that is held, so that none is added."""
-        copy, journal = stored_keys(self.crawl, partition, taken.copy)
-        for key, expected in ((copy, None), (journal, taken.journal - taken.copy)):
-            at = 0
-            for part in listed(self.link, key):
-                yield part
-                at += 1
-            if (expected is None and taken.copy and not at) or (expected is not None and at != expected):
-                raise forgotten(self.link, self.crawl, f"has lost a part of partition {partition}")
-
     # --- messages -------------------------------------------------------------------------------
 
     def post(self, messages: Iterable[tuple[int, bytes, int, bytes]]) -> None:
@@ -364,7 +306,7 @@ class PartitionJournals:
 
     def read_up_to(self, boxes: Sequence[tuple[int, bytes]]) -> list[int]:
         """For each partition and outbox the number of the last message that took effect, durably."""
-        calls = [Call("HGET", [self._prefixes[p] + "read"], [outbox]) for p, outbox in boxes]
+        calls = [Call("HGET", [self._keys[p].read], [outbox]) for p, outbox in boxes]
         return [int(answer or 0) for answer in self.link.many(calls)]
 
     # --- payloads -------------------------------------------------------------------------------
@@ -427,26 +369,8 @@ def _keys_of_worker(crawl: str, worker: str) -> WorkerKeys:
     return WorkerKeys(state, *(f"{state}.{kind}" for kind in ("decided", "left", "fenced")))
 
 
-def stored_keys(crawl: str, partition: int, copy: int) -> tuple[str, str]:
-    """Of a partition's copy of this number, and of its journal."""
-    tag = f"{{{crawl}.{partition}}}:"
-    return f"{tag}copy.{copy}", f"{tag}journal"
-
-
-def listed(link: RedisLink, key: str) -> Iterator[bytes]:
-    """All of a list, which may grow meanwhile."""
-    at = 0
-    while some := link.call("LRANGE", [key], at, at + _AT_A_TIME - 1):
-        yield from some
-        at += len(some)
-
-
 def _message(row: bytes, place: int) -> tuple[bytes, int, bytes]:
     return format_two.message(row, place) or (row[:16], int.from_bytes(row[16:24], "big"), row[24:])
-
-
-def _lost(partition: int) -> LeaseLost:
-    return LeaseLost(f"partition {partition} was taken by another worker")
 
 
 def _agreed_partitions(link: RedisLink, crawl: str, partitions: int, *, copying: bool) -> int:

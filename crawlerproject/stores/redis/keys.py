@@ -18,12 +18,14 @@ CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
 
 
 class PartitionKeys(NamedTuple):
-    """Keys of one partition; those of its journal and its copies: ``journals.py``."""
+    """Keys of one partition; those of its copies: ``copies.py``."""
 
     # hash: holder, token, until (store time, ms), unsure; of, journal, copy, copying, bytes, copied, removed, crawl
     lease: str
     behind: str  # hash: token -> worker that held the partition and did not let go in good order
     inbox: str  # list of messages from other workers, oldest first
+    journal: str  # list of the changes since the copy, packed
+    read: str  # hash: outbox of a worker -> number of its last message that took effect
     # Of format 2 (format_two.py):
     work: str  # set of the hosts with queued rows
     pages: str  # hash: 24-byte key -> page record, empty while the page is only queued

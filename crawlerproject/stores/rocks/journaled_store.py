@@ -369,7 +369,7 @@ class JournaledStore(RocksStore):
                     tables.put([(FACTS, key, b"- 0 0")])
                     partition_rows.clear(tables, partition)
                     if taken.of or taken.copy:
-                        for packed in self.journals.stored(partition, taken):
+                        for packed in self.journals.copies.stored(partition, taken):
                             partition_rows.put(tables, unpack_rows(packed))
                             self.journals.keep(lease_ms)
                     elif self._took_old(partition, lease_ms):
@@ -379,7 +379,7 @@ class JournaledStore(RocksStore):
             grown, copied = taken.bytes, taken.copied_bytes
             if anew:
                 marks, parts = partition_rows.read_up_to(tables, partition), self._kept_parts(partition, lease_ms)
-                grown, copied = 0, self.journals.opened_anew(partition, last, parts, marks)
+                grown, copied = 0, self.journals.copies.opened_anew(partition, last, parts, marks)
             else:
                 self.journals.opened(partition)
                 if not taken.of:
@@ -405,7 +405,7 @@ class JournaledStore(RocksStore):
     def give_copy(self, partition: int, lease_ms: int) -> None:
         """Give Redis the first copy of a partition that is held, as change number 1. May be done again."""
         self.journals.begun(partition)
-        self.journals.copy(partition, 1, self._kept_parts(partition, lease_ms))
+        self.journals.copies.copy(partition, 1, self._kept_parts(partition, lease_ms))
 
     def _kept_parts(self, partition: int, lease_ms: int) -> Iterator[bytes]:
         for part in partition_rows.all_parts(self._opened(), partition):
@@ -458,7 +458,7 @@ class JournaledStore(RocksStore):
                     raise StorageError(f"partition {partition} was given back while it was copied")
 
             with closing(self._parts(partition)) as parts:  # what an error keeps of it would keep the folder locked
-                copied = self.journals.copy(partition, number, parts, whole)
+                copied = self.journals.copies.copy(partition, number, parts, whole)
             if copied:
                 with self._sending:
                     if partition in self._grown:

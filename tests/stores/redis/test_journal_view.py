@@ -13,8 +13,8 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, Fingerprint, HostFact, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.copies import stored_keys
 from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
-from crawlerproject.stores.redis.journals import stored_keys
 from crawlerproject.stores.redis.keys import fleet_keys, partition_keys
 from crawlerproject.stores.rocks import journaled_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore

@@ -11,6 +11,7 @@ from redis import Redis
 
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.redis.connection import Call
+from crawlerproject.stores.redis.copies import copy_key, stored_keys
 from crawlerproject.stores.redis.journals import LISTENER, Append, PartitionJournals
 from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
 from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, journals, keys_of
@@ -52,7 +53,7 @@ def end_lease(mine: PartitionJournals, partition: int) -> None:
 
 def journal(mine: PartitionJournals, partition: int) -> list[bytes]:
     """All of it."""
-    found: list[bytes] = mine.link.call("LRANGE", [mine._prefixes[partition] + "journal"], 0, -1)
+    found: list[bytes] = mine.link.call("LRANGE", [mine._keys[partition].journal], 0, -1)
     return found
 
 
@@ -171,7 +172,7 @@ def test_what_was_decided_is_added_by_the_next_holder(
         taken = rival.acquire(partition, LEASE_MS)
         assert taken is not None
         assert taken.journal == 2
-        assert list(rival.stored(partition, taken)) == [b"a", b"b"]
+        assert list(rival.copies.stored(partition, taken)) == [b"a", b"b"]
     with pytest.raises(LeaseLost):
         mine.append([Append(0, 3, [b"c"])], {"warc": b"2"})
     assert mine.facts() == {"warc": b"1"}
@@ -179,7 +180,7 @@ def test_what_was_decided_is_added_by_the_next_holder(
     end_lease(rival, 0)
     taken = mine.acquire(0, LEASE_MS)
     assert taken is not None
-    assert list(mine.stored(0, taken)) == [b"a", b"b", b"of the rival"]
+    assert list(mine.copies.stored(0, taken)) == [b"a", b"b", b"of the rival"]
 
 
 def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
@@ -196,18 +197,18 @@ def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
         with pytest.raises(StoreForgot):
             rival.acquire(0, LEASE_MS)
     assert rival.acquire(0, LEASE_MS, latest=True) is not None
-    assert rival.opened_anew(0, 4, iter([b"rows"]), [(OUTBOX, 7)]) == 4
+    assert rival.copies.opened_anew(0, 4, iter([b"rows"]), [(OUTBOX, 7)]) == 4
     assert rival.read_up_to([(0, OUTBOX)]) == [7]
     rival.append([Append(0, 5, [b"fifth"])], {})
     end_lease(rival, 0)
     taken = mine.acquire(0, LEASE_MS)
     assert taken is not None
-    assert list(mine.stored(0, taken)) == [b"rows", b"fifth"]
+    assert list(mine.copies.stored(0, taken)) == [b"rows", b"fifth"]
 
 
 def copy(mine: PartitionJournals, number: int, *parts: bytes, whole: Callable[[], None] | None = None) -> int:
     """Of the first partition."""
-    return mine.copy(0, number, iter(parts), whole)
+    return mine.copies.copy(0, number, iter(parts), whole)
 
 
 def test_a_copy_takes_the_place_of_the_changes_that_it_holds(mine: PartitionJournals, rival: PartitionJournals) -> None:
@@ -219,7 +220,7 @@ def test_a_copy_takes_the_place_of_the_changes_that_it_holds(mine: PartitionJour
     taken = rival.acquire(0, LEASE_MS)
     assert taken is not None
     assert (taken.journal, taken.copy, taken.copied_bytes) == (4, 2, 8)
-    assert list(rival.stored(0, taken)) == [b"to 2", b"more", b"3", b"4"]
+    assert list(rival.copies.stored(0, taken)) == [b"to 2", b"more", b"3", b"4"]
     assert copy(rival, 4, b"to 4") == 4
     assert journal(mine, 0) == []
     assert mine.link.call("EXISTS", ["{" + f"{mine.crawl}.0" + "}:copy.2"]) == 0
@@ -243,12 +244,12 @@ def test_a_copy_that_was_never_whole_does_not_count(mine: PartitionJournals, riv
         yield b"later"
 
     with pytest.raises(LeaseLost):
-        mine.copy(0, 2, taken_over())
+        mine.copies.copy(0, 2, taken_over())
     end_lease(rival, 0)
     taken = mine.acquire(0, LEASE_MS)
     assert taken is not None
-    assert list(mine.stored(0, taken)) == [b"the rival's"]
-    assert [mine.link.call("EXISTS", [f"{mine._prefixes[0]}copy.{number}"]) for number in (1, 2)] == [0, 1]
+    assert list(mine.copies.stored(0, taken)) == [b"the rival's"]
+    assert [mine.link.call("EXISTS", [copy_key(mine.crawl, 0, number)]) for number in (1, 2)] == [0, 1]
 
 
 def test_a_part_that_redis_has_lost_is_missed(mine: PartitionJournals) -> None:
@@ -257,11 +258,11 @@ def test_a_part_that_redis_has_lost_is_missed(mine: PartitionJournals) -> None:
     copy(mine, 1, b"copy")
     taken = mine.acquire(0, LEASE_MS)
     assert taken is not None
-    assert list(mine.stored(0, taken)) == [b"copy", b"2"]
-    for key in ("journal", "copy.1"):
-        mine.link.call("DEL", [mine._prefixes[0] + key])
+    assert list(mine.copies.stored(0, taken)) == [b"copy", b"2"]
+    for key in stored_keys(mine.crawl, 0, 1):
+        mine.link.call("DEL", [key])
         with pytest.raises(StoreForgot):
-            list(mine.stored(0, taken))
+            list(mine.copies.stored(0, taken))
 
 
 def test_messages_leave_an_inbox_once(mine: PartitionJournals, rival: PartitionJournals) -> None:

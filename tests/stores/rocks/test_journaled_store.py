@@ -14,6 +14,7 @@ import pytest
 from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Box, Changes, Due, HostFact, QueuedPage
+from crawlerproject.stores.redis.copies import PartitionCopies
 from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.rocks import journaled_store, partition_rows, rocks_store
@@ -134,7 +135,7 @@ def test_a_worker_that_comes_back_has_its_rows(
     store.apply(Changes(due=[(HOSTS[0], None, 5), (HOSTS[1], None, IN_MEMORY)], facts=[(DUE_FACT, b"counts")]))
     store.sync()
     with monkeypatch.context() as patch, closing(again(store, server, tmp_path)) as later:
-        patch.setattr(PartitionJournals, "stored", None)
+        patch.setattr(PartitionCopies, "stored", None)
         assert later.due(9, Due(IN_MEMORY, "")) == []
         assert later.fact(DUE_FACT) is None
         assert list(later.hosts_with_work()) == []
