@@ -73,8 +73,9 @@ def recognise(link: RedisLink, crawl: str, worker: str, answered: Answered, *, a
         lost = f"knows {reports:,} of the {answered.reports:,} reports of the workers"
     if accept:
         link.call("HDEL", [facts], FORGOT, MOVED)
-        if lost and answered.crawl_id:
-            link.call(_RENAME, [facts], answered.crawl_id, uuid.uuid4().hex)
+        # What another worker missed (keys that were thrown away, say) may be nothing of this one's.
+        if before := crawl_id if mark is not None else answered.crawl_id if lost else "":
+            link.call(_RENAME, [facts], before, uuid.uuid4().hex)
     elif moved is not None:
         raise OperatorError(
             f"The crawl {crawl!r} at {link.place} was copied to {moved.decode(errors='replace')} and goes on there; "

@@ -81,3 +81,13 @@ def test_a_mark_says_why(store: PartitionJournals) -> None:
     with pytest.raises(StoreForgot) as found:
         look(store, answered)
     assert str(found.value) == str(error)
+
+
+def test_what_one_worker_missed_counts_for_all_once_it_is_accepted(store: PartitionJournals) -> None:
+    """Of a key that was thrown away only one may know: the crawl has another id then, the same for all that accept."""
+    before = look(store, Answered())
+    forgotten(store.link, store.crawl, "has lost a part of partition 8")
+    first = look(store, before, accept=True)
+    assert first.crawl_id != before.crawl_id
+    assert look(store, before, accept=True) == first
+    assert look(store, first, accept=True) == first
