@@ -1,11 +1,15 @@
 """What a page costs a worker over Redis: its CPU beside that of a crawl of one process, Redis CPU, round trips, bytes.
 
     python -m benchmarks.redis_frontier --pages 20_000 --workers 2 --new 5
+    python -m benchmarks.redis_frontier --pages 60_000 --workers 4 --new 42 --partitions 24 --take 3
 
 Workers skip the network: each takes pages of the hosts in its partitions, finds fifty links on each (``--new`` of them
 new, eight on hosts of others, sent to them as messages), and commits fifty pages at a time, as in a crawl. Partitions
 are copied when their journals have grown. A real ``redis-server`` is started on a free port, with appendonly yes and
 appendfsync everysec. CPU is what counts here: it does not depend on what else the machine does; pages a second do.
+
+``--take``: then the last worker's disk is gone, and one that has nothing takes so many of its partitions over. The
+second line makes ten million URLs.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ import multiprocessing
 import random
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,25 +35,28 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Box, Changes, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.row_codec import PAGES, QUEUE
 from tests.stores.redis_servers import redis_server
 
-PARTITIONS = 64
 LEASE_MS = 600_000
+PARTITIONS = 64
 HOSTS = 500  # that each worker crawls in turn
 _MESSAGES = 250
 ACKNOWLEDGED = ("--appendfsync", "everysec")
 
 
 class Cost(NamedTuple):
-    """What a number of pages cost one worker."""
+    """What a number of pages cost one worker; ``partitions`` are those that it had."""
 
     pages: int
     urls: int  # that became known
     cpu_seconds: float
     wall_seconds: float
     round_trips: int
+    partitions: tuple[int, ...] = ()
 
 
 class Web:
@@ -112,7 +121,7 @@ def crawl(store: RocksStore, web: Web, pages: int) -> Cost:
                 for outbox, number, _ in inbox.messages:
                     changes.read.append((Box(partition, outbox), number))
                 journaled.read(partition, inbox)
-            changes.messages += [(web.rng.randrange(PARTITIONS), message) for _ in hosts]
+            changes.messages += [(web.rng.randrange(journaled.partitions), message) for _ in hosts]
         for rows in links.values():
             fresh = {row.key: row for row in rows}
             new = [row for row, old in zip(fresh.values(), store.known(list(fresh)), strict=True) if not old]
@@ -129,11 +138,17 @@ def crawl(store: RocksStore, web: Web, pages: int) -> Cost:
     return Cost(done, urls, cpu, wall, (journaled.journals.link.round_trips if journaled else 0) - trips)
 
 
-def hold(folder: Path, link: RedisLink, number: int, workers: int) -> JournaledStore:
-    """Begin, and take a worker's share of the partitions."""
-    store = JournaledStore(folder / f"w{number}", PartitionJournals(link, "bench", f"w{number}", PARTITIONS))
+def begun(folder: Path, link: RedisLink, number: int, partitions: int) -> JournaledStore:
+    """The store of a worker that has joined."""
+    store = JournaledStore(folder / f"w{number}", PartitionJournals(link, "bench", f"w{number}", partitions))
     store.journals.begin(f"life-{number}")
-    for partition in range(number, PARTITIONS, workers):
+    return store
+
+
+def hold(folder: Path, link: RedisLink, number: int, given: argparse.Namespace) -> JournaledStore:
+    """Begin, and take a worker's share of the partitions."""
+    store = begun(folder, link, number, given.partitions)
+    for partition in range(number, given.partitions, given.workers):
         assert store.take(partition, LEASE_MS)
     return store
 
@@ -142,7 +157,7 @@ def hosts_of(store: JournaledStore, count: int = HOSTS) -> list[str]:
     """So many hosts of the partitions held."""
     names = (f"www.site-{number}.example" for number in itertools.count())
     held = store.journals.held
-    return list(islice((name for name in names if partition_of(name, PARTITIONS) in held), count))
+    return list(islice((name for name in names if partition_of(name, store.partitions) in held), count))
 
 
 def cpu_seconds(link: RedisLink) -> float:
@@ -153,8 +168,10 @@ def cpu_seconds(link: RedisLink) -> float:
 
 def worker(url: str, folder: Path, number: int, given: argparse.Namespace, tell: Connection) -> None:
     """One worker process."""
-    store = hold(folder, RedisLink(url), number, given.workers)
-    tell.send(crawl(store, Web(hosts_of(store), given.new, number), given.pages))
+    store = hold(folder, RedisLink(url), number, given)
+    cost = crawl(store, Web(hosts_of(store), given.new, number), given.pages)
+    tell.send(cost._replace(partitions=tuple(store.journals.held)))
+    store.journals.release(list(store.journals.held))
     store.close()
 
 
@@ -189,7 +206,22 @@ def in_redis(folder: Path, given: argparse.Namespace) -> None:
         print(f"  {wire[0] / pages:,.0f} bytes a page to Redis, {wire[1] / pages:,.0f} back")
         print(f"  {(after['used_memory'] - before['used_memory']) / known:.0f} bytes a URL known, journals and copies")
         print(f"  {pages / wall:,.0f} pages/s together here, interpreter starts included")
+        if given.take:
+            take_over(folder, link, costs[-1].partitions[: given.take], given)
         link.close()
+
+
+def take_over(folder: Path, link: RedisLink, partitions: Sequence[int], given: argparse.Namespace) -> None:
+    """One worker with an empty disk gets these partitions from Redis alone."""
+    store = begun(folder, link, given.workers, given.partitions)
+    for partition in partitions:
+        began, cpu = time.perf_counter(), time.process_time()
+        assert store.take(partition, LEASE_MS)
+        seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+        counts = Counter(table for table, _, _ in partition_rows.all_rows(store.tables, partition))
+        queued, done = counts[QUEUE], counts[PAGES]
+        print(f"  taken over in {seconds:.1f} s ({spent:.1f} s of CPU): {queued:,} URLs that wait, {done:,} pages")
+    store.close()
 
 
 def on_disk(folder: Path, given: argparse.Namespace) -> None:
@@ -204,6 +236,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.redis_frontier", description=__doc__)
     parser.add_argument("--pages", type=int, default=20_000, help="of each worker")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    parser.add_argument("--take", type=int, default=0, help="partitions that one without anything takes over")
     parser.add_argument("--new", type=int, default=5, help="new URLs on each page, at most 42")
     given = parser.parse_args()
     print(f"{given.new} of {LINKS} links new")

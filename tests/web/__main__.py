@@ -24,6 +24,7 @@ from tests.web.profiles.consent import consent_world, later_world
 from tests.web.profiles.exclusion import exclusion_world
 from tests.web.profiles.manners import manners_world
 from tests.web.profiles.pushed import pushed_world
+from tests.web.profiles.shared import shared_world
 from tests.web.profiles.sites import small_world
 from tests.web.profiles.traps import traps_world
 from tests.web.running import many_files
@@ -43,14 +44,22 @@ PROFILES = (
         "many-apps",
         "changing",
         "pushed",
+        "shared",
     ),
 )
 
 
-def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05, folder: Path = Path()) -> World:
-    """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to broad, ``folder`` to changing, pushed."""
+def build(
+    profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05, folder: Path = Path(), pages: int = 10
+) -> World:
+    """The world of ``profile``.
+
+    ``hosts`` matters to broad and shared, ``response_seconds`` to broad, ``pages`` to shared, ``folder`` to the others.
+    """
     if profile in ("broad", "broad-domain"):
         return broad_world(port, hosts, response_seconds, one_domain=profile == "broad-domain")
+    if profile == "shared":
+        return shared_world(port, hosts, pages)
     if profile == "changing":
         return changing_world(port, clock(folder))
     if profile == "pushed":
@@ -95,7 +104,7 @@ async def run(arguments: argparse.Namespace) -> None:
     folder: Path = arguments.folder
     sock = listening_socket(arguments.port)
     port = sock.getsockname()[1]
-    world = build(arguments.profile, port, arguments.hosts, arguments.response_seconds, folder)
+    world = build(arguments.profile, port, arguments.hosts, arguments.response_seconds, folder, arguments.pages)
     describe(world, folder)
     server = await serve(sock, world.sites, folder / "server.jsonl")
     stop = asyncio.Event()
@@ -116,7 +125,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 (default) takes any free one")
     parser.add_argument("--folder", type=Path, required=True, help="where hosts, seeds.txt, server.jsonl, ready go")
     parser.add_argument("--profile", choices=PROFILES, default="small")
-    parser.add_argument("--hosts", type=int, default=2000, help="broad only")
+    parser.add_argument("--hosts", type=int, default=2000, help="broad and shared only")
+    parser.add_argument("--pages", type=int, default=10, help="shared only: of each host")
     parser.add_argument("--response-seconds", type=float, default=0.05, help="broad only: time to first byte")
     arguments = parser.parse_args()
     many_files()
