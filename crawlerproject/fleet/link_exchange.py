@@ -44,7 +44,7 @@ class Exchange:
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Queue what was found, or send it to whose it is; how many were new here."""
-        return frontier.add(found, now)
+        return frontier.admission.add(found, now)
 
     def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
         """Take word that known pages have changed, or hand it on; how many are believed here."""

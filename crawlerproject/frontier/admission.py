@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 _new = tuple.__new__  # of a NamedTuple, at a third of the cost
 PlainIndex = tuple[list[str] | None, list[int] | None]
 """Edges and ranks of ``Matcher``; None: anything is allowed."""
+Joining = dict[str, tuple[int, int]]
+"""By host key: rows that are to be queued, and of them pages that count for the host."""
 LessImportant = Callable[[str], float | None]
 """The share of all that is linked that ranks below a URL; None when it is in no rank."""
 
@@ -95,21 +97,45 @@ class Admission:
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
-        new: list[DiscoveredUrl] = []
+        recent, names, new = self._recent, self._hosts.names, list[DiscoveredUrl]()
+        self._hosts.clock.now = now
         try:
-            new = self._new(found, now)
-            if not new:
+            if names.later:
+                found = list(found)
+                self._bring_forward(found, now)
+            if (page := native.reader()) is not None:
+                fresh, flags = page.news(found, recent.younger, recent.older)
+            else:
+                fresh = [item for item in found if item.address.key not in recent]
+                flags = reduce(or_, [item.flags for item in fresh], 0)
+            if flags & OUTSIDE_BUDGET:
+                fresh = [item.owned() for item in fresh]
+                fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
+            if names.spent:
+                fresh = [item for item in fresh if not self._one_name_too_many(item.address.host, item.named_by)]
+            if not (unknown := self._unknown(self.allowed(fresh, now))):
                 return 0
-            rows = self._rows(new, now)
-            seeds = any(item.flags & FLAG_SEED for item in new)
-            self._queue(Changes(queued=rows, facts=self._widened(new) if seeds else []), 1, now)
+            if flags & OUTSIDE_BUDGET and any(item.flags & OUTSIDE_BUDGET for item in unknown):
+                unknown = self._not_waiting(unknown)
+            if not (new := self._within_bounds(unknown, now)):
+                return 0
+            rows, joining = self._rows(new, now)
+            self._queue(Changes(queued=rows, facts=self._widened(new) if flags & FLAG_SEED else []), joining, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
         finally:
             self._copies.clear()
-        self._recent.add([row.key for row in rows])
+        recent.add([row.key for row in rows])
         return len(rows)
+
+    def _unknown(self, allowed: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
+        """Those that the store does not know. StorageError."""
+        known = self._state.store.known([item.address.key for item in allowed])
+        if not any(known):
+            return allowed
+        self._recent.add([item.address.key for item, is_known in zip(allowed, known, strict=True) if is_known])
+        return [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
 
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
@@ -126,30 +152,20 @@ class Admission:
             ]
             for item, _ in allowed:
                 self._count_for_domain(item.address.host)
-            rows = self._rows([item for item, _ in allowed], now)
+            rows, joining = self._rows([item for item, _ in allowed], now)
             if rows:
-                self._queue(
-                    Changes(queued=rows, pages=[(item.address.key, record) for item, record in allowed]), 0, now
-                )
+                pages = [(item.address.key, record) for item, record in allowed]
+                of_known = {name: (count, 0) for name, (count, _) in joining.items()}
+                self._queue(Changes(queued=rows, pages=pages), of_known, now)
             return len(rows)
         finally:
             self._copies.clear()
 
-    def _queue(self, changes: Changes, new: int, now: float) -> None:
-        """Store rows together with the states and the lists of their hosts; ``new`` is 1 when their pages were unknown.
-
-        StorageError: nothing has changed.
-        """
+    def _queue(self, changes: Changes, joining: Joining, now: float) -> None:
+        """Store rows together with the states and the lists of their hosts. StorageError: nothing has changed."""
         rows, on_disk = changes.queued, self._hosts.on_disk
         hosts: dict[str, Host] = {}
-        more: dict[str, tuple[int, int]] = {}  # by host: rows, and of them pages that count for it
-        for row in rows:
-            name, known = row.host, 0 if row.flags & OUTSIDE_BUDGET else new
-            if name in more:
-                before = more[name]
-                more[name] = before[0] + 1, before[1] + known
-                continue
-            more[name] = 1, known
+        for name in joining:
             host = hosts[name] = self._host(name)
             if ":" in name and name in self._copies and not host.on_disk:
                 self._hosts.ports.add(host)
@@ -157,19 +173,19 @@ class Admission:
         for host in hosts.values():
             if host.on_disk:
                 counts.add(host, -1)
-        for name, (count, known) in more.items():
+        for name, (count, known) in joining.items():
             hosts[name].rows += count
             hosts[name].known += known
         try:
             on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
             on_disk.apply(changes, counts, hosts.values())
         except StorageError:
-            for name, (count, known) in more.items():
+            for name, (count, known) in joining.items():
                 hosts[name].rows -= count
                 hosts[name].known -= known
             raise
         for name, host in hosts.items():
-            count, known = more[name]
+            count, known = joining[name]
             if (clock := self._clock(host)) is not None:
                 clock.known += known
             if not host.state:
@@ -204,37 +220,8 @@ class Admission:
         """The clock that the host shares with other ports of its name, be it but a copy."""
         return host.ports if host.name not in self._copies else self._state.workbench.names.get(host_name(host.name))
 
-    def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
-        """Those that are unknown, allowed and within all bounds, with their final priorities."""
-        recent, names = self._recent, self._hosts.names
-        if names.later:
-            found = list(found)
-            self._bring_forward(found, now)
-        if (page := native.reader()) is not None:
-            fresh, flags = page.news(found, recent.younger, recent.older)
-        else:
-            fresh = [item for item in found if item.address.key not in recent]
-            flags = reduce(or_, [item.flags for item in fresh], 0)
-        if flags & OUTSIDE_BUDGET:
-            fresh = [item.owned() for item in fresh]
-            fresh = [item for item in fresh if not item.flags & OUTSIDE_BUDGET or item.queue_key not in recent]
-        if names.spent:
-            fresh = [item for item in fresh if not self._one_name_too_many(item.address.host, item.named_by)]
-        allowed = self.allowed(fresh, now)
-        if not allowed:
-            return []
-        unknown, known = [], []
-        for item, is_known in zip(allowed, self._state.store.known([i.address.key for i in allowed]), strict=True):
-            if is_known:
-                known.append(item.address.key)
-            else:
-                unknown.append(item)
-        recent.add(known)
-        if flags & OUTSIDE_BUDGET and any(item.flags & OUTSIDE_BUDGET for item in unknown):
-            unknown = self._not_waiting(unknown)
-        return self._within_bounds(unknown, now)
-
     def _within_bounds(self, unknown: list[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
+        """Those for which there is room and which robots.txt allows, with their final priorities."""
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         settled: dict[str, _Settled] = {}  # by host name: the host that the last URL was let in for
@@ -396,14 +383,28 @@ class Admission:
             facts.append((SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)])))
         return facts
 
-    def _rows(self, found: Iterable[DiscoveredUrl], now: float) -> list[QueuedPage]:
+    def _rows(self, found: list[DiscoveredUrl], now: float) -> tuple[list[QueuedPage], Joining]:
+        """Their rows, and how many of them each host gets."""
         rows: list[QueuedPage] = []
         hosts: dict[str, Host] = {}
-        for (url, key, name, _), depth, hops, via, priority, flags, note in found:
+        joining: Joining = {}
+        page, place, less_important = native.reader(), 0, self._less_important
+        while place < len(found):
+            (url, key, name, _), depth, hops, via, priority, flags, note = found[place]
             host = hosts.get(name) or hosts.setdefault(name, self._host(name))
+            count, known = joining.get(name, (0, 0))
             arrival = self._state.next_arrival(host, now)
-            if self._less_important is not None and (share := self._less_important(url)) is not None:
+            if page is not None and not flags and less_important is None:  # as most: those of a host in one go
+                alike = page.rows(found, place, arrival, QueuedPage)
+                self._state.skip_arrivals(host, len(alike) - 1)
+                rows += alike
+                place += len(alike)
+                joining[name] = count + len(alike), known + len(alike)
+                continue
+            if less_important is not None and (share := less_important(url)) is not None:
                 priority = by_rank(priority, share)
             key = ROW_KINDS[flags].swapped(key) if flags else key
             rows.append(_new(QueuedPage, (name, key, url, priority, arrival, depth, hops, via, 0, flags, note)))
-        return rows
+            place += 1
+            joining[name] = count + 1, known + (not flags & OUTSIDE_BUDGET)
+        return rows, joining

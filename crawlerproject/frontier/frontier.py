@@ -121,7 +121,6 @@ class Frontier:
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
-        self.hosts.clock.now = now
         return self.admission.add(found, now)
 
     def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:

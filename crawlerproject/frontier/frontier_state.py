@@ -177,6 +177,11 @@ class FrontierState:
         self._arrival = host.arrival = moment if moment > last else last + 1
         return self._arrival
 
+    def skip_arrivals(self, host: Host, count: int) -> None:
+        """The next ``count`` numbers behind the host's last are taken."""
+        host.arrival += count
+        self._arrival = host.arrival
+
     def other_scheme_waits(self, host: Host, scheme: str) -> bool:
         """Whether pages of the other of http and https wait, whose robots.txt was never asked for."""
         other = "http" if scheme == "https" else "https"

@@ -97,6 +97,9 @@ class Page(Protocol):
     ) -> int:
         """How many from a place on are of one host and plainly allowed."""
 
+    def rows(self, found: list[Any], start: int, arrival: int, kind: type[T], /) -> list[T]:
+        """The rows of those from a place on that are of one host and have no flags; their arrivals go up."""
+
     def put_rows(
         self,
         rows: Iterable[Any],

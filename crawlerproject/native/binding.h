@@ -28,6 +28,7 @@ PyObject *links_followed(PyObject *module, PyObject *const *given, Py_ssize_t co
 PyObject *links_news(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_allowed(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_settled(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *links_rows(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_put_rows(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 #endif

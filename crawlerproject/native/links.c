@@ -479,6 +479,53 @@ PyObject *links_settled(PyObject *module, PyObject *const *given, Py_ssize_t cou
     return PyLong_FromSsize_t(at - start);
 }
 
+/* rows(found, start, arrival, type) -> the rows of those that are of the host of the one at ``start`` and have no flags,
+ * up to one that is not so; their arrivals go up from the one given. */
+PyObject *links_rows(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 4))
+        return NULL;
+    Py_ssize_t start = PyLong_AsSsize_t(given[1]);
+    unsigned long long arrival = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLongLong(given[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (!PyList_Check(given[0]) || start < 0) {
+        PyErr_SetString(PyExc_TypeError, "what is found is a list, its start a place in it");
+        return NULL;
+    }
+    PyObject *none = PyLong_FromLong(0), *rows = none ? PyList_New(0) : NULL, *host = NULL;
+    for (Py_ssize_t at = start; rows && at < PyList_GET_SIZE(given[0]); at++) {
+        PyObject *found = PyList_GET_ITEM(given[0], at), *name = address_field(found, HOST), *row = NULL;
+        if (!name || !PyUnicode_Check(name)) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "a host is a text");
+            Py_CLEAR(rows);
+            break;
+        }
+        long flags = PyLong_AsLong(PyTuple_GET_ITEM(found, FLAGS));
+        if (PyErr_Occurred())
+            Py_CLEAR(rows);
+        if (!rows || flags || (host && host != name && PyUnicode_Compare(host, name)))
+            break;
+        host = name; /* which the list keeps */
+        PyObject *number = PyLong_FromUnsignedLongLong(arrival++);
+        if (number) {
+            PyObject *fields[ROW_FIELDS] = {
+                Py_NewRef(name), Py_NewRef(address_field(found, KEY)), Py_NewRef(address_field(found, URL)),
+                Py_NewRef(PyTuple_GET_ITEM(found, PRIORITY)), number, Py_NewRef(PyTuple_GET_ITEM(found, DEPTH)),
+                Py_NewRef(PyTuple_GET_ITEM(found, HOPS)), Py_NewRef(PyTuple_GET_ITEM(found, VIA)), Py_NewRef(none),
+                Py_NewRef(none), Py_NewRef(PyTuple_GET_ITEM(found, NOTE))};
+            row = made(given[3], fields, ROW_FIELDS);
+        }
+        if (!row || PyList_Append(rows, row))
+            Py_CLEAR(rows);
+        Py_XDECREF(row);
+    }
+    Py_XDECREF(none);
+    return rows;
+}
+
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
 static unsigned char *put_bits(unsigned char *out, uint64_t value, int bytes)

@@ -374,6 +374,7 @@ static PyMethodDef methods[] = {
     {"news", SEVERAL(links_news), "What of it was not found lately."},
     {"allowed", SEVERAL(links_allowed), "What of it no gate refuses."},
     {"settled", SEVERAL(links_settled), "How many of a host that is settled."},
+    {"rows", SEVERAL(links_rows), "Rows of a host's queue."},
     {"put_rows", SEVERAL(links_put_rows), "Rows of a host's queue into a batch."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -193,6 +194,35 @@ def test_a_settled_host_takes_what_it_has_room_for() -> None:
 
 
 @given(
+    items=st.lists(
+        st.tuples(
+            st.sampled_from(["http://h.test/é", "http://h.test:81/", "http://o.test/x"]),
+            st.sampled_from([0, 0, 0, FLAG_LISTED]),
+        ),
+        min_size=1,
+        max_size=9,
+    ),
+    arrival=st.integers(0, 2**63),
+)
+def test_rows_are_made_the_same(items: list[tuple[str, int]], arrival: int) -> None:
+    """Those of the first one's host, as they stand, one number after the other; none of one with flags."""
+    found = [
+        DiscoveredUrl(parse(url), 1, "L", "http://h.test/", place, flags) for place, (url, flags) in enumerate(items)
+    ]
+    for start in range(len(found)):
+        due = [
+            QueuedPage(
+                item.address.host, item.address.key, item.address.url, item.priority, arrival + place, 1, "L", item.via
+            )
+            for place, item in enumerate(found[start:])
+        ]
+        alike = takewhile(lambda item: item.address.host == found[start].address.host and not item.flags, found[start:])  # noqa: B023
+        rows = reader().rows(found, start, arrival, QueuedPage)
+        assert rows == due[: len(list(alike))]
+        assert all(type(row) is QueuedPage for row in rows)
+
+
+@given(
     texts=st.lists(st.tuples(st.text(max_size=9), st.text(max_size=9), st.integers(0, 255), st.integers(0, 2**64 - 1))),
     last=st.binary(max_size=10),
 )
@@ -225,6 +255,8 @@ FOUND = DiscoveredUrl(parse("http://h.test/a"), 1, "", "", 3)
         lambda: reader().allowed([("http://h.test/",)], {}, lambda _: b"", frozenset(), 1, 1),
         lambda: reader().settled([(1, 2)], 0, "http://h.test/", 1, [], []),
         lambda: reader().settled([FOUND], 0, "http://h.test/", 1, [], []),
+        lambda: reader().rows([(1, 2)], 0, 1, QueuedPage),
+        lambda: reader().rows([FOUND], 0, 1, int),
         lambda: reader().put_rows([(1, 2)], b"", b"", print, None, None, bytes),
         lambda: reader().followed([1], DiscoveredUrl),
     ],
@@ -259,6 +291,7 @@ def test_nothing_is_left_behind() -> None:
         hosts: HostsAtOnce = {"h.test": True}
         kept = reader().allowed(fresh, hosts, lambda item: item.address.key, frozenset({"pdf"}), 9, 99)
         reader().settled(list(kept.values()), 0, "http://h.test/", 9, ["/a"], [0, 1])
+        reader().rows(list(kept.values()), 0, 2**40, QueuedPage)
         reader().put_rows([row()], b"p", b"\xff" * 10, lambda *_: None, None, None, pack_queued)
 
     once()
