@@ -27,6 +27,8 @@ def main() -> None:
 
     if os.environ["SCRAPY_SETTINGS_MODULE"] == _OURS and light_start.can_be_light(sys.argv[1:], GROUPED):
         light_start.run(sys.argv[1:], PoliteParser)
+    if asked == ["crawl"]:
+        light_start.run_late()
     from scrapy import cmdline
 
     class Parser(PoliteParser, cmdline.ScrapyArgumentParser):

@@ -1,7 +1,8 @@
-"""A start that imports of Scrapy its settings alone: ``polite-crawler COMMAND`` for commands that look at a folder.
+"""Starts of ``polite-crawler`` that import less: ``scrapy COMMAND`` has imported all of Scrapy before it looks which.
 
-``import scrapy`` brings Twisted, lxml and OpenSSL, two thirds of such a command's start. ``scrapy COMMAND`` has
-imported all of it before it asks for the command; our own entry point can do without.
+A command that looks at a folder imports of Scrapy its settings alone: ``import scrapy`` brings Twisted, lxml and
+OpenSSL, two thirds of such a start. A crawl needs Scrapy, but not Twisted's TLS (ours is asyncio's), nor what guesses
+encodings or serves XML-RPC: such modules are there from the start and run when something asks for more of them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import argparse
 import gc
 import sys
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -26,8 +28,19 @@ _SCRAPYS = frozenset({"crawl", "fetch", "fleet", "parse", "reparse", "runspider"
 # What ScrapyCommand adds to each command beside -s; with one of them, or help, a command starts in Scrapy's way.
 _GLOBAL = ("--help", "--logfile", "--loglevel", "--nolog", "--profile", "--pidfile", "--pdb")
 _GLOBAL_LETTERS = ("-h", "-L")
-
-
+# Modules that a crawl runs late, each with the importer and the name of what is only called there. The last two hold
+# commands that Scrapy imports to find ours among them.
+_LATE = {
+    "twisted.protocols.tls": ("twisted.internet._newtls", "TLSMemoryBIOFactory"),
+    "twisted.internet.ssl": (),
+    "twisted.web.http": (),
+    "charset_normalizer": ("scrapy.http.response.text", "from_bytes"),
+    "scrapy.utils.ssl": ("scrapy.utils.versions", "get_openssl_version"),
+    "xmlrpc.server": (),
+    "scrapy.commands.bench": (),
+    "scrapy.commands.check": (),
+}
+_loading = RLock()
 _begun: list[str] = []
 
 
@@ -119,6 +132,60 @@ def _install() -> None:
     package.__class__ = _LazyPackage
     _begun.append(_SCRAPY)
     sys.modules[_SCRAPY] = package
+
+
+def run_late() -> None:
+    """Before Scrapy is imported, for a crawl: what it does not need of others runs when it is asked for."""
+    sys.meta_path.insert(0, _LateFinder())
+
+
+class _LateFinder:
+    """Finds the modules in ``_LATE`` and leaves them empty."""
+
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The import system: as the module is found on the path, but loaded here."""
+        spec = PathFinder.find_spec(name, path, target) if name in _LATE else None
+        if spec is not None:
+            spec.loader_state, spec.loader = spec.loader, self  # type: ignore[assignment]  # which it is by its methods
+        return spec
+
+    def create_module(self, _: ModuleSpec) -> None:
+        """The import system: a module as any other."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The import system: nothing runs yet."""
+        module.__class__ = _LateModule
+
+
+class _LateModule(ModuleType):
+    """A module that runs when it is asked for a name: at once, or where ``_LATE`` says so when that is called."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__path__":  # the import system asks each module whether it is a package
+            raise AttributeError(name)
+        if (sys._getframe(1).f_globals.get("__name__"), name) == _LATE[self.__name__]:
+            return _Called(self, name)
+        return getattr(self._run(), name)
+
+    def _run(self) -> ModuleType:
+        with _loading:
+            spec = self.__spec__
+            if spec is not None and isinstance(spec.loader, _LateFinder):
+                spec.loader = self.__loader__ = spec.loader_state
+                self.__class__ = ModuleType
+                spec.loader.exec_module(self)
+        return self
+
+
+class _Called:
+    """A function or class of a module that runs when it is called."""
+
+    def __init__(self, module: _LateModule, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return getattr(self._module._run(), self._name)(*given, **named)
 
 
 def _is_global(argument: str) -> bool:

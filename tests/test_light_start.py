@@ -37,6 +37,24 @@ from scrapy import Request, signals  # who needs all of it has it
 print(Request("http://a/").url, signals.__name__, import_module("scrapy").Spider.__name__)
 """
 
+_LATE = """
+import sys
+from crawlerproject import light_start
+light_start.run_late()
+from scrapy import cmdline
+from scrapy.http import TextResponse
+from twisted.internet import asyncioreactor, ssl
+print(*[name for name in ("OpenSSL", "cryptography", "pydoc", "unittest", "twisted.web.client") if name in sys.modules])
+from twisted.internet import _newtls
+import charset_normalizer, scrapy.utils.versions, xmlrpc.server
+print(ssl.CertificateOptions().getContext().__class__.__name__)
+print(_newtls.TLSMemoryBIOFactory(ssl.CertificateOptions(), True, None).__class__.__name__)
+print(TextResponse("http://a/", body="Grüße".encode()).text)
+print(charset_normalizer.__version__ > "3", bool(scrapy.utils.versions.get_openssl_version()))
+from twisted.protocols.tls import TLSMemoryBIOFactory
+class Derived(TLSMemoryBIOFactory): pass
+class Server(xmlrpc.server.SimpleXMLRPCServer): pass
+"""
 _COLLECTS = """
 import gc
 from crawlerproject.__main__ import main
@@ -53,6 +71,15 @@ def test_no_command_that_looks_imports_the_crawl() -> None:
 
     assert (ended.stderr, ended.returncode) == ("", 0)
     assert ended.stdout == "http://a/ scrapy.signals Spider\n"
+
+
+def test_what_a_crawl_runs_late() -> None:
+    """It has not run when Scrapy is there, and is whole for what asks for it: TLS, guesses of encodings, XML-RPC."""
+    command = [sys.executable, "-c", _LATE]
+    ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout == "\nContext\nTLSMemoryBIOFactory\nGrüße\nTrue True\n"
 
 
 def test_refusals_are_those_of_scrapy() -> None:
