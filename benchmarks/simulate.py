@@ -113,15 +113,15 @@ class Leases:
     def __init__(self, journals: PartitionJournals) -> None:
         self.journals = journals
 
-    def take(self, partition: int, lease_ms: int, *, latest: bool = False) -> tuple[Granted, list[str]] | None:
-        taken = self.journals.acquire(partition, lease_ms, latest=latest)
-        if taken is None:
-            return None
-        self.journals.opened(partition)
-        return taken.granted, []
+    def take_some(
+        self, partitions: Sequence[int], lease_ms: int, *, latest: bool, most_seconds: float
+    ) -> dict[int, tuple[Granted, list[str]]]:
+        taken = self.journals.acquire_some(partitions, lease_ms, latest=latest)
+        self.journals.opened(*taken)
+        return {partition: (each.granted, []) for partition, each in taken.items()}
 
-    def give_back(self, partition: int) -> None:
-        self.journals.release([partition])
+    def give_back(self, *partitions: int) -> None:
+        self.journals.release(partitions)
 
     def came(self, hosts: Sequence[str]) -> None: ...
 

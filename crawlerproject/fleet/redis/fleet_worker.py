@@ -9,6 +9,7 @@ import random
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,8 +46,8 @@ logger = logging.getLogger(__name__)
 _RENEW_SHARE = 3
 # Reports count for the time of a lease: ten of them in that time.
 _REPORT_SHARE = 10
-# Partitions that are taken between two commits, so that commits go on.
-_TAKEN_AT_A_TIME = 64
+# Partitions that are taken with one question, as far as there is time: commits go on in between.
+_TAKEN_AT_A_TIME = 256
 # Reports that must agree that nothing is left to do; in between each worker has looked at its messages.
 _SAME_REPORTS = 3
 MOST_APART_SECONDS = 0.5
@@ -366,11 +367,7 @@ class Fleet:
             free = await asyncio.to_thread(self.fleet.free, partitions, status.now)
             free = [partition for partition in free if partition not in self.held]
             self._rng.shuffle(free)
-            began = since_boot()
-            for partition in free[: min(wanted - len(staying), _TAKEN_AT_A_TIME)]:
-                await self._take(frontier, partition)
-                if since_boot() - began >= self._times.lease_seconds / _REPORT_SHARE:
-                    break  # the rows of some are many: commits and reports go on
+            await self._take(frontier, free[: min(wanted - len(staying), _TAKEN_AT_A_TIME)])
 
     async def _waits(self, frontier: Frontier, rejoining: Rejoining) -> bool:
         """Take the partitions of which this worker has the latest rows, once all are back; whether there are others."""
@@ -389,26 +386,24 @@ class Fleet:
                 )
         if pending.missing:
             return True
-        for partition in [each for each, worker in pending.marks.items() if worker == self.fleet.worker]:
-            if partition in self.held or await self._take(frontier, partition, latest=True):
-                await asyncio.to_thread(rejoining.settled, partition)
+        own = [each for each, worker in pending.marks.items() if worker == self.fleet.worker]
+        await self._take(frontier, [each for each in own if each not in self.held], latest=True)
+        await asyncio.to_thread(rejoining.settled, [each for each in own if each in self.held])
         return True
 
-    async def _take(self, frontier: Frontier, partition: int, *, latest: bool = False) -> bool:
-        began = since_boot()
-        taken = await asyncio.to_thread(self.store.take, partition, self.fleet.lease_ms, latest=latest)
-        if taken is None:
-            return False
-        granted, hosts = taken
-        if latest:  # what was asked before the loss may have left no trace
-            granted = granted._replace(unsure_until=CRAWL.now())
-        self._busy = True
-        self.held.take(partition, began + self._times.lease_seconds, granted.unsure_until)
-        self._taken.append(partition)
-        self.store.came(hosts)
-        self._arriving += hosts
+    async def _take(self, frontier: Frontier, partitions: Sequence[int], *, latest: bool = False) -> None:
+        began, lease_seconds = since_boot(), self._times.lease_seconds
+        most_seconds = lease_seconds / _REPORT_SHARE  # the rows of some are many
+        take = partial(self.store.take_some, latest=latest, most_seconds=most_seconds)
+        for partition, (granted, hosts) in (await asyncio.to_thread(take, partitions, self.fleet.lease_ms)).items():
+            # What was asked before the loss may have left no trace.
+            unsure_until = CRAWL.now() if latest else granted.unsure_until
+            self._busy = True
+            self.held.take(partition, began + lease_seconds, unsure_until)
+            self._taken.append(partition)
+            self.store.came(hosts)
+            self._arriving += hosts
         self._arrive(frontier)
-        return True
 
     def _arrive(self, frontier: Frontier) -> None:
         """List hosts of partitions that were taken; those that found no room on the disk, another time."""
@@ -429,8 +424,8 @@ class Fleet:
             frontier.hosts.on_disk.depart(self.store.hosts_in(partition))
         if going:
             await asyncio.to_thread(self.store.sync)
+            await asyncio.to_thread(self.store.give_back, *going)
             for partition in going:
-                await asyncio.to_thread(self.store.give_back, partition)
                 self.held.drop(partition)
                 self.exchange.forget(partition)
                 self._left.append(partition)

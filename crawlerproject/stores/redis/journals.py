@@ -33,6 +33,8 @@ FORMAT = 3
 # Messages to the worker that hubs reach, of which the last are kept while there is none, some 500 bytes each: a feed is
 # read again, and its worker writes again.
 _MOST_TO_LISTENER = 5_000
+# What ACQUIRE says of a lease.
+_FIELDS = 8
 
 
 class Granted(NamedTuple):
@@ -107,40 +109,56 @@ class PartitionJournals:
     # --- leases ---------------------------------------------------------------------------------
 
     def acquire(self, partition: int, lease_ms: int, *, latest: bool = False) -> Taken | None:
-        """Take a partition that is free, or whose lease is over; None when another holds it.
+        """Take a partition that is free, or whose lease is over; None when another holds it. As ``acquire_some``."""
+        return self.acquire_some([partition], lease_ms, latest=latest).get(partition)
 
-        ``latest``: Redis may have lost what it had of it.
+    def acquire_some(self, partitions: Iterable[int], lease_ms: int, *, latest: bool = False) -> dict[int, Taken]:
+        """Take those of some partitions that are free, or whose leases are over.
+
+        ``latest``: Redis may have lost what it had of them.
         """
-        keys = self._keys[partition]
-        answer = self.link.call(scripts.ACQUIRE, [keys.lease, keys.behind], self.worker, lease_ms)
-        token = int(answer[0])
-        if not token:
-            return None
-        behind = sorted((int(old), name.decode()) for old, name in zip(answer[2::2], answer[3::2], strict=True))
-        for former in behind if self.link.cluster else ():
-            self._settle(partition, token, former, latest=latest)
+        keys, wanted = self._keys, list(partitions)
+        lease = self.worker, lease_ms, int(not self.link.cluster)
+        calls = [Call(scripts.ACQUIRE, [keys[p].lease, keys[p].behind], lease) for p in wanted]
+        answers = zip(wanted, self.link.many(calls), strict=True)
+        granted = {partition: answer for partition, answer in answers if int(answer[0])}
+        if self.link.cluster:
+            for partition, answer in granted.items():
+                answer[2:8] = self._settled(partition, answer, latest=latest)
+        taken: dict[int, Taken] = {}
+        for partition, answer in granted.items():
+            token, unsure, of, journal, copy, grown, copied = (int(each or 0) for each in answer[:7])
+            self.held[partition] = token
+            lasting = Granted(token, len(answer) == _FIELDS, unsure / 1000)
+            taken[partition] = Taken(lasting, of, journal, copy, grown, copied, (answer[7] or b"").decode())
+        return taken
+
+    def _settled(self, partition: int, answer: Sequence[bytes], *, latest: bool) -> list[Any]:
+        """What the lease says once all is written that former holders decided about the partition."""
+        keys, token = self._keys[partition], int(answer[0])
+        behind = sorted((int(old), name.decode()) for old, name in zip(answer[8::2], answer[9::2], strict=True))
+        for old, name in behind:
+            self._settle(partition, token, (old, name), latest=latest)
         calls = [Call(scripts.SETTLE, [keys.lease, keys.behind], [self.worker, token, old]) for old, _ in behind]
         calls.append(Call("HMGET", [keys.lease], ["of", "journal", "copy", "bytes", "copied", "crawl"]))
-        *numbers, crawl_id = self.link.many(calls)[-1]
-        self.held[partition] = token
-        granted = Granted(token, not behind, int(answer[1]) / 1000)
-        of, journal, copy, grown, copied = (int(each or 0) for each in numbers)
-        return Taken(granted, of, journal, copy, grown, copied, (crawl_id or b"").decode())
+        found: list[Any] = self.link.many(calls)[-1]
+        return found
 
     def _settle(self, partition: int, token: int, former: tuple[int, str], *, latest: bool) -> None:
         """Add what a ``former`` holder (its token, its name) decided about a partition; it can decide no more of it."""
         theirs = _keys_of_worker(self.crawl, former[1])
-        places = [theirs.fenced, theirs.state, theirs.batch, theirs.left]
-        _, packed = self.link.call(scripts.FENCE, places, partition, former[0])
+        packed = self.link.call(scripts.FENCE, [theirs.fenced, theirs.batch, theirs.left], partition, former[0])
         if packed:
             self._add([(partition, token, packed)], latest=latest)
         self.link.call("HDEL", [theirs.left], partition)
 
-    def opened(self, partition: int) -> None:
-        """All rows of a partition are in this worker's frontier. Raises LeaseLost."""
-        lease = self._keys[partition].lease
-        if not self.link.call(journal_scripts.OPEN, [lease], self.worker, self.held[partition], self.crawl_id):
-            raise lost_partition(partition)
+    def opened(self, *partitions: int) -> None:
+        """All rows of partitions are in this worker's frontier. Raises LeaseLost."""
+        held = [(self._keys[p].lease, self.held[p]) for p in partitions]
+        calls = [Call(journal_scripts.OPEN, [lease], [self.worker, token, self.crawl_id]) for lease, token in held]
+        for partition, answer in zip(partitions, self.link.many(calls), strict=True):
+            if not answer:
+                raise lost_partition(partition)
 
     def renew(self, lease_ms: int) -> list[int]:
         """Lengthen all leases; those that were lost. Raises StoreForgot."""

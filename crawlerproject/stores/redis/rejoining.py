@@ -35,10 +35,10 @@ return 1
 """
 )
 
-# A partition is taken. KEYS missing, marks; ARGV partition
+# Partitions are taken. KEYS missing, marks; ARGV partitions
 _SETTLED = script(
     """
-redis.call('HDEL', KEYS[2], ARGV[1])
+for _, partition in ipairs(ARGV) do redis.call('HDEL', KEYS[2], partition) end
 if redis.call('HLEN', KEYS[2]) == 0 then redis.call('DEL', KEYS[1]) end
 return 1
 """
@@ -82,9 +82,9 @@ class Rejoining:
         absent = sorted(name.decode() for name, is_back in missing.items() if is_back == b"0")
         return Pending(absent, {int(number): mark.split(b" ", 2)[2].decode() for number, mark in marks.items()})
 
-    def settled(self, partition: int) -> None:
-        """A partition is taken, with the latest rows that there were."""
-        self._link.call(_SETTLED, self._keys, partition)
+    def settled(self, partitions: Iterable[int]) -> None:
+        """Partitions are taken, with the latest rows that there were."""
+        self._link.call(_SETTLED, self._keys, *partitions)
 
     def give_up(self, worker: str) -> None:
         """The worker never comes back: others go on without its rows."""

@@ -38,7 +38,9 @@ return redis.call('TIME')
 """
 )
 
-# KEYS lease, behind; ARGV worker, lease ms. -> 0, holder, ms left | token, unsure, token, worker ...
+# KEYS lease, behind; ARGV worker, lease ms, whether nothing that was decided can be unwritten ('1' or '0').
+# -> 0, holder, ms left | token, unsure, of, journal, copy, bytes, copied, crawl (as in the lease), then of holders that
+# did not let go in good order: token, worker ...
 ACQUIRE = script(
     _NOW
     + """
@@ -53,8 +55,11 @@ redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + tonumber(ARGV[2]))
 local behind = redis.call('HGETALL', KEYS[2])
 -- Until now (store time, ms) a holder that did not let go in good order may have asked without a trace.
 if #behind > 0 then redis.call('HSET', KEYS[1], 'unsure', now) end
-local found = {token, redis.call('HGET', KEYS[1], 'unsure') or '0'}
+local f = redis.call('HMGET', KEYS[1], 'unsure', 'of', 'journal', 'copy', 'bytes', 'copied', 'crawl')
+local found = {token}
+for n = 1, 7 do found[n + 1] = f[n] or '' end
 for _, value in ipairs(behind) do found[#found + 1] = value end
+if ARGV[3] == '1' then redis.call('DEL', KEYS[2]) end
 return found
 """
 )
@@ -93,17 +98,13 @@ return 1
 """
 )
 
-# KEYS fenced, state, batch, left (a predecessor's); ARGV partition, token. -> serial, part of its last batch or ''
+# KEYS fenced, batch, left (a predecessor's); ARGV partition, token. -> part of its last batch or ''
 FENCE = script(
     """
 local b = redis.call('HGET', KEYS[1], ARGV[1])
 if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-local part = redis.call('HGET', KEYS[3], ARGV[1])
-if part then return {redis.call('HGET', KEYS[2], 'serial') or '0', part} end
-local left = redis.call('HGET', KEYS[4], ARGV[1])
-if not left then return {'0', ''} end
-local colon = string.find(left, ':', 1, true)
-return {string.sub(left, 1, colon - 1), string.sub(left, colon + 1)}
+local part, left = redis.call('HGET', KEYS[2], ARGV[1]), redis.call('HGET', KEYS[3], ARGV[1])
+return part or (left and string.sub(left, string.find(left, ':', 1, true) + 1)) or ''
 """
 )
 

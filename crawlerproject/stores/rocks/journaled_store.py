@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import islice, pairwise
+from math import inf
 from sys import maxsize
 from threading import Lock
 
@@ -22,9 +23,10 @@ from rocksdict import WriteBatch
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
+from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, PageRecord, host_of_fact
-from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals
+from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Taken
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.partition_rows import (
@@ -74,7 +76,7 @@ _LEAST_COPIED_BYTES = 256 << 10
 
 
 class JournaledStore(RocksStore):
-    """Everything but ``sync``, ``take``, ``give_back``, ``copy_some`` and ``unread`` is for one thread."""
+    """Everything but ``sync``, ``take_some``, ``give_back``, ``copy_some`` and ``unread`` is for one thread."""
 
     def __init__(self, folder: str | os.PathLike[str], journals: PartitionJournals, *, rejoins: bool = False) -> None:
         """``rejoins``: Redis has lost what it knew, so what is here counts."""
@@ -338,57 +340,79 @@ class JournaledStore(RocksStore):
         return f"{MARK_FACT}{partition}".encode(), mark.encode()
 
     def take(self, partition: int, lease_ms: int, *, latest: bool = False) -> tuple[Granted, list[str]] | None:
-        """Take a partition that is free: how, and its hosts. Its rows are here then. In a thread.
+        """As ``take_some``, one; None when another holds it."""
+        return self.take_some([partition], lease_ms, latest=latest).get(partition)
 
-        ``latest``: no other worker has rows of it that are later, and Redis has lost what it had.
+    def take_some(
+        self, partitions: Sequence[int], lease_ms: int, *, latest: bool = False, most_seconds: float = inf
+    ) -> dict[int, tuple[Granted, list[str]]]:
+        """Take partitions that are free: how, and their hosts. Their rows are here then. In a thread.
+
+        ``latest``: no other worker has rows of them that are later, and Redis has lost what it had. What is not here
+        after ``most_seconds`` is given back, but for the first.
         """
-        taken = self.journals.acquire(partition, lease_ms, latest=latest)
-        if taken is None:
-            return None
+        began, taken = since_boot(), dict[int, tuple[Granted, list[str]]]()
+        acquired = self.journals.acquire_some(partitions, lease_ms, latest=latest)
         with self._sending:
-            tables, key = self._opened(), f"{MARK_FACT}{partition}".encode()
-            crawl_id, token, number = (tables.get(FACTS, key) or b"- 0 0").split()
-            prefix = partition_key(JOURNAL_ROW, partition)
-            unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
-            last = max([int(number), *unsent])
-            anew = latest and taken.crawl_id != self.journals.crawl_id
-            anew = anew and (int(token), last) >= (taken.of, taken.journal)
-            same = crawl_id.decode() == (self.journals.crawl_id or "-") and int(token) == taken.of > 0
-            if same and int(number) > taken.journal:
-                raise self.journals.lacks(partition, int(number), taken.journal)
-            if anew:
-                last += 1
-                batch = tables.batch()
-                for each in unsent:
-                    batch.delete(MESSAGES, journal_key(partition, each))
-                batch.put(FACTS, *self._mark(partition, last))
-                tables.write(batch)
-            else:
-                last = taken.journal
-                if not same or unsent or int(number) != last:
-                    tables.put([(FACTS, key, b"- 0 0")])
-                    partition_rows.clear(tables, partition)
-                    if taken.of or taken.copy:
-                        for packed in self.journals.copies.stored(partition, taken):
-                            partition_rows.put(tables, unpack_rows(packed))
-                            self.journals.keep(lease_ms)
-                    elif self._took_old(partition, lease_ms):
-                        last = 1
-            tables.put([(FACTS, *self._mark(partition, last))])
+            loaded: dict[int, int] = {}  # number of the last change
+            anew: dict[int, int] = {}  # bytes of a copy that Redis was given
+            for partition, each in acquired.items():
+                if loaded and since_boot() - began > most_seconds:
+                    break
+                loaded[partition], lost = self._load(partition, each, lease_ms, latest=latest)
+                if lost:
+                    anew[partition] = 0
             super().sync()
-            grown, copied = taken.bytes, taken.copied_bytes
-            if anew:
+            tables = self._opened()
+            for partition in anew:
                 marks, parts = partition_rows.read_up_to(tables, partition), self._kept_parts(partition, lease_ms)
-                grown, copied = 0, self.journals.copies.opened_anew(partition, last, parts, marks)
-            else:
-                self.journals.opened(partition)
-                if not taken.of:
+                anew[partition] = self.journals.copies.opened_anew(partition, loaded[partition], parts, marks)
+            self.journals.opened(*(partition for partition in loaded if partition not in anew))
+            for partition, last in loaded.items():
+                each = acquired[partition]
+                if not each.of and partition not in anew:
                     self.journals.forget_old(partition)
-            hosts = list(partition_rows.hosts_of(tables, partition))
-            with self._changing:
-                self._sent[partition] = self._numbers[partition] = last
-                self._grown[partition], self._copied[partition] = grown, copied
-        return taken.granted, hosts
+                taken[partition] = each.granted, list(partition_rows.hosts_of(tables, partition))
+                with self._changing:
+                    self._sent[partition] = self._numbers[partition] = last
+                    self._grown[partition] = 0 if partition in anew else each.bytes
+                    self._copied[partition] = anew.get(partition, each.copied_bytes)
+        if len(taken) < len(acquired):
+            self.journals.release([partition for partition in acquired if partition not in taken])
+        return taken
+
+    def _load(self, partition: int, taken: Taken, lease_ms: int, *, latest: bool) -> tuple[int, bool]:
+        """See to it that the rows of a partition are here: its last change, and whether Redis is to be given all."""
+        tables, key = self._opened(), f"{MARK_FACT}{partition}".encode()
+        crawl_id, token, number = (tables.get(FACTS, key) or b"- 0 0").split()
+        prefix = partition_key(JOURNAL_ROW, partition)
+        unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
+        last = max([int(number), *unsent])
+        anew = latest and taken.crawl_id != self.journals.crawl_id
+        anew = anew and (int(token), last) >= (taken.of, taken.journal)
+        same = crawl_id.decode() == (self.journals.crawl_id or "-") and int(token) == taken.of > 0
+        if same and int(number) > taken.journal:
+            raise self.journals.lacks(partition, int(number), taken.journal)
+        if anew:
+            last += 1
+            batch = tables.batch()
+            for each in unsent:
+                batch.delete(MESSAGES, journal_key(partition, each))
+            batch.put(FACTS, *self._mark(partition, last))
+            tables.write(batch)
+        else:
+            last = taken.journal
+            if not same or unsent or int(number) != last:
+                tables.put([(FACTS, key, b"- 0 0")])
+                partition_rows.clear(tables, partition)
+                if taken.of or taken.copy:
+                    for packed in self.journals.copies.stored(partition, taken):
+                        partition_rows.put(tables, unpack_rows(packed))
+                        self.journals.keep(lease_ms)
+                elif self._took_old(partition, lease_ms):
+                    last = 1
+        tables.put([(FACTS, *self._mark(partition, last))])
+        return last, anew
 
     def _took_old(self, partition: int, lease_ms: int) -> bool:
         """Take in the rows of a crawl of format 2, and give Redis a copy of them; whether there were any."""
@@ -412,19 +436,20 @@ class JournaledStore(RocksStore):
             yield part
             self.journals.keep(lease_ms)
 
-    def give_back(self, partition: int) -> None:
-        """Let a partition go: nothing of it changes any more, and its hosts are on no list. StorageError, LeaseLost."""
-        while self._numbers[partition] > self._sent[partition] or partition in self._due_marks:
+    def give_back(self, *partitions: int) -> None:
+        """Let partitions go: nothing of them changes any more, their hosts are on no list. StorageError, LeaseLost."""
+        while any(self._numbers[p] > self._sent[p] or p in self._due_marks for p in partitions):
             self.sync()
-        self.journals.release([partition])
+        self.journals.release(partitions)
         with self._sending:
-            with self._changing:
-                for held in (self._numbers, self._sent, self._grown, self._copied):
-                    del held[partition]
-                self._tried.pop(partition, None)
             tables = self._opened()
-            tables.put([(FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
-            partition_rows.clear(tables, partition)
+            for partition in partitions:
+                with self._changing:
+                    for held in (self._numbers, self._sent, self._grown, self._copied):
+                        del held[partition]
+                    self._tried.pop(partition, None)
+                tables.put([(FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
+                partition_rows.clear(tables, partition)
 
     def came(self, hosts: Sequence[str]) -> None:
         """Hosts of a partition that was taken: what is remembered of queues and fingerprints is of before."""

@@ -7,6 +7,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ HOSTS = [f"h{number}.test" for number in range(9)]
 PAGES_A_HOST = 12
 STEPS = 220
 ARCHIVE = "warc"
+# Pipelines of which a part never comes to Redis.
+_CUT = 0.1
 
 
 class Killed(BaseException):
@@ -127,19 +130,18 @@ class Worker:
             self.store.read(partition, inbox)
 
     def take(self) -> None:
-        """A partition, if it is free."""
+        """Those of some partitions that are free, as far as there is time."""
         assert self.store is not None
-        others = [number for number in range(PARTITIONS) if number not in self.held]
-        if others:
-            number = self.machine.chance.choice(others)
-            if taken := self.store.take(number, LEASE_MS):
-                self.store.came(taken[1])
+        others, chance = [number for number in range(PARTITIONS) if number not in self.held], self.machine.chance
+        some = chance.sample(others, min(len(others), chance.choice((1, 1, 1, 3))))
+        for _, hosts in self.store.take_some(some, LEASE_MS, most_seconds=chance.choice((0.0, inf))).values():
+            self.store.came(hosts)
 
     def give(self) -> None:
-        """One of its partitions back."""
+        """One of its partitions back, or two."""
         assert self.store is not None
-        if self.held:
-            self.store.give_back(self.machine.chance.choice(self.held))
+        held, chance = self.held, self.machine.chance
+        self.store.give_back(*chance.sample(held, min(len(held), chance.choice((1, 2)))))
 
     def sync(self) -> None:
         """As each commit does."""
@@ -234,9 +236,9 @@ class Machine:
         finally:
             self.trouble = before
 
-    def fail(self) -> None:
+    def fail(self, *, surely: bool = False) -> None:
         """Something may break here."""
-        if self.trouble and self.chance.random() < self.trouble:
+        if surely or (self.trouble and self.chance.random() < self.trouble):
             raise self.chance.choice((Killed, StorageError))("here")
 
     def come_to_rest(self) -> None:
@@ -305,6 +307,10 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
 
     def called(link: RedisLink, calls: list[Call]) -> Any:
         made[-1].fail()
+        if made[-1].trouble and len(calls) > 1 and made[-1].chance.random() < _CUT:
+            at_once(link, calls[: made[-1].chance.randrange(1, len(calls))])  # the rest never comes to Redis
+            made[-1].happened["cut"] += 1
+            made[-1].fail(surely=True)
         answer = at_once(link, calls)
         made[-1].fail()
         return answer
@@ -344,7 +350,7 @@ def simulate(made: list[Machine], seed: int, url: str, folder: Path) -> Counter[
 def test_each_page_is_archived_once_whatever_dies(machines: list[Machine], server: RedisServer, tmp_path: Path) -> None:
     """On one server; and all that may happen does."""
     happened = simulate(machines, 1, server.url, tmp_path) + simulate(machines, 2, server.url, tmp_path)
-    assert min(happened[what] for what in ("killed", "failed", "lost", "lose_disk", "die", "copy", "give")) > 0
+    assert min(happened[what] for what in ("killed", "failed", "lost", "lose_disk", "die", "copy", "give", "cut")) > 0
 
 
 def test_each_page_is_archived_once_in_a_cluster(machines: list[Machine], cluster: RedisServer, tmp_path: Path) -> None:
