@@ -22,8 +22,10 @@ from crawlerproject.stores.copy.copying import Copied, RedisCrawl, to_redis, to_
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving
 from crawlerproject.stores.migrations import described, migrate, pending
+from crawlerproject.stores.operator_files.watched_lists import is_workers
 from crawlerproject.stores.redis.connection import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS
+from crawlerproject.stores.rocks.frontier_folder import refuse_shared_out
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
@@ -113,7 +115,15 @@ class Command(OperatorCommand):
                 "What counts of this crawl's frontier is in Redis: have Redis keep it (appendonly, BGSAVE), or stop "
                 f"the workers and copy it: {_BACK_EXAMPLE}"
             )
-        return whole_crawl(self.settings)
+        return _whole(whole_crawl(self.settings))
+
+
+def _whole(folder: CrawlDir) -> CrawlDir:
+    """It, unless it has only a part of a crawl. Raises OperatorError."""
+    refuse_shared_out(folder)
+    if is_workers(folder):
+        raise OperatorError(f"{folder} is the folder of one worker; name that of its crawl, {folder.parent}.")
+    return folder
 
 
 def _check(folders: list[CrawlDir]) -> None:
@@ -139,7 +149,7 @@ def _is_redis(place: str) -> bool:
 
 
 def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
-    folder = CrawlDir(source)
+    folder = _whole(CrawlDir(source))
     if not folder.is_dir() or (is_alone(folder) and not folder.has_frontier()):
         raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
     crawl = str(settings["FLEET_CRAWL"])

@@ -25,7 +25,7 @@ from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import take_back
-from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place, refuse_gone
+from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place, refuse_gone, refuse_shared_out
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import FACTS, TABLES
 
@@ -70,6 +70,7 @@ def _one_sentence() -> Iterator[None]:
 
 
 def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -> FleetPlan:
+    refuse_shared_out(crawl)
     adopt_recovered(crawl)
     if journal.under_way(crawl):
         say("Partitions were on their way to other workers when the last start ended: that is finished first")

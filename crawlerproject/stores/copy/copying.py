@@ -231,7 +231,7 @@ def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: S
     ``whole`` is called before the copy gets its name.
     Raises OperatorError when there is another frontier or a worker, StorageError when Redis or the disk has trouble.
     """
-    if target.exists():
+    if target.exists() and any(target.iterdir()):  # a start that was refused has made the folder
         raise OperatorError(f"There is a frontier in {target} already; choose another folder.")
     unfinished = target.with_name(f"{target.name}.copying")
     crawl = source.name

@@ -84,6 +84,7 @@ def open_frontier(folder: CrawlDir) -> RocksStore:
     short as an earlier one. A start on it would begin the crawl again.
     """
     put_in_place(folder)
+    refuse_shared_out(folder)
     refuse_gone(folder)
     refuse_moved(folder)
     store = RocksStore(folder.frontier)
@@ -98,11 +99,32 @@ def open_journaled(folder: CrawlDir, journals: PartitionJournals, *, rejoins: bo
     from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
     put_in_place(folder)
+    if folder.has_frontier() and not folder.worker.exists():
+        with closing(open_facts(folder.frontier)) as facts:
+            begun = facts.get(CLEAN_FACT.encode())
+        if begun is not None:
+            raise OperatorError(
+                f"The crawl in {folder} is not shared out by Redis; set CRAWL_DIR or FLEET_WORKER to another name, or "
+                "bring it there: scrapy state copy."
+            )
     store = JournaledStore(folder.frontier, journals, rejoins=rejoins)
     if never_begun(store) and folder.has_archive():
         store.close()
         raise damaged(str(folder.frontier), KNOWS_NOTHING)
     return store
+
+
+def refuse_shared_out(folder: CrawlDir) -> None:
+    """Raise OperatorError for the folder of a crawl over Redis, or of one of its workers, where another is expected.
+
+    What one worker has is a part of the crawl, and perhaps not the newest; a start beside it would begin again.
+    """
+    workers = [folder] if folder.has_frontier() else [folder, *folder.started_below()]
+    if shared := next(filter(of_redis_worker, workers), None):
+        raise OperatorError(
+            f"Redis shares out the crawl of {shared} among its workers: start it with its STATE_URL, make it one of a "
+            "folder (scrapy state copy), or set CRAWL_DIR to another folder."
+        )
 
 
 def of_redis_worker(folder: CrawlDir) -> bool:
