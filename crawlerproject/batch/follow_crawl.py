@@ -21,7 +21,7 @@ from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, read_facts
 from crawlerproject.stores.crawl_folders import archives_of
-from crawlerproject.stores.protocols import ARCHIVE_FACT, unpack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, GIVEN_ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.rocks.rocks_tables import open_facts
 
 BETWEEN_SECONDS = 20.0
@@ -139,11 +139,12 @@ def _waiting(crawl: CrawlDir, out: Path, wanted: ExtractOptions, settled: set[Pa
 
 
 def _committed(folder: CrawlDir) -> tuple[Path, int] | None:
-    """The open file by its final name, and its good bytes; of a fleet over Redis none is known."""
+    """The open file by its final name, and its bytes that no crash takes back."""
     if not folder.open_warcs() or not folder.has_frontier():
         return None
     with closing(open_facts(os.fspath(folder.frontier))) as facts:
-        state = unpack_open(facts.get(ARCHIVE_FACT.encode()))
+        fact = GIVEN_ARCHIVE_FACT if folder.worker.exists() else ARCHIVE_FACT
+        state = unpack_open(facts.get(fact.encode()))
     return None if state is None else (folder.warc / state.filename, state.length)
 
 

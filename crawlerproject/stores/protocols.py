@@ -28,6 +28,8 @@ class OpenFile(NamedTuple):
 
 ARCHIVE_FACT = "warc"
 """The frontier's fact that says how much of the archive is committed: the open file's name and length."""
+GIVEN_ARCHIVE_FACT = "given archive"
+"""The same, in the frontier of a worker over Redis, as Redis has it: after a crash what is behind that is cut off."""
 
 
 def pack_open(state: OpenFile | None) -> bytes:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.follow_crawl import PATIENCE_SECONDS, Going, follow, looks
+from crawlerproject.batch.follow_crawl import PATIENCE_SECONDS, Going, _committed, follow, looks
 from crawlerproject.batch.process_warcs import is_done, pieces_end, process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock, write_facts
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, OpenFile, pack_open
+from crawlerproject.stores.rocks.frontier_folder import open_journaled
 from tests.commands.running import archive, archive_of, write
+from tests.stores.journaled_crawls import journals, take
+from tests.stores.redis_servers import redis_server
 
 WANTED = ExtractOptions()
 
@@ -57,6 +61,28 @@ def test_pieces_are_the_file(tmp_path: Path) -> None:
     assert urls(out, "links") == urls(tmp_path / "whole", "links")
     process_warc(warc, out, ExtractOptions(wet=True))  # which is made of whole files
     assert urls(out) == [f"http://a.test/{number}" for number in (1, 2, 3)]
+
+
+def test_of_a_worker_over_redis_what_redis_has_counts(tmp_path: Path) -> None:
+    """What only its own disk knows is cut off after a crash, so it is not in the tables before."""
+    worker = CrawlDir(tmp_path / "crawl" / "w1")
+    worker.make()
+    worker.worker.write_text("{}")
+    with (
+        redis_server(tmp_path / "redis") as server,
+        closing(open_journaled(worker, journals(server.url), rejoins=False)) as store,
+    ):
+        take(store)
+        write(made := archive_of(worker), "http://a.test/1")
+        made.flush()
+        (written,) = worker.open_warcs()
+        given, warc = written.stat().st_size, written.with_suffix("")
+        for length in (given, given + 1):
+            assert _committed(worker) == (None if length == given else (warc, given))
+            store.apply(Changes(facts=[(ARCHIVE_FACT, pack_open(OpenFile(warc.name, length)))]))
+            if length == given:
+                store.sync()
+        assert _committed(worker) == (warc, given)
 
 
 def test_two_followers_do_not_take_the_same(tmp_path: Path) -> None:

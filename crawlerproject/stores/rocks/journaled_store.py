@@ -25,7 +25,15 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.lru import LruCache
-from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, PageRecord, host_of_fact
+from crawlerproject.stores.protocols import (
+    ARCHIVE_FACT,
+    DUE_FACT,
+    GIVEN_ARCHIVE_FACT,
+    Box,
+    Changes,
+    PageRecord,
+    host_of_fact,
+)
 from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Taken
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
@@ -64,7 +72,7 @@ _REJOINS = "rejoins"
 _NEW_PAYLOADS = "payloads"
 _DIGEST_BYTES = 20
 # About this folder, not about the worker.
-_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS})
+_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT})
 # Hosts that are known to have their row; some 100 bytes each.
 _HOSTS = 100_000
 # Given to Redis in one call.
@@ -275,6 +283,8 @@ class JournaledStore(RocksStore):
             for partition, mark in read.items():
                 if self._due_marks.get(partition) is mark:
                     del self._due_marks[partition]
+        if ARCHIVE_FACT in facts:
+            batch.put(FACTS, GIVEN_ARCHIVE_FACT.encode(), facts[ARCHIVE_FACT])
         for each in waiting:
             self._tried.pop(each.partition, None)
             self._sent[each.partition] = each.first + len(each.changes) - 1
