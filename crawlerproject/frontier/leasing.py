@@ -122,7 +122,8 @@ class LeaseIssuer:
         try:
             held = bool(self._hosts.suspensions) and self._held(host)
             if held or host.state or not self._state.ownership.may_ask(host.name):
-                self._subrequests.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
+                if held or host.state or not self._state.ownership.mine(host.name):  # else its lease is soon renewed
+                    self._subrequests.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
                 bench.release(host, now, now if host.state else now + _LEAVING_SECONDS, work=not host.state)
                 return None
             if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line

@@ -64,7 +64,7 @@ class Subrequests:
     def ask(self, subrequest: Subrequest, now: float) -> Reason | None:
         """Wait for a turn; a Reason when it will never come, or not in time. No callback is called from here."""
         address = subrequest.address
-        if not self._state.ownership.may_ask(address.host):
+        if not self._state.ownership.mine(address.host):
             return Reason.RENDER_PACE  # another worker's host: its clock is there
         if (refusal := self._filters.subresource_refusal(address, now)) is not None:
             return refusal

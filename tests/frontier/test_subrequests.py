@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from crawlerproject.frontier.frontier_state import HostOwnership
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench, next_of
+from tests.stores.memory_store import MemoryStore
 
 PAGE = QueuedPage("app.test", parse("http://app.test/").key, "http://app.test/", 10, 1, 3, "LLL", "")
 
@@ -67,6 +69,31 @@ def test_a_sub_request_waits_for_its_hosts_pause(bench: Bench) -> None:
     bench.answer(lease)
     assert host.next_free >= bench.now + host.delay_seconds
     assert bench.frontier.state.leased == 0
+
+
+class ShortLease(HostOwnership):
+    """Of a worker whose leases may end too soon for an answer."""
+
+    soon = False
+
+    def may_ask(self, host: str) -> bool:
+        return not self.soon
+
+
+def test_a_lease_that_is_soon_renewed_refuses_nothing() -> None:
+    """Until then a sub-request waits, as pages do: without its script a page would lack links."""
+    owner, heard = ShortLease(), Heard()
+    bench = Bench(MemoryStore(), ownership=owner)
+    known(bench, "http://cdn.test/")
+    wait = heard.subrequest("http://cdn.test/a.js", bench.now + 60)
+
+    owner.soon = True
+    assert bench.frontier.subrequests.ask(wait, bench.now) is None
+    bench.now += 30
+    assert bench.next() is None
+    owner.soon = False
+    assert next_of(bench).subrequest is wait
+    assert heard.refused == []
 
 
 def test_robots_txt_comes_first_and_is_obeyed(bench: Bench) -> None:

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A lease is renewed when a third of it is over: two renewals may fail.
-_RENEW_SHARE = 3
+# A lease is renewed when a third of it is over: two renewals may fail. So it is when half of the time is over in which
+# requests may begin: a worker whose leases end too soon for an answer asks nothing.
+_RENEW_SHARE, _BEGIN_SHARE = 3, 2
 # Reports count for the time of a lease: ten of them in that time.
 _REPORT_SHARE = 10
 # Partitions that are taken with one question, as far as there is time: commits go on in between.
@@ -103,6 +104,12 @@ class FleetTimes(NamedTuple):
     lease_seconds: float
     answer_seconds: float  # no request takes longer, so none is begun when its lease could end before it
     most_apart_seconds: float  # so far our clock may be from the store's
+
+    @property
+    def renew_seconds(self) -> float:
+        """Between two renewals."""
+        begin_seconds = max(0.0, self.lease_seconds - self.answer_seconds)
+        return min(self.lease_seconds / _RENEW_SHARE, begin_seconds / _BEGIN_SHARE)
 
 
 class Identity:
@@ -267,7 +274,7 @@ class Fleet:
         if self._clock.due:
             await asyncio.to_thread(self._clock.check)
         now = since_boot()
-        if now - self._renewed_at >= self._times.lease_seconds / _RENEW_SHARE:
+        if now - self._renewed_at >= self._times.renew_seconds:
             lost = await asyncio.to_thread(self.leases.renew, self.fleet.lease_ms)
             if lost:
                 raise LeaseLost(f"partition {lost[0]} was taken by another worker")

@@ -69,6 +69,12 @@ def run(workers: list[Worker], *, idle: bool) -> None:
             worker.turn(idle=idle)
 
 
+@pytest.mark.parametrize(("lease", "answer", "renew"), [(60.0, 3.0, 20.0), (60.0, 40.0, 10.0), (30.0, 20.0, 5.0)])
+def test_leases_are_renewed_before_they_are_too_short_to_ask(lease: float, answer: float, renew: float) -> None:
+    """Also of the shortest that are allowed, half as long again as an answer may take."""
+    assert FleetTimes(lease, answer, 0.5).renew_seconds == renew
+
+
 @pytest.mark.parametrize("free", [False, True])
 def test_a_server_that_forgot_who_holds_what_is_told_again(server: RedisServer, tmp_path: Path, free: bool) -> None:
     """A replica may take over without the last reports: a partition has no holder there, or one that gave it back."""
