@@ -1,7 +1,8 @@
 """``python -m benchmarks.ten_million_hosts [--hosts N]``: hosts with work on disk; adding, a start after a kill, turns.
 
 A real frontier over a real RocksDB under a simulated clock; the web is a good answer to everything. Each part runs in a
-process of its own, so that its peak of memory is its own; the one that adds hosts is killed.
+process of its own, so that its peak of memory is its own; the one that adds hosts is killed. ``--part clock``: what
+a look costs of that which runs by the clock and sees hosts, ``--hosts`` of them in memory.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
-from typing import TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
+from crawlerproject.crawl.figures import Figures
 from crawlerproject.extensions.process_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.frontier_state import FrontierState, HostOwnership, unsure_until
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.learned.render_gains import Renders
@@ -42,6 +46,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.operator_files.watched_lists import NeverCrawlFile
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.watch.live import SLICE_HOSTS, Survey
 
 T = TypeVar("T")
 
@@ -185,6 +190,59 @@ def issuer(crawl: Crawl, beats: int) -> None:
     _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.on_disk.counts.hosts:,} on disk")
 
 
+def by_the_clock(folder: Path, hosts: int) -> None:
+    """What sees hosts in memory: milliseconds of CPU, the least of three looks, and of its longest slice."""
+    crawl = Crawl(folder, _STARTED, clean=True, in_memory=hosts)
+    frontier, rng, now = crawl.frontier, random.Random(1), crawl.now
+    crawl.begin()
+    for number in range(hosts):
+        host = Host(f"www.site-{number}.com", 1.0)
+        host.rows, host.known, host.next_free = 2, 2, now + rng.uniform(0.0, 5.0)
+        host.address, host.address_until = f"10.{number % 200}.{number // 200 % 250}.1", now + 3600.0
+        frontier.workbench.add(host)
+    run: Any = SimpleNamespace(now=lambda: now)
+    every = list(frontier.workbench.hosts.values())
+
+    def figures() -> Iterator[None]:
+        return Figures()._looking(frontier, run)
+
+    def live_page() -> Iterator[None]:
+        survey = Survey()
+        for first in range(0, hosts, SLICE_HOSTS):
+            survey.look(every[first : first + SLICE_HOSTS], now, ())
+            yield
+
+    def commit() -> Iterator[None]:
+        frontier.state.apply(frontier.state.take_changes(), [])
+        yield
+
+    def wake() -> Iterator[None]:
+        frontier.hosts.on_disk.tend(now)
+        yield frontier.wake_at()  # type: ignore[misc]  # a float, which is of no interest
+
+    def garbage(generation: int) -> Callable[[], Iterator[None]]:
+        def collected() -> Iterator[None]:
+            yield gc.collect(generation)  # type: ignore[misc]
+
+        return collected
+
+    looks = {"figures": figures, "live page": live_page, "empty commit": commit, "wake": wake}
+    for name, look in {**looks, "young garbage": garbage(0), "all garbage": garbage(2)}.items():
+        found = [_sliced(look()) for _ in range(3)]
+        _say(f"{name:<14} {min(found)[0]:9.3f} ms, longest slice {min(longest for _, longest in found):.3f} ms")
+    crawl.store.close()
+
+
+def _sliced(slices: Iterator[None]) -> tuple[float, float]:
+    """Milliseconds of all slices and of the longest."""
+    spent, more = list[float](), True
+    while more:
+        began = time.thread_time()
+        more = next(slices, slices) is not slices
+        spent.append((time.thread_time() - began) * 1000)
+    return sum(spent), max(spent)
+
+
 def _peak() -> str:
     return f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB"
 
@@ -200,10 +258,13 @@ def main() -> None:
     parser.add_argument("--in-memory", type=int, default=MAX_HOSTS_IN_MEMORY)
     parser.add_argument("--beats", type=int, default=600)
     parser.add_argument("--folder", type=Path, help="where the frontier lies (default: a temporary folder)")
-    parser.add_argument("--part", choices=("add", "start", "turns"), help="this part alone, in this process")
+    parser.add_argument("--part", choices=("add", "start", "turns", "clock"), help="this part alone, in this process")
     given = parser.parse_args()
     if given.part == "add":
         add(given.folder, given.hosts, given.in_memory)
+    elif given.part == "clock":
+        with tempfile.TemporaryDirectory(prefix="by-the-clock-") as made:
+            by_the_clock(Path(made), min(given.hosts, given.in_memory))
     elif given.part:
         crawl = start(given.folder, given.hosts, given.in_memory, clean=given.part == "turns")
         if given.part == "turns":
