@@ -20,9 +20,8 @@ from crawlerproject.stores.backup.making import back_up, read_backup
 from crawlerproject.stores.backup.restoring import restore
 from crawlerproject.stores.copy.copying import Copied, RedisCrawl, to_redis, to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
-from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving, refuse_part
 from crawlerproject.stores.migrations import described, migrate, pending
-from crawlerproject.stores.operator_files.watched_lists import is_workers
 from crawlerproject.stores.redis.connection import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS
 from crawlerproject.stores.rocks.frontier_folder import refuse_shared_out
@@ -121,8 +120,7 @@ class Command(OperatorCommand):
 def _whole(folder: CrawlDir) -> CrawlDir:
     """It, unless it has only a part of a crawl. Raises OperatorError."""
     refuse_shared_out(folder)
-    if is_workers(folder):
-        raise OperatorError(f"{folder} is the folder of one worker; name that of its crawl, {folder.parent}.")
+    refuse_part(folder)
     return folder
 
 

@@ -164,6 +164,13 @@ def refuse_moving(crawl: CrawlDir) -> None:
         )
 
 
+def refuse_part(folder: CrawlDir) -> None:
+    """Raise OperatorError for the folder of one of several workers: what it has is a part of the crawl."""
+    whole = CrawlDir(folder.parent)
+    if folder.worker.exists() or ((plan := read_plan(whole)) is not None and folder.name in plan.workers):
+        raise OperatorError(f"{folder} is the folder of one worker; name that of its crawl: {whole}.")
+
+
 def refuse_moved(crawl: CrawlDir, place: str = "") -> None:
     """Raise OperatorError when the crawl goes on elsewhere, but for ``place``: both would ask for the same pages."""
     if not crawl.moved.exists() or (there := crawl.moved.read_text().strip()) == place:

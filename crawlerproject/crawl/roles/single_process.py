@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crawlerproject.config.crawl_kind import local, shared
 from crawlerproject.fleet.link_exchange import Exchange
 from crawlerproject.frontier.assembly import revisit_policy
+from crawlerproject.stores.crawl_folders import refuse_part
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.rocks_store import RocksStore
@@ -123,6 +124,7 @@ def role_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: RoundOpt
 
         return join_local(settings, folder, run)
     if not shared(settings):
+        refuse_part(folder)
         return SingleProcess(open_frontier(folder))
     from crawlerproject.crawl.roles.redis_role import RedisWorker
     from crawlerproject.fleet.redis.fleet_worker import join

@@ -35,7 +35,7 @@ from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import is_alone, read_plan
+from crawlerproject.stores.crawl_folders import is_alone, read_plan, refuse_part
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 from crawlerproject.stores.rocks.rocks_tables import OPEN_FILES
@@ -151,6 +151,8 @@ def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
 def check(settings: BaseSettings, folder: CrawlDir) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
     check_settings(settings)
+    if not one_of_several(settings):
+        refuse_part(folder)
     folder.make(within=folder.parent if one_of_several(settings) else None)
     lock = take_lock(folder)
     try:

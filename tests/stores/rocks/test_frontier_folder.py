@@ -68,3 +68,20 @@ def test_redis_does_not_share_out_a_folders_crawl(tmp_path: Path, server: RedisS
         open_journaled(folder, journals(server.url), rejoins=False)
     with closing(open_frontier(folder)) as store:
         assert store.fact(CLEAN_FACT) == b"1"
+
+
+def test_one_workers_part_is_no_crawl(tmp_path: Path) -> None:
+    """A process alone, a copy and a backup want the folder of the whole crawl."""
+    whole = CrawlDir(tmp_path / "crawl")
+    whole.make()
+    move(whole, ("worker-1", "worker-2"), print)
+    folder = CrawlDir(whole / "worker-1")
+    folder.make()
+    open_frontier(folder).close()
+
+    for command in (
+        ("state", "backup", f"{whole}.backup"),
+        ("crawl", "web", "-a", "seeds=http://a.test/", "-s", "CRAWLER_CONTACT=a@b.example"),
+    ):
+        refused = scrapy(*command, "-s", f"CRAWL_DIR={folder}")
+        assert (refused.returncode, "is the folder of one worker" in refused.stderr) == (2, True), refused.stderr
