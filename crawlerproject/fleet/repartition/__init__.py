@@ -4,7 +4,6 @@
 its new holder; when all of them are there, safe from a power loss, the new plan counts, and only then they are removed
 where they were. Both halves may be done again from any point, so whatever ends the process, the next start goes on.
 
-``journal`` says how far it has come. ``row_partitions`` finds the partition of each row of each table, ``copying`` goes
-through the rows, ``fact_rules`` says what becomes of what is known of the crawl as a whole, ``preparation`` checks the
-disk and closes the WARC files that a folder was writing.
+``journal`` says how far it has come. ``partition_copying`` goes through the rows, checks the disk and closes the WARC
+files that a folder was writing; ``fact_rules`` says what becomes of what is known of the crawl as a whole.
 """

@@ -28,16 +28,14 @@ from crawlerproject.frontier.other_workers import (
 )
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, HostFact
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
-from crawlerproject.stores.rocks.rocks_tables import Tables
-from crawlerproject.stores.row_codec import FACTS, FORMAT_FACT
+from crawlerproject.stores.row_codec import FORMAT_FACT
 
 UNREAD_PREFIX = f"{UNREAD_FACT}/"
 """Of the facts that hold messages; their numbers follow."""
-_BEHIND_ALL_NAMES = b"\xff"  # no byte of a name in UTF-8
 # Messages in one fact: each a few hundred bytes to some KB.
 _MESSAGES_AT_A_TIME = 1000
 
@@ -104,23 +102,6 @@ Known = dict[str, dict[str, bytes]]
 """By worker and name: facts that are not of hosts."""
 
 
-def facts_of(frontier: Tables) -> dict[str, bytes]:
-    """Those of one frontier that are not of hosts."""
-    found: dict[str, bytes] = {}
-    rows = frontier.columns[FACTS].iter()
-    rows.seek(b"")
-    while rows.valid():
-        name = rows.key().decode("utf-8", "surrogatepass")
-        kind = next((kind for kind in HostFact if name.startswith(kind)), None)
-        if kind is None:
-            found[name] = rows.value()
-            rows.next()
-        else:  # each host has one: all of them are passed over at once
-            rows.seek(kind.encode() + _BEHIND_ALL_NAMES)
-    frontier.require_end(rows)
-    return found
-
-
 def joined(known: Known, shift: PlanChange) -> Iterator[tuple[str, dict[str, bytes]]]:
     """What each worker of the new plan will have. ``known``: of every worker of the old plan that has a frontier."""
     workers = shift.after.workers
@@ -168,7 +149,7 @@ def _clean(facts: dict[str, bytes], givers: Iterable[dict[str, bytes]]) -> None:
 
 
 def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
-    """Hosts with work are all listed where all that came were; ``copying.count_due`` sums up the rest."""
+    """Hosts with work are all listed where all that came were; ``tidy_lists`` sums up the rest."""
     lists = [found.get(DUE_FACT) for found in givers]
     facts.pop(DUE_FACT, None)
     if any(lists):

@@ -6,14 +6,13 @@ It is there from the moment when the first row may be written elsewhere until th
 from __future__ import annotations
 
 import shutil
-from array import array
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from rocksdict import Options, Rdict, RdictIter
+from rocksdict import Options, Rdict
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
@@ -21,21 +20,21 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.rocks.rocks_tables import MIB, make_folder
 
-_FORMAT = 1
-_MOVE, _PHASE, _CURSOR = b"move", b"phase", b"cursor"
-_PLACES, _FACTS = "places", "facts"
+_FORMAT = 2
+# Of versions up to 1.7: which rows are copied stands there in another way, so all are copied again.
+_BEFORE_PARTITIONS = 1
+_MOVE, _PHASE, _COPIED = b"move", b"phase", b"copied/"
+_PLACES, _FACTS = "places", "facts"  # the former is of format 1: all tables of a database must be opened
 _UNFINISHED_SUFFIX = ".part"
 _BUFFER_BYTES = 16 * MIB
-
-Partitions = tuple[int, ...]
 
 
 class Phase(StrEnum):
     """What is being done; each may be done again from its beginning."""
 
     HANDING = "handing"  # whole frontiers get the folders of other workers
-    GATHERING = "gathering"  # what becomes of facts of the crawl is written here
-    COPYING = "copying"  # rows are put into the frontiers of their new holders
+    GATHERING = "gathering"  # what becomes of facts of the crawl is written here; givers list their hosts
+    COPYING = "copying"  # partitions are put into the frontiers of their new holders
     SWITCHING = "switching"  # so are the facts; then the new plan is written
     CLEARING = "clearing"  # rows are removed where they were
 
@@ -47,9 +46,13 @@ class PlanChange(NamedTuple):
     after: FleetPlan
     handed: tuple[tuple[str, str], ...]  # worker whose frontier becomes another one's, as it is
 
-    def giving(self) -> set[str]:
-        """The workers with partitions that others will hold."""
-        return {old for old, new in self._holders() if old != new}
+    def moving(self) -> dict[str, dict[int, str]]:
+        """By worker, its partitions that others will hold, each with the next holder."""
+        found: dict[str, dict[int, str]] = {}
+        for partition, (old, new) in enumerate(self._holders()):
+            if old != new:
+                found.setdefault(old, {})[partition] = new
+        return found
 
     def givers_of(self, worker: str) -> list[str]:
         """The workers, this one included, of whose hosts it will have any."""
@@ -62,14 +65,6 @@ class PlanChange(NamedTuple):
         return ((before.workers[old], after.workers[new]) for old, new in pairs)
 
 
-class Cursor(NamedTuple):
-    """Behind which row of which worker's frontier the copying goes on."""
-
-    worker: str
-    step: int  # place in STEPS
-    behind: bytes
-
-
 class Journal:
     """Open until ``close``; ``end`` removes it."""
 
@@ -77,9 +72,10 @@ class Journal:
         """Open the one of a move that is under way. Raises OperatorError."""
         self._crawl = crawl
         self._database: Rdict | None = _opened(crawl.fleet_moving)
-        self._places, self._facts = map(self._database.get_column_family, (_PLACES, _FACTS))
+        self._facts = self._database.get_column_family(_FACTS)
         written = orjson.loads(self._get(_MOVE))
-        if written["format"] != _FORMAT:
+        self.of_rows = written["format"] == _BEFORE_PARTITIONS
+        if written["format"] > _FORMAT:
             self.close()
             raise OperatorError(f"A newer version began the move of partitions in {crawl.fleet_moving}; use that.")
         before, after = (FleetPlan(tuple(plan[0]), tuple(plan[1])) for plan in (written["before"], written["after"]))
@@ -90,45 +86,21 @@ class Journal:
     @property
     def phase(self) -> Phase:
         """What is being done."""
-        return Phase(self._get(_PHASE).decode())
+        phase = Phase(self._get(_PHASE).decode())
+        return Phase.GATHERING if self.of_rows and phase is Phase.COPYING else phase
 
     def enter(self, phase: Phase) -> None:
         """The one before is done and safe from a power loss; so is this word of it."""
         self._put([(None, _PHASE, phase.encode())])
         self.sync()
 
-    @property
-    def cursor(self) -> Cursor | None:
-        """Where copying goes on; None at the beginning."""
-        packed = self._get(_CURSOR)
-        if not packed:
-            return None
-        worker, step, behind = packed.split(b"\0", 2)
-        return Cursor(worker.decode(), int(step), behind)
+    def is_copied(self, partition: int) -> bool:
+        """Whether all rows of a partition are safe where they go to."""
+        return bool(self._get(_COPIED + b"%d" % partition))
 
-    def reached(self, cursor: Cursor) -> None:
-        """All rows up to this one are safe where they go to."""
-        self._put([(None, _CURSOR, b"\0".join((cursor.worker.encode(), b"%d" % cursor.step, cursor.behind)))])
-        self.sync()
-
-    # --- where hosts are ------------------------------------------------------------------------
-
-    def add_places(self, found: Iterable[tuple[bytes, Partitions]]) -> None:
-        """Partitions of hosts, by the hash of their names, and of pages that are not where their hosts are, by key."""
-        rows = []
-        for key, partitions in found:
-            known = self.places_of(key)
-            if not set(partitions) <= set(known):
-                rows.append((self._places, key, array("H", sorted({*known, *partitions})).tobytes()))
-        self._put(rows)
-
-    def places_of(self, key: bytes) -> Partitions:
-        """The partitions of one hash or page; none when it is not known."""
-        return partitions_of(self._places.get(key))
-
-    def places(self) -> RdictIter:
-        """An iterator over all of them, in order of key."""
-        return self._places.iter()
+    def copied(self, partition: int) -> None:
+        """They are."""
+        self._put([(None, _COPIED + b"%d" % partition, b"1")])
 
     # --- facts of the crawl ---------------------------------------------------------------------
 
@@ -172,7 +144,6 @@ class Journal:
         """Let go; the move goes on another time. Harmless when done twice."""
         if (database := self._database) is not None:
             self._database = None
-            self._places.close()
             self._facts.close()
             database.close()
 
@@ -217,11 +188,6 @@ def begin(crawl: CrawlDir, shift: PlanChange) -> Journal:
         made.rename(crawl.fleet_moving)
         sync_path(crawl)
     return Journal(crawl)
-
-
-def partitions_of(packed: bytes | None) -> Partitions:
-    """As ``Journal.places_of``, of an iterator's value."""
-    return tuple(array("H", packed)) if packed else ()
 
 
 def _unfinished(crawl: CrawlDir) -> Path:

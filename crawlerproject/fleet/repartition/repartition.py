@@ -13,21 +13,23 @@ from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.repartition import fact_rules, journal
 from crawlerproject.fleet.repartition.journal import Journal, Phase, PlanChange
 from crawlerproject.fleet.repartition.partition_copying import (
-    Copying,
-    Progress,
     Say,
-    clear,
     close_archive,
-    count_due,
+    copy_others,
+    list_hosts,
     refuse_without_room,
+    rows_of,
+    said,
+    tidy_lists,
 )
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
 from crawlerproject.stores.operator_files.control import take_back
+from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place, refuse_gone, refuse_shared_out
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
-from crawlerproject.stores.row_codec import FACTS, TABLES
+from crawlerproject.stores.row_codec import FACTS
 
 DEFAULT_PARTITIONS = 256
 """Of a crawl that has had one process so far; FLEET_PARTITIONS."""
@@ -223,21 +225,32 @@ class _Move:
     def _gather(self) -> None:
         """Write down what every worker will know of the crawl, before anything of it is written over."""
         known = {
-            worker: fact_rules.facts_of(self._frontiers.of(worker))
+            worker: partition_rows.facts_of(self._frontiers.of(worker))
             for worker in self._shift.before.workers
             if self._frontiers.folder(worker).has_frontier()
         }
         for worker, facts in fact_rules.joined(known, self._shift):
             self._journal.put_facts(worker, ((name.encode(), value) for name, value in facts.items()))
+        self._list_hosts()
+
+    def _list_hosts(self) -> None:
+        for giver, partitions in self._moving().items():
+            list_hosts(self._frontiers.of(giver), partitions, self._shift.before.partitions)
+            self._frontiers.of(giver).sync()
 
     def _copy(self) -> None:
         """Put every row that goes to another frontier into it; nothing is removed meanwhile."""
-        givers, begun = self._givers(), self._journal.cursor
+        moving = self._moving()
         targets = {worker: self._frontiers.of(worker) for worker in self._shift.after.workers}
-        copying = Copying(self._journal, targets, Progress(self._say, "copied", self._rows(givers)))
-        for worker in givers[givers.index(begun.worker) if begun is not None else 0 :]:
-            copying.copy(worker, self._frontiers.of(worker), begun)
-            begun = None
+        holders = {partition: (giver, new) for giver, each in moving.items() for partition, new in each.items()}
+        left = [partition for partition in holders if not self._journal.is_copied(partition)]
+        for partition in said(left, self._say, "copied"):
+            giver, new = holders[partition]
+            partition_rows.put(targets[new], rows_of(self._frontiers.of(giver), partition))
+            targets[new].sync()
+            self._journal.copied(partition)
+        for giver in moving:
+            copy_others(self._frontiers.of(giver), giver, self._shift, targets)
         for worker, target in targets.items():
             target.sync()
             folder = self._frontiers.folder(worker)
@@ -245,18 +258,10 @@ class _Move:
                 sync_path(folder)
                 sync_path(self._crawl)
 
-    def _givers(self) -> list[str]:
-        """The workers with partitions that others will hold, as far as they have frontiers."""
-        giving = self._shift.giving()
-        return [
-            worker
-            for worker in self._shift.before.workers
-            if worker in giving and self._frontiers.folder(worker).has_frontier()
-        ]
-
-    def _rows(self, workers: Iterable[str]) -> int:
-        """About how many there are."""
-        return sum(self._frontiers.of(worker).count(table) for worker in workers for table in TABLES)
+    def _moving(self) -> dict[str, dict[int, str]]:
+        """As ``PlanChange.moving``, of workers that have frontiers."""
+        moving = self._shift.moving()
+        return {worker: moving[worker] for worker in moving if self._frontiers.folder(worker).has_frontier()}
 
     def _switch(self) -> None:
         """What is known of the crawl gets to its places; then the new plan counts."""
@@ -278,15 +283,15 @@ class _Move:
         for worker in self._shift.before.workers:
             if worker not in staying:
                 self._frontiers.remove(worker)
-        givers, redivided = self._givers(), fact_rules.redivided(self._shift)
-        progress = Progress(self._say, "removed where they were", self._rows(givers))
+        if self._journal.of_rows:
+            self._list_hosts()
+        for giver, partitions in self._moving().items():
+            for partition in said(partitions, self._say, "removed where they were"):
+                partition_rows.clear(self._frontiers.of(giver), partition)
         for worker in staying:
-            frontier = self._frontiers.of(worker)
-            if worker in givers:
-                clear(worker, frontier, self._journal, progress)
-            if worker in redivided:
-                count_due(frontier, progress)
-            frontier.sync()
+            if worker in fact_rules.redivided(self._shift):
+                tidy_lists(self._frontiers.of(worker), worker, self._shift)
+            self._frontiers.of(worker).sync()
 
 
 def adopt_recovered(crawl: CrawlDir) -> list[Path]:

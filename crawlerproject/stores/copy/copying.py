@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 import orjson
 
 from crawlerproject.errors import LeaseLost, OperatorError
-from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.fingerprints import Text
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box
@@ -37,8 +36,7 @@ from crawlerproject.stores.redis.keys import (
 )
 from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
-from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, put, unpack_rows
-from crawlerproject.stores.rocks.rocks_queues import RocksQueues
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, list_hosts, of_all_hosts, put, unpack_rows
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT, RocksMessages
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import (
@@ -46,13 +44,11 @@ from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
     FORMAT_FACT,
     HASH_BYTES,
-    HOST_ROW,
     MESSAGE_ROW,
     MESSAGES,
     PAGE_KEY_BYTES,
     TEXT,
     box_of,
-    host_row_key,
     number_of,
     unpack_record,
 )
@@ -166,24 +162,12 @@ def _give_copies(rocks: Tables, journals: PartitionJournals, say: Say) -> None:
             left.append(partition)
     if len(left) < journals.partitions:
         say(f"goes on in partition {left[0] if left else journals.partitions:,}")
-    before = [(MESSAGES, key, None) for key, _ in rocks.rows(MESSAGES, prefix=bytes((HOST_ROW,)))]
-    put(rocks, before)  # of an earlier copy, with other partitions maybe
-    hosts = ((MESSAGES, host_row_key(journals.partition(host), host), b"") for host in _hosts(rocks))
-    put(rocks, _kept(hosts, journals))
+    put(rocks, _kept((row for _, row in list_hosts(rocks, journals.partition)), journals))
     for partition in left:
         parts = _kept(all_parts(rocks, partition), journals)
         if (first := next(parts, None)) is not None:
             journals.begun(partition)
             journals.copies.copy(partition, 1, chain([first], parts))
-
-
-def _hosts(rocks: Tables) -> Iterator[str]:
-    """Every host that a row is about, some more than once."""
-    of = tables.HOST_OF
-    yield from (of[tables.HOSTS](*row) for row in rocks.rows(tables.HOSTS))
-    yield from RocksQueues(rocks).hosts_with_work()
-    yield from (host_key(unpack_record(value).url) for _, value in rocks.rows(tables.PAGES))
-    yield from (of[tables.ROBOTS](*row) for row in rocks.rows(tables.ROBOTS))
 
 
 def _kept(each: Iterable[T], journals: PartitionJournals) -> Iterator[T]:
@@ -269,8 +253,7 @@ def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
     """What one process needs besides: fingerprints of all hosts, first captures, unread messages, the crawl's facts."""
     link, crawl = journals.link, journals.crawl
     for key, page in _kept(rocks.rows(tables.PRINTS, behind=tables.OF_ALL_HOSTS + b"\xff"), journals):
-        value = int.from_bytes(key[HASH_BYTES:], "big")
-        put(rocks, ((tables.PRINTS, *row) for row in tables.rows_of_all_hosts(value, page)))
+        put(rocks, ((tables.PRINTS, *row) for row in of_all_hosts(key, page)))
     for number in range(_PAYLOAD_HASHES):
         fields = link.call("HGETALL", [payloads_key(crawl, bytes((number,)))])
         put(rocks, ((tables.PAYLOADS, key, value) for key, value in fields.items()))

@@ -10,18 +10,20 @@ Which hosts a partition has is kept in rows of their own (HOST_ROW), for the tab
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from struct import Struct
 
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.protocols import OF_DOMAINS, OF_NAMES, Changes, HostFact, host_of_fact
+from crawlerproject.stores.rocks.rocks_queues import RocksQueues
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import (
     DUE,
     FACTS,
     HASH_BYTES,
+    HOST_OF,
     HOST_ROW,
     HOSTS,
     JOURNAL_ROW,
@@ -47,6 +49,7 @@ from crawlerproject.stores.row_codec import (
     pack_record,
     partition_key,
     queue_key,
+    rows_of_all_hosts,
     unpack_record,
 )
 
@@ -162,6 +165,42 @@ def hosts_of(tables: Tables, partition: int) -> Iterator[str]:
         yield key[len(prefix) :].decode(*TEXT)
 
 
+def list_hosts(tables: Tables, partition: Callable[[str], int]) -> Iterator[tuple[int, Row]]:
+    """The rows that say which hosts each partition has, some twice, for a frontier that does not keep them.
+
+    Those that are there from before are removed first. ``put`` writes what comes of it. StorageError.
+    """
+    put(tables, ((MESSAGES, key, None) for key, _ in tables.rows(MESSAGES, prefix=bytes((HOST_ROW,)))))
+    given = set[str]()
+    for host in _hosts_with_rows(tables):
+        if host not in given:
+            number = partition(host)
+            yield number, (MESSAGES, host_row_key(number, host), b"")
+            if len(given) == _MOST_GIVEN:
+                given.clear()
+            given.add(host)
+
+
+def _hosts_with_rows(tables: Tables) -> Iterator[str]:
+    """Every host that a row is about, most of them several times."""
+    yield from (HOST_OF[HOSTS](*row) for row in tables.rows(HOSTS))
+    yield from RocksQueues(tables).hosts_with_work()
+    hashed = b""
+    for key, value in tables.rows(PAGES):
+        if not hashed or not key.startswith(hashed):
+            host = host_key(unpack_record(value).url)
+            # That of a robots.txt may have the key of another host, which was sent there for it.
+            hashed = own if key.startswith(own := host_prefix(host)[:HASH_BYTES]) else b""
+            yield host
+    yield from (HOST_OF[ROBOTS](*row) for row in tables.rows(ROBOTS))
+    yield from filter(None, (HOST_OF[FACTS](*row) for row in tables.rows(FACTS)))
+
+
+def of_all_hosts(key: bytes, page: bytes) -> list[tuple[bytes, bytes]]:
+    """The rows in the tables of all hosts that go with a row of a host's fingerprint."""
+    return rows_of_all_hosts(int.from_bytes(key[HASH_BYTES:], "big"), page)
+
+
 def all_rows(tables: Tables, partition: int) -> Iterator[Row]:
     """Every row of a partition, as of some moment of the reading."""
     names, domains = set[str](), set[str]()
@@ -218,13 +257,17 @@ def clear(tables: Tables, partition: int) -> None:
     """Remove every row of a partition, and what its journal lacks. May be done again. StorageError."""
     batch = tables.batch()
     last: list[bytes] = []  # they tell what else there is: they go when that has gone
-    for table, key, _ in all_rows(tables, partition):
+    for table, key, value in all_rows(tables, partition):
         if table == MESSAGES and key[0] == HOST_ROW:
             last.append(key)
             continue
         if table == PAYLOADS:  # true of whatever pages have it
             continue
         batch.delete(table, key)
+        if table == PRINTS:
+            for print_key, page in of_all_hosts(key, value or b""):
+                if not page or tables.get(PRINTS, print_key) == page:
+                    batch.delete(PRINTS, print_key)
         if batch.rows >= ROWS_AT_A_TIME:
             tables.write(batch)
             batch = tables.batch()

@@ -15,6 +15,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_ROBOTS, external_key
+from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -56,6 +57,15 @@ class Made(NamedTuple):
     hosts: dict[Row, str]  # whose each row is
     rows: int  # of hosts on disk
 
+    def only_with(self, row: Row) -> str:
+        """The host with whose holder alone the row is; "" where it is as true with another one.
+
+        So are first captures, and that a URL is known: of a robots.txt that waits at another host both may know it.
+        """
+        host = self.hosts.get(row, "")
+        anywhere = row[0] == tables.PAYLOADS or (row[0] == tables.SEEN and xxh3_64_digest(host.encode()) != row[1][:8])
+        return "" if anywhere else host
+
 
 def fill(folder: CrawlDir, chance: random.Random, hosts: int = 12) -> Made:
     """Make a frontier with so many hosts; of every kind of row there are some."""
@@ -92,7 +102,7 @@ def _host(name: str, changes: Changes, chance: random.Random) -> Host:
     changes.robots += [(f"{scheme}://{name}", chance.randbytes(20)) for scheme in ("http", "https")]
     bare = name.partition(":")[0]
     for kind in HostFact:
-        of = bare if kind in OF_NAMES or kind in OF_DOMAINS else name
+        of = registered_domain(name) if kind in OF_DOMAINS else bare if kind in OF_NAMES else name
         changes.facts.append((kind + of, chance.randbytes(30)))
     return host
 
@@ -105,7 +115,6 @@ def _pages(host: Host, changes: Changes, chance: random.Random) -> None:
         changes.fingerprints.append(Fingerprint(host.name, chance.getrandbits(64), parse(url).key))
         original = Original(f"<urn:uuid:{'0' * 8}-0000-4000-8000-{chance.getrandbits(48):012x}>", url, "2024")
         changes.payloads.append((record.digest, original))
-    changes.pages.append((b"elsewhre" + chance.randbytes(16), PageRecord(f"http://{host.name}/odd", "fetched", 200, 1)))
 
 
 def _known(host: Host, changes: Changes, chance: random.Random) -> None:

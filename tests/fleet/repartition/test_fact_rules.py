@@ -9,7 +9,6 @@ import orjson
 
 from crawlerproject.fleet.repartition.fact_rules import RULES, FactMove, joined
 from crawlerproject.fleet.repartition.journal import PlanChange
-from crawlerproject.fleet.repartition.row_partitions import STEPS
 from crawlerproject.frontier.other_workers import (
     Changed,
     Links,
@@ -23,7 +22,6 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
 from crawlerproject.stores.protocols import host_of_fact
-from crawlerproject.stores.row_codec import TABLES
 
 PACKAGE = Path(__file__).parents[3] / "crawlerproject"
 NAMED = re.compile(r'^_?[A-Z_]*FACT(?:: [A-Za-z]+)? = "([^"]+)"', re.MULTILINE)
@@ -41,11 +39,6 @@ def test_every_fact_of_the_code_has_a_rule() -> None:
 
     assert len(named) > 15
     assert {name for name in named if name not in RULES and not host_of_fact(name)} == set()
-
-
-def test_every_table_is_gone_through() -> None:
-    """A new table is added to ``STEPS``."""
-    assert {step.table for step in STEPS} == set(TABLES)
 
 
 def test_counts_stay_where_they_are_or_go_to_the_first() -> None:

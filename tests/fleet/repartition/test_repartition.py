@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import shutil
 from contextlib import closing
 from types import SimpleNamespace
@@ -14,7 +13,8 @@ import pytest
 
 from benchmarks.move_partitions import hook_steps, kills
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.repartition import partition_copying
+from crawlerproject.fleet.repartition import journal, partition_copying
+from crawlerproject.fleet.repartition.journal import Phase
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
@@ -22,9 +22,10 @@ from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, is_alone, read_plan
 from crawlerproject.stores.operator_files.control import Control, hand_on, spool_seeds
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
-from crawlerproject.stores.rocks import rocks_tables
+from crawlerproject.stores.rocks import partition_rows, rocks_tables
 from crawlerproject.stores.rocks.rocks_store import RocksStore
-from crawlerproject.stores.row_codec import FACTS
+from crawlerproject.stores.rocks.rocks_tables import open_to_write
+from crawlerproject.stores.row_codec import FACTS, MESSAGES, TABLES
 from tests.fleet.repartition.frontiers import CRAWLS_FACTS, PARTITIONS, Made, Row, contents, each_row, fill, names
 
 _FACT_ROWS = {(FACTS, name.encode()) for name in (*CRAWLS_FACTS, DUE_FACT, "format")}
@@ -45,19 +46,22 @@ def check(crawl: CrawlDir, plan: FleetPlan, before: dict[Row, bytes], made: Made
     """Every row is with the holder of its host, once and as it was; the sums over all are what they were."""
     found: dict[Row, bytes] = {}
     for worker, row, value in each_row(crawl, plan):
-        if row[0] == FACTS and row not in made.hosts:
-            continue
-        assert plan.holder(made.hosts[row]) == worker, row
-        assert row not in found
-        found[row] = value
-    assert found == {row: value for row, value in before.items() if row in made.hosts}
-    facts = [{row[1].decode(): value for one, row, value in each_row(crawl, plan) if one == worker and row[0] == FACTS}
-             for worker in plan.workers]  # fmt: skip
-    totals = [orjson.loads(each["totals"]) for each in facts if "totals" in each]
+        if made.only_with(row):
+            assert plan.holder(made.hosts[row]) == worker, row
+            assert row not in found
+            found[row] = value
+        elif row in made.hosts:
+            assert before[row] == value
+    assert found == {row: value for row, value in before.items() if made.only_with(row)}
+    facts: dict[str, dict[str, bytes]] = {worker: {} for worker in plan.workers}
+    for worker, (table, key), value in each_row(crawl, plan):
+        if table == FACTS:
+            facts[worker][key.decode()] = value
+    totals = [orjson.loads(each["totals"]) for each in facts.values() if "totals" in each]
     assert [sum(each[place] for each in totals) for place in range(3)] == [120, 9_000_000, 3]
-    assert sum(int(each.get("renders", 0)) for each in facts) == 7
-    assert all(each[name] == CRAWLS_FACTS[name] for each in facts for name in CRAWLS_FACTS if "seeds" in name)
-    assert sum(Counts.unpack(each.get(DUE_FACT)).rows for each in facts) == made.rows
+    assert sum(int(each.get("renders", 0)) for each in facts.values()) == 7
+    assert all(each[name] == CRAWLS_FACTS[name] for each in facts.values() for name in CRAWLS_FACTS if "seeds" in name)
+    assert sum(Counts.unpack(each.get(DUE_FACT)).rows for each in facts.values()) == made.rows
 
 
 def test_rows_are_where_their_hosts_are(crawl: CrawlDir) -> None:
@@ -65,6 +69,7 @@ def test_rows_are_where_their_hosts_are(crawl: CrawlDir) -> None:
     made = fill(crawl, random.Random(1))
     before = contents(crawl.frontier)
     assert before.keys() == made.hosts.keys() | _FACT_ROWS
+    assert {table for table, _ in before} == set(TABLES) - {MESSAGES}
     for count in (2, 4, 3):
         check(crawl, moved(crawl, count), before, made)
     moved(crawl, 1)
@@ -117,6 +122,29 @@ def test_a_move_goes_on_wherever_it_ended(crawl: CrawlDir, monkeypatch: pytest.M
         assert killed_often(crawl, count, killer, first, more) > 3
         check(crawl, moved(crawl, count), before, made)
     assert contents(crawl.frontier) == before
+
+
+@pytest.mark.parametrize("phase", [Phase.COPYING, Phase.CLEARING])
+def test_a_move_of_an_earlier_version_goes_on(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch, phase: Phase) -> None:
+    """Its journal says less of what is copied, and frontiers do not list their hosts."""
+    made = fill(crawl, random.Random(1), hosts=6)
+    before = contents(crawl.frontier)
+    monkeypatch.setattr(journal, "_FORMAT", 1)
+    with monkeypatch.context() as dying:
+        entered = journal.Journal.enter
+
+        def ends(written: journal.Journal, entering: Phase) -> None:
+            entered(written, entering)
+            if entering is phase:
+                raise Killed
+
+        dying.setattr(journal.Journal, "enter", ends)
+        with pytest.raises(Killed):
+            moved(crawl, 2)
+    with closing(open_to_write(crawl.frontier if crawl.frontier.exists() else crawl / "worker-1/frontier")) as rocks:
+        partition_rows.put(rocks, ((MESSAGES, key, None) for key, _ in rocks.rows(MESSAGES)))
+    monkeypatch.undo()
+    check(crawl, moved(crawl, 2), before, made)
 
 
 def unread(crawl: CrawlDir, plan: FleetPlan) -> dict[tuple[Box, int], bytes]:
@@ -235,11 +263,11 @@ def test_of_an_earlier_version(crawl: CrawlDir) -> None:
 
 
 def test_progress_is_said(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many rows of how many."""
+    """How many partitions of how many."""
     monkeypatch.setattr(partition_copying, "_SAY_SECONDS", 0.0)
     said = list[str]()
     fill(crawl, random.Random(1), hosts=4)
     move(crawl, names(2), said.append, PARTITIONS)
     assert said[0] == "Partitions move: one process held them, 2 workers will"
-    assert re.fullmatch(r"Partitions move: [\d,]+ of about [\d,]+ rows copied", said[1])
+    assert said[1] == "Partitions move: 0 of 4 are copied"
     assert said[-1] == "The partitions have moved"
