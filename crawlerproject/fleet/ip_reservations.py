@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fleet.local.supervisor_link import ADDRESSES, SupervisorLink
+from crawlerproject.fleet.questions import Questions, asked
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.rules.url.domains import bounded_domain
@@ -54,7 +55,7 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
     hold_ms, rest_ms = int(hold_seconds * 1000), int(rest_seconds * 1000)
 
     async def reserve(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
-        return await asyncio.to_thread(fleet.fleet.addresses, wanted, rested, hold_ms, rest_ms)
+        return await asked(fleet.fleet.addresses, wanted, rested, hold_ms, rest_ms)
 
     return reserve
 
@@ -63,16 +64,16 @@ def of_supervisor(link: SupervisorLink) -> Reserve:
     """Those of a local fleet, which a worker holds for as long as its connection lives."""
 
     async def reserve(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
-        asked = [(each.address, each.domain, each.quick_waits) for each in wanted]
+        named = [(each.address, each.domain, each.quick_waits) for each in wanted]
         given_back = [(each.address, each.quick_waits, each.took_seconds) for each in rested]
-        waits: list[float] = await link.ask(ADDRESSES, asked, given_back)
+        waits: list[float] = await link.ask(ADDRESSES, named, given_back)
         return waits
 
     return reserve
 
 
 class IpReservations:
-    """Batches requests: all that come up while a call is under way go with the next."""
+    """Batches requests: all that come up between two calls go with the second."""
 
     def __init__(
         self,
@@ -92,27 +93,27 @@ class IpReservations:
         self._called_at = 0.0  # monotonic
         self._wanted: list[Waiting] = []
         self._rested: list[Claim] = []
-        self._task: asyncio.Task[None] | None = None
+        self._questions = Questions(self._once, lambda: bool(self._wanted or self._rested))
         self._number = 0
 
     @property
     def waiting(self) -> int:
         """Leases that wait for an answer."""
-        return len(self._wanted) + (self._task is not None)
+        return len(self._wanted) + self._questions.busy
 
     def want(self, lease: Lease, error: FetchError | None = None) -> None:
         """Reserve the lease's address, sometime soon."""
         self._number += 1
         lease.mark = f"{self._worker}:{self._number}"
         self._wanted.append((lease, error))
-        self._start()
+        self._questions.start()
 
     def rest(self, lease: Lease) -> None:
         """The lease has ended: its address rests, then any worker may ask it."""
         if lease.mark:
             self._rested.append(self._claim(lease))
             lease.mark = ""
-            self._start()
+            self._questions.start()
 
     def _claim(self, lease: Lease) -> Claim:
         domain, quick_waits = bounded_domain(lease.host.name), self._ends.quick_waits(lease)
@@ -120,23 +121,11 @@ class IpReservations:
 
     def close(self) -> None:
         """Ask no more; what is reserved falls free by itself."""
-        if self._task is not None:
-            self._task.cancel()
-
-    def _start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        try:
-            while self._wanted or self._rested:
-                if (gap := self._called_at + self._gap_seconds - time.monotonic()) > 0:
-                    await asyncio.sleep(gap)
-                await self._once()
-        finally:
-            self._task = None
+        self._questions.cancel()
 
     async def _once(self) -> None:
+        if (gap := self._called_at + self._gap_seconds - time.monotonic()) > 0:
+            await asyncio.sleep(gap)
         wanted, self._wanted = self._wanted, []
         rested, self._rested = self._rested, []
         self._called_at = time.monotonic()

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 import orjson
 
 from crawlerproject.errors import StorageError
+from crawlerproject.fleet.questions import AT_A_TIME, GATHER_SECONDS, Questions
 from crawlerproject.frontier.learned.models import Facts
 from crawlerproject.stores.fingerprints import NearText, Text
 from crawlerproject.stores.protocols import FactReader, Fingerprint
 
 # A page whose question has no answer by then is not known to repeat another one: it holds its host's turn (ours).
 _PATIENCE_SECONDS = 2.0
-# Between two batches: at 450 pages a second four or five share one, whose round trip costs as much as one's.
-_GATHER_SECONDS = 0.01
 # Texts that wait to be added while the index does not answer, the oldest of which are dropped; some 300 bytes each.
 _MAX_WAITING = 10_000
-# Questions in one batch.
-_AT_A_TIME = 256
 
 _FACT = "texts"
 """Texts of committed pages that may not have been added yet."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One exchange with the index."""
+
+    texts: list[Text]  # that it adds
+    answered: bool = False
+
 
 Exchange = Callable[[Sequence[Text], Sequence[int], int], Awaitable[list[list[NearText]]]]
 """As ``RocksTexts.exchange``, while the event loop goes on."""
@@ -41,8 +48,9 @@ class TextQuestions:
         self._stored = store.fact(_FACT) or b"[]"
         # An earlier process may not have come to add them.
         self._adding = [Text(value, bytes.fromhex(key), url) for value, key, url in orjson.loads(self._stored)]
-        self._sent: list[Text] = []  # being added
-        self._task: asyncio.Task[None] | None = None
+        self._batches: list[_Batch] = []  # under way, and what was sent behind one that is
+        self._away = False  # the index did not answer: what is to be added waits for the next question
+        self._questions = Questions(self._once, lambda: bool(self._asked or (self._adding and not self._away)))
 
     async def near(self, made: Fingerprint) -> NearText | None:
         """The nearest text of another page, of those that were added before; None as well when no answer comes."""
@@ -56,9 +64,7 @@ class TextQuestions:
             self._count("duplicates/unasked")
             found = []
         # What was added here since the question was sent is in no answer.
-        since = [
-            NearText((text.value ^ made.value).bit_count(), text.key, text.url) for text in self._sent + self._adding
-        ]
+        since = [NearText((text.value ^ made.value).bit_count(), text.key, text.url) for text in self._unknown()]
         near = [each for each in [*since, *found] if each.bits <= self._bits and each.key != made.key]
         return min(near, default=None)
 
@@ -72,7 +78,7 @@ class TextQuestions:
 
     def facts(self) -> Facts:
         """What the next commit stores."""
-        waiting = [(text.value, text.key.hex(), text.url) for text in self._sent + self._adding]
+        waiting = [(text.value, text.key.hex(), text.url) for text in self._unknown()]
         packed = orjson.dumps(waiting)
         return [(_FACT, packed)] if packed != self._stored else []
 
@@ -80,34 +86,31 @@ class TextQuestions:
         """These facts are committed."""
         self._stored = dict(facts).get(_FACT, self._stored)
 
+    def _unknown(self) -> list[Text]:
+        """What may be in no answer yet."""
+        return [text for batch in self._batches for text in batch.texts] + self._adding
+
     def _start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        self._away = False
+        self._questions.start()
 
-    async def _run(self) -> None:
-        try:
-            answered = True
-            while self._asked or (self._adding and answered):  # else these wait for the next question
-                await asyncio.sleep(_GATHER_SECONDS)
-                answered = await self._once()
-        finally:
-            self._task = None
-
-    async def _once(self) -> bool:
-        asked, self._asked = self._asked[:_AT_A_TIME], self._asked[_AT_A_TIME:]
-        self._sent, self._adding = self._adding, []
+    async def _once(self) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
+        asked, self._asked = self._asked[:AT_A_TIME], self._asked[AT_A_TIME:]
+        batch, self._adding = _Batch(self._adding), []
+        self._batches.append(batch)
         answers: list[list[NearText]] = [[]] * len(asked)
         try:
-            answers = await self._exchange(self._sent, [value for value, _ in asked], self._bits)
+            answers = await self._exchange(batch.texts, [value for value, _ in asked], self._bits)
         except StorageError:
-            self._adding = self._sent + self._adding
+            self._away = True
+            batch.texts, self._adding = [], batch.texts + self._adding
             for _ in asked:
                 self._count("duplicates/unasked")
-            return False
-        else:
-            return True
         finally:
-            self._sent = []
+            batch.answered = True
+            while self._batches and self._batches[0].answered:
+                del self._batches[0]
             _answer(asked, answers)
 
 

@@ -80,7 +80,7 @@ def test_what_is_added_while_a_question_is_under_way_is_found(index: Index) -> N
     async def both() -> tuple[NearText | None, NearText | None]:
         index.free.clear()
         first, second = asyncio.create_task(questions.near(made(5, 1))), asyncio.create_task(questions.near(made(5, 2)))
-        while not questions._task or questions._asked:
+        while not questions._batches:
             await asyncio.sleep(0)
         questions.add(made(5, 1), "http://one/")  # another of this worker's
         index.free.set()

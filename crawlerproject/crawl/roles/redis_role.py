@@ -13,7 +13,8 @@ from crawlerproject.crawl.roles.single_process import Membership, SingleProcess
 from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
-from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS, ContentAhead
+from crawlerproject.fleet.questions import ContentAhead, asked
+from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.known_seeds import widened_by
@@ -191,6 +192,4 @@ class RedisWorker(SingleProcess):
         if not most:
             return None
         texts = RedisTexts(base.link, base.crawl, most)
-        return TextQuestions(
-            self.store, lambda *asked: asyncio.to_thread(texts.exchange, *asked), MAX_BITS, run.stats.inc_value
-        )
+        return TextQuestions(self.store, lambda *given: asked(texts.exchange, *given), MAX_BITS, run.stats.inc_value)

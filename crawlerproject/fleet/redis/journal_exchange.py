@@ -2,16 +2,13 @@
 
 A message is a row of its sender's frontier until its effect is in the journal of the partition that it is about
 (``stores/rocks/journaled_store.py``). It takes effect once: the receiver's frontier knows how far it has read.
-
-What comparing pages asks of Redis is asked for many of them together, while the event loop goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from crawlerproject.errors import StorageError
 from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Message, unpack_message
@@ -149,47 +146,3 @@ class JournalExchange(FleetExchange):
     def forget(self, partition: int) -> None:
         """Another worker reads the partition's messages from now on."""
         self._answered.pop(partition, None)
-
-
-# A page that has no answer by then asks by itself, as without this (ours).
-_PATIENCE_SECONDS = 2.0
-# Between two questions, as of texts (fleet/text_questions.py).
-_GATHER_SECONDS = 0.01
-# Pages in one question.
-_AT_A_TIME = 256
-
-Waiting = tuple[bytes, "asyncio.Future[None]"]
-
-
-class ContentAhead:
-    """For one event loop; one question is under way at a time."""
-
-    def __init__(self, fetch: Callable[[Sequence[bytes]], None]) -> None:
-        """``fetch`` is called in a thread, and may raise StorageError."""
-        self._fetch = fetch
-        self._waiting: list[Waiting] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def __call__(self, digest: bytes) -> None:
-        """Until the first capture of the payload with this sha1 is at hand, or Redis does not say."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((digest, future))
-        if self._task is None:
-            self._task = loop.create_task(self._run())
-        await asyncio.wait([future], timeout=_PATIENCE_SECONDS)
-
-    async def _run(self) -> None:
-        try:
-            while self._waiting:
-                await asyncio.sleep(_GATHER_SECONDS)
-                some, self._waiting = self._waiting[:_AT_A_TIME], self._waiting[_AT_A_TIME:]
-                try:
-                    await asyncio.to_thread(self._fetch, [digest for digest, _ in some])
-                except StorageError:
-                    pass  # the commit that fails likewise says so; such pages are compared with what is known here
-                finally:
-                    for _, future in some:
-                        future.set_result(None)
-        finally:
-            self._task = None

@@ -7,7 +7,9 @@ found due is put together here, so that a budget is one for the whole crawl.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 from typing import NamedTuple
 
 import orjson
@@ -24,6 +26,8 @@ from crawlerproject.stores.redis.keys import ShareKeys, address_keys, fleet_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
 _CLOCK_TRIES = 8
+# More than are under way together.
+_COUNTS = 64
 # Redis's clock was set when it has gained more: a tenth of a second is no cut pause that a server could tell from the
 # network's jitter, and a clock that follows a time server gains at most 500 millionths (RFC 5905, section 11.3).
 _LEAST_SET_SECONDS, _MOST_DRIFT = 0.1, 0.0005
@@ -69,7 +73,9 @@ class RedisFleet:
         self.lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
         self.crawl_id = crawl_id
+        self._asking = Lock()
         self._questions = 0  # about addresses, of all workers, at the last of this one
+        self._counts = deque[int](maxlen=_COUNTS)  # likewise, at the last ones
         self._told = (0.0, 0.0)  # the time that the last of them was answered with (epoch seconds), asked when (boot)
         self._unsure_until = 0.0  # since boot: reservations of before may have ended too soon
         self._evicted: dict[str, Evicted] = {}  # by run id, as at the last look
@@ -207,11 +213,11 @@ class RedisFleet:
     def addresses(self, wanted: Iterable[Claim], rested: Sequence[Claim], hold_ms: int, rest_ms: int) -> list[float]:
         """Let ``rested`` addresses rest, then reserve ``wanted`` ones: of these what ``AddressTurns.ask`` says.
 
-        One round trip.
+        One round trip; several may be under way, in threads.
         Raises StoreForgot when Redis may have lost reservations of other workers. Where its clock was set forward these
         ended too soon: for as long as one lasts, and a rest, none is granted.
         """
-        asked, rest = since_boot(), f"{self.worker}:rest"
+        asked, rest, known = since_boot(), f"{self.worker}:rest", self._questions
         wanted = list(wanted)
         asks = wanted if asked >= self._unsure_until else []
         calls = [
@@ -228,11 +234,15 @@ class RedisFleet:
         ]
         calls.append(Call(scripts.COUNT_QUESTIONS, [self._keys.facts], [self.crawl_id]))
         *answers, (questions, now_ms, set_ms) = self.link.many(calls)
-        if questions <= self._questions:
-            what = f"knows {max(0, questions - 1)} of {self._questions} questions about addresses"
-            raise forgotten(self.link, self.crawl, what)
-        self._questions = questions
-        if self._was_set(now_ms / 1000, asked):
+        with self._asking:
+            # Of those that are under way together none has the answer of another.
+            if questions <= known or questions in self._counts:
+                what = f"knows {max(0, questions - 1)} of {self._questions} questions about addresses"
+                raise forgotten(self.link, self.crawl, what)
+            self._counts.append(questions)
+            self._questions = max(questions, self._questions)
+            was_set = self._was_set(now_ms / 1000, asked)
+        if was_set:
             set_ms = now_ms
             self.link.call("HSET", [self._keys.facts], "set", now_ms)
         answers = answers[len(rested) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -245,24 +245,6 @@ def test_a_message_goes_to_the_hosts_partition() -> None:
     ours.add_messages(changes)
     assert changes.messages == [(7, pack_message(Links([])))]
     assert not ours.writing
-
-
-def ahead(said: list[list[Any]], pages: Iterable[Any]) -> None:
-    """What pages are compared with is fetched for all that wait, in one question at a time."""
-
-    async def ask() -> None:
-        content = journal_exchange.ContentAhead(lambda some: said.append(list(some)))
-        await asyncio.gather(*(content(page) for page in pages))
-
-    asyncio.run(ask())
-
-
-def test_pages_are_compared_together() -> None:
-    """A question takes so many at most."""
-    said: list[list[Any]] = []
-    ahead(said, range(300))
-    assert [len(some) for some in said] == [256, 44]
-    assert sorted(page for some in said for page in some) == list(range(300))
 
 
 def test_a_frontier_without_a_partition_owns_no_host() -> None:
