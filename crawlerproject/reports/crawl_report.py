@@ -31,31 +31,36 @@ _MOST_NEW_SHARE = 0.5
 _TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
 
-_ROBOTS = "rtrim(coalesce(hop, ''), 'R') LIKE '%P'"
-# What a page needs to be seen, and what it asked for in the browser: no pages, as the limits of a crawl count them.
-_REQUISITE = "rtrim(coalesce(hop, ''), 'R') LIKE '%E'"
+_HOPS = "rtrim(coalesce(hop, ''), 'R')"  # a redirect is of the kind of what led to it
 _HOST_NAME = "regexp_replace(host, ':[0-9]*$', '')"  # the ports of one name are one host
 _ANSWERED = ", ".join(f"'{reason}'" for reason in sorted(ANSWERED))
 _FAILED = f"(status >= 400 OR status IS NULL AND reason NOT IN ({_ANSWERED}))"
-# Of each page its last attempt; not ``arg_max``, which passes over nulls.
-_LAST = (
-    "url, any_value(host) AS host, count(*) AS attempts, max(time) AS time,"
-    " bool_or(coalesce(hop, '') = '') AS seed, bool_or(rtrim(coalesce(hop, ''), 'R') = '') AS of_seed,"
-    " arg_max_null(status, time) AS status, arg_max_null(reason, time) AS reason,"
-    " arg_max_null(location, time) AS location"
+# The extension of the last path segment, lower-case; '' when it has none. Looked for at the path's end alone, a fifth
+# of the time that a pattern of the whole URL takes (measured).
+_PATH_END = "right(split_part(split_part(url, '#', 1), '?', 1), 9)"
+_EXTENSION = f"lower(regexp_extract({_PATH_END}, '[.]([A-Za-z0-9]{{1,8}})$', 1))"
+# Of each attempt what a figure is made of, in as few bytes as hold it: ten million have to pass through the memory of a
+# question. ``requisite``: what a page needs to be seen, and what it asked for in the browser: no pages, as the limits
+# of a crawl count them. Digests alone are hashed: DuckDB's hash (2.0) is one value for many URLs that are alike. A line
+# without a time that can be read is left out, as a torn one is.
+_ATTEMPTS = (
+    'TRY_CAST(time AS TIMESTAMP) AS began, TRY_CAST("end" AS TIMESTAMP) AS ended, url, status::SMALLINT AS status,'
+    " reason, host, ip IS NOT NULL AS reached, coalesce(hop, '') = '' AS seed,"
+    f" {_HOPS} = '' AS of_seed, {_HOPS} LIKE '%P' AS robots, {_HOPS} LIKE '%E' AS requisite, mime, bytes, location,"
+    " ttfb_seconds, delay_seconds, CASE WHEN digest IS NOT NULL THEN hash(digest) END AS digest, rendered, duplicate,"
+    f" {_EXTENSION} AS extension"
 )
-# What no figure is made of is not read: a third of a log.
-_ASKED = (
-    'time, "end", url, status, reason, host, ip, hop, mime, bytes, location, ttfb_seconds, delay_seconds, digest,'
-    " rendered, duplicate"
-)
-_MARKED = f"{_ROBOTS} AS robots, {_REQUISITE} AS requisite"
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
 _OF_PAGES = "status IS NOT NULL AND NOT robots AND NOT requisite"
 _PAGES = f"count(*) FILTER ({_OF_PAGES}) AS pages"
-# The extension of the last path segment, lower-case; '' when it has none.
-_EXTENSION = "lower(regexp_extract(url, '^[a-z]+://[^/?#]*/[^?#]*[.]([A-Za-z0-9]{1,8})(?:[?#]|$)', 1))"
+_GOOD = "status = 200 AND NOT robots AND NOT requisite"
+# Of each URL of a page the row of its last attempt, of its last answer with 200, and the last with words.
+_URLS = (
+    f"url, count(*) AS attempts, count(status) AS visits, arg_max(rowid, began) AS last,"
+    f" arg_max(rowid, began) FILTER ({_GOOD}) AS good, arg_max(rowid, began) FILTER ({_PAGE}) AS page"
+)
+_MOMENT = "'%Y-%m-%dT%H:%M:%S.%fZ'"  # as the log writes it
 
 
 class Count(NamedTuple):
@@ -120,7 +125,8 @@ class CrawlReport:
 def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
     """Read the log once per figure; OperatorError when there is none."""
     with open_log(logs, since, until) as log:
-        log.execute(f"CREATE TEMP TABLE a AS SELECT {_ASKED}, {_MARKED}, {_EXTENSION} AS extension FROM log")
+        log.execute(f"CREATE TEMP TABLE a AS SELECT {_ATTEMPTS} FROM log WHERE began IS NOT NULL")
+        log.execute(f"CREATE TEMP TABLE u AS SELECT {_URLS} FROM a WHERE NOT robots AND NOT requisite GROUP BY url")
         report = _totals(log)
         if not report.attempts:
             return report
@@ -137,7 +143,6 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
         report.duplicates = _duplicates(log)
         report.extensions = _extensions(log)
         report.stale_hosts = _stale_hosts(log)
-        log.execute(f"CREATE TEMP TABLE last AS SELECT {_LAST} FROM a WHERE NOT robots AND NOT requisite GROUP BY url")
         report.seeds = _seeds(log)
         report.seeds_in_all = len(report.seeds)
         report.by_host = _by_host(log)
@@ -152,8 +157,8 @@ def seed_addresses(logs: Sequence[Path]) -> list[str]:
     except OperatorError:
         return []
     with log:
-        asked = f"SELECT url, min(time) AS first FROM (SELECT *, {_MARKED} FROM log) WHERE coalesce(hop, '') = ''"
-        return [row["url"] for row in rows(log, f"{asked} AND NOT robots GROUP BY url ORDER BY first, url")]
+        asked = "SELECT url, min(time) AS first FROM log WHERE coalesce(hop, '') = ''"
+        return [row["url"] for row in rows(log, f"{asked} GROUP BY url ORDER BY first, url")]
 
 
 def listed(seeds: Sequence[SeedEnd]) -> list[SeedEnd]:
@@ -164,28 +169,28 @@ def listed(seeds: Sequence[SeedEnd]) -> list[SeedEnd]:
 def _totals(log: DuckDBPyConnection) -> CrawlReport:
     (row,) = rows(
         log,
-        f"SELECT count(*) AS attempts, count(DISTINCT url) FILTER ({_OF_PAGES}) AS pages,"
+        f"SELECT count(*) AS attempts, (SELECT count(*) FROM u WHERE visits > 0) AS pages,"
         f" count(*) FILTER ({_OF_PAGES}) AS visits, count(*) FILTER (status IS NOT NULL AND requisite) AS requisites,"
-        " coalesce(sum(bytes), 0)::BIGINT AS bytes, count(DISTINCT host) AS hosts, min(time) AS began,"
-        ' max("end") AS ended, count(*) FILTER (rendered) AS rendered FROM a',
+        f" coalesce(sum(bytes), 0)::BIGINT AS bytes, count(DISTINCT host) AS hosts,"
+        f" coalesce(strftime(min(began), {_MOMENT}), '') AS began,"
+        f" coalesce(strftime(max(ended), {_MOMENT}), '') AS ended,"
+        " count(*) FILTER (rendered) AS rendered FROM a",
     )
-    return CrawlReport(**{**row, "began": row["began"] or "", "ended": row["ended"] or ""})
+    return CrawlReport(**row)
 
 
 def _over_time(log: DuckDBPyConnection) -> tuple[list[Interval], float]:
     """Moments and how long each is, seconds."""
-    (span,) = rows(
-        log, "SELECT epoch(max(CAST(time AS TIMESTAMPTZ))) - epoch(min(CAST(time AS TIMESTAMPTZ))) AS s FROM a"
-    )
+    (span,) = rows(log, "SELECT epoch(max(began)) - epoch(min(began)) AS s FROM a")
     points = max(_LEAST_POINTS, min(_MOST_POINTS, int(span["s"] / _LEAST_SECONDS)))
     found = rows(
         log,
-        "WITH t AS (SELECT epoch(CAST(time AS TIMESTAMPTZ)) AS moment, * FROM a),"
-        " w AS (SELECT min(moment) AS first, greatest((max(moment) - min(moment)) / $points, 0.001) AS width FROM t),"
-        " b AS (SELECT least(CAST(floor((moment - first) / width) AS INTEGER), $points - 1) AS n,"
+        "WITH w AS (SELECT epoch(min(began)) AS first, greatest((epoch(max(began)) - first) / $points, 0.001) AS width"
+        " FROM a),"
+        " b AS (SELECT least(CAST(floor((epoch(began) - first) / width) AS INTEGER), $points - 1) AS n,"
         f" {_PAGES}, sum(bytes)::BIGINT AS bytes,"
-        " count(*) FILTER (rendered) AS rendered FROM t, w GROUP BY n)"
-        " SELECT strftime(to_timestamp(first + i.n * width) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S') AS time,"
+        " count(*) FILTER (rendered) AS rendered FROM a, w GROUP BY n)"
+        " SELECT strftime(make_timestamp(CAST((first + i.n * width) * 1e6 AS BIGINT)), '%Y-%m-%d %H:%M:%S') AS time,"
         " coalesce(pages, 0) AS pages, coalesce(bytes, 0) AS bytes, coalesce(rendered, 0) AS rendered, width"
         " FROM range($points) AS i(n) LEFT JOIN b ON b.n = i.n, w ORDER BY i.n",
         {"points": points},
@@ -201,11 +206,11 @@ def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count 
 
 def _margins(log: DuckDBPyConnection) -> list[Count]:
     """How much longer than promised pauses were, each from the end of all that a host was asked before."""
-    before = "PARTITION BY name ORDER BY time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    before = "PARTITION BY name ORDER BY began ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
     values = (
-        "SELECT round(round(epoch(CAST(time AS TIMESTAMPTZ)) - epoch(CAST(before AS TIMESTAMPTZ)), 6)"
-        f' - delay_seconds, 6) AS x FROM (SELECT time, delay_seconds, max("end") OVER ({before}) AS before FROM ('
-        f'SELECT {_HOST_NAME} AS name, time, "end", delay_seconds FROM a WHERE ip IS NOT NULL))'
+        "SELECT round((began - before) / 1e6 - delay_seconds, 6) AS x FROM"
+        f" (SELECT began, delay_seconds, max(ended) OVER ({before}) AS before FROM (SELECT {_HOST_NAME} AS name,"
+        " epoch_us(began) AS began, epoch_us(ended) AS ended, delay_seconds FROM a WHERE reached))"
     )
     shorter, *others = _histogram(log, values, _MARGIN_BOUNDS)
     return [shorter._replace(name="shorter than promised"), *others]
@@ -229,28 +234,30 @@ def _histogram(log: DuckDBPyConnection, values: str, bounds: Sequence[float]) ->
 
 def _duplicates(log: DuckDBPyConnection) -> list[Count]:
     """Pages by what they repeat, as the log marks them; each once, as it was last."""
-    if "duplicate" not in [row["column_name"] for row in rows(log, "DESCRIBE a")]:
-        return []
     found = rows(
         log,
-        "WITH p AS (SELECT arg_max_null(duplicate, time) AS duplicate FROM a"
-        f" WHERE {_PAGE} GROUP BY url) SELECT coalesce(duplicate, 'new') AS name, count(*) AS count FROM p"
+        "SELECT coalesce(duplicate, 'new') AS name, count(*) AS count FROM a SEMI JOIN u ON a.rowid = u.page"
         " GROUP BY name ORDER BY count DESC, name",
     )
     return [Count(row["name"], row["count"]) for row in found]
 
 
 def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Extension against Content-Type: what an extension turns out to be tells whether it is worth asking for."""
+    """Extension against Content-Type: what an extension turns out to be tells whether it is worth asking for.
+
+    A page counts once, by the type that it had last.
+    """
     found = rows(
         log,
-        "SELECT extension, coalesce(mime, '(none)') AS type, count(DISTINCT url) AS pages, sum(bytes)::BIGINT AS bytes,"
-        " sum(count(DISTINCT url)) OVER (PARTITION BY extension) AS total"
-        " FROM a WHERE status = 200 AND NOT robots AND NOT requisite"
-        " GROUP BY extension, type ORDER BY total DESC, extension, pages DESC",
+        "WITH p AS (SELECT extension, coalesce(mime, '(none)') AS type, count(*) AS pages"
+        " FROM a SEMI JOIN u ON a.rowid = u.good GROUP BY extension, type)"
+        ", b AS (SELECT extension, coalesce(mime, '(none)') AS type, sum(bytes)::BIGINT AS bytes"
+        f" FROM a WHERE {_GOOD} GROUP BY extension, type)"
+        " SELECT *, sum(pages) OVER (PARTITION BY extension) AS total FROM p JOIN b USING (extension, type)"
+        " ORDER BY total DESC, extension, pages DESC",
     )
     html = {
-        row["extension"]: row["pages"] / row["total"]
+        row["extension"]: row["pages"] / int(row["total"])
         for row in found
         if row["type"] in ("text/html", "application/xhtml+xml")
     }
@@ -266,16 +273,14 @@ def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     A page counts once, as it was last: one that is visited again repeats nothing. New is a payload that no other page
     of the host had, on a page that is not marked as repeating another.
     """
-    columns = [row["column_name"] for row in rows(log, "DESCRIBE a")]
-    # Not arg_max, which passes over nulls: a page that repeated another once need not do so still.
-    repeats = "arg_max_null(duplicate, time) IS NOT NULL" if "duplicate" in columns else "false"
     return rows(
         log,
-        f"WITH p AS (SELECT host, url, arg_max(digest, time) AS digest, sum(bytes)::BIGINT AS bytes,"
-        f" {repeats} AS repeats FROM a WHERE {_PAGE} GROUP BY host, url)"
-        " SELECT host, count(*) AS pages, count(DISTINCT digest) FILTER (NOT repeats) AS new,"
-        " sum(bytes)::BIGINT AS bytes, new / pages AS share FROM p GROUP BY host"
-        " HAVING pages >= $enough AND share <= $most ORDER BY share, pages DESC, host LIMIT $first",
+        "WITH p AS (SELECT host, count(*) AS pages, count(DISTINCT digest) FILTER (duplicate IS NULL) AS new,"
+        " new / pages AS share FROM a SEMI JOIN u ON a.rowid = u.page GROUP BY host"
+        " HAVING pages >= $enough AND share <= $most ORDER BY share, pages DESC, host LIMIT $first)"
+        ", b AS (SELECT host, sum(bytes)::BIGINT AS bytes FROM a SEMI JOIN p USING (host)"
+        f" WHERE {_PAGE} GROUP BY host)"
+        " SELECT host, pages, new, bytes, share FROM p JOIN b USING (host) ORDER BY share, pages DESC, host",
         {"enough": _ENOUGH_PAGES, "most": _MOST_NEW_SHARE, "first": _FIRST},
     )
 
@@ -284,10 +289,14 @@ def _by_host(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """Hosts by their pages; errors are attempts that brought no page, or no robots.txt since there was no answer."""
     return rows(
         log,
-        f"SELECT host, count(DISTINCT url) FILTER ({_OF_PAGES}) AS pages, coalesce(sum(bytes), 0)::BIGINT AS bytes,"
-        f" count(*) FILTER ({_FAILED} AND NOT requisite AND (status IS NULL OR NOT robots)) AS errors,"
-        " min(time)[:10] AS first, max(time)[:10] AS last"
-        " FROM a GROUP BY host ORDER BY pages DESC, errors DESC, host LIMIT $most",
+        "WITH v AS (SELECT last FROM u WHERE visits > 0)"
+        ", p AS (SELECT host, count(*) AS pages FROM a SEMI JOIN v ON a.rowid = v.last GROUP BY host)"
+        ", h AS (SELECT host, coalesce(sum(bytes), 0)::BIGINT AS bytes, min(began) AS first, max(began) AS last,"
+        f" count(*) FILTER ({_FAILED} AND NOT requisite AND (status IS NULL OR NOT robots)) AS errors"
+        " FROM a GROUP BY host)"
+        " SELECT host, coalesce(pages, 0) AS pages, bytes, errors, strftime(first, '%Y-%m-%d') AS first,"
+        " strftime(last, '%Y-%m-%d') AS last FROM h LEFT JOIN p USING (host)"
+        " ORDER BY pages DESC, errors DESC, host LIMIT $most",
         {"most": _MOST_LISTED},
     )
 
@@ -296,8 +305,8 @@ def _failed(log: DuckDBPyConnection) -> tuple[list[dict[str, Any]], int]:
     """URLs whose last attempt failed, by host, and how many there are."""
     found = rows(
         log,
-        "SELECT url, status, reason, attempts, time, count(*) OVER () AS in_all FROM last"
-        f" WHERE {_FAILED} ORDER BY host, url LIMIT $most",
+        f"SELECT a.url, status, reason, attempts, strftime(began, {_MOMENT}) AS time, count(*) OVER () AS in_all"
+        f" FROM a JOIN u ON a.rowid = u.last WHERE {_FAILED} ORDER BY host, a.url LIMIT $most",
         {"most": _MOST_LISTED},
     )
     in_all = found[0]["in_all"] if found else 0
@@ -306,7 +315,12 @@ def _failed(log: DuckDBPyConnection) -> tuple[list[dict[str, Any]], int]:
 
 def _seeds(log: DuckDBPyConnection) -> list[SeedEnd]:
     """The seeds that were asked for, the earliest first; of one that was redirected also where that led."""
-    found = rows(log, "SELECT url, status, reason, location, seed FROM last WHERE of_seed ORDER BY time, url")
+    found = rows(
+        log,
+        "WITH s AS (SELECT url, bool_or(seed) AS seed FROM a WHERE of_seed GROUP BY url)"
+        " SELECT url, status, reason, location, s.seed AS seed"
+        " FROM s JOIN u USING (url) JOIN a ON a.rowid = u.last ORDER BY began, url",
+    )
     ends = {row["url"]: row for row in found}
     return [_seed_end(row, ends) for row in found if row["seed"]]
 
