@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -22,9 +22,10 @@ from crawlerproject.batch.file_workers import FileWorkers, Lost
 from crawlerproject.batch.warc_extract import ExtractOptions, Writers
 from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw, Member
-from crawlerproject.stores.archive.warc_reader import names_of, shown_members
+from crawlerproject.stores.archive.warc_reader import Take, all_members, names_of, shown_members
 from crawlerproject.stores.atomic_files import sync_path
 from crawlerproject.stores.crawl_dir import stem_of
+from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
 
 class Outcome(NamedTuple):
@@ -84,11 +85,17 @@ def process_warc(
     wanted: ExtractOptions,
     progress: Callable[[int], None] | None = None,
     committed: int | None = None,
+    others: Sequence[Take] = (),
 ) -> Outcome:
     """Make what is missing of one WARC; its problem is that it is damaged (what stands before counts).
 
-    ``committed``: it is still written, and so many bytes of it are good.
+    ``committed``: it is still written, and so many bytes of it are good. ``others`` take what is found on the same
+    walk, which then goes through all of it.
     """
+    if others and is_done(warc, out, wanted):
+        for _ in _shared(warc, progress, 0, others):
+            pass
+        return Outcome()
     in_pieces = not (wanted.wet or wanted.wat) and not is_whole(warc, out, wanted)
     size = (warc.stat().st_size if committed is None else committed) if in_pieces else 0
     start = pieces_end(warc, out, size) if in_pieces else 0
@@ -102,11 +109,11 @@ def process_warc(
     documents = DocumentTexts()
     try:
         with Writers(parts, wanted, warc, documents) as writers:
-            for member in _records(warc, progress, piece):
+            for member in _shared(warc, progress, start, others) if others else _records(warc, progress, piece):
                 if isinstance(member, Flaw):
                     flaw = f"{warc.name} is damaged at byte {member.offset} ({member.what}); the rest is left out"
-                    break
-                writers.take(member)
+                else:
+                    writers.take(member)
         for part in parts:
             sync_path(part)
         if (parent := multiprocessing.parent_process()) is not None and not parent.is_alive():
@@ -139,6 +146,19 @@ def _records(warc: Path, progress: Callable[[int], None] | None, piece: Piece | 
         if member.offset >= piece.end:
             break
         yield member
+
+
+def _shared(
+    warc: Path, progress: Callable[[int], None] | None, start: int, others: Sequence[Take]
+) -> Iterator[Member | Flaw]:
+    """What ``shown_members`` has from ``start`` on, of a walk from end to end that others share."""
+    withdrawn, good = withdrawn_from(warc), True
+    for found in all_members(warc, progress):
+        for take in others:
+            take(found)
+        if good and found.offset >= start and (isinstance(found, Flaw) or not withdrawn.covers(found.url)):
+            yield found
+        good = good and not isinstance(found, Flaw)
 
 
 def is_whole(warc: Path, out: Path, wanted: ExtractOptions) -> bool:

@@ -11,6 +11,7 @@ from crawlerproject.operator_command import WORKERS, Bytes, OperatorCommand, loc
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import Archives
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.terminal import say
 
@@ -38,15 +39,27 @@ class Command(OperatorCommand):
             tasks = [(w, partial(_rebuilt, folder, w)) for folder in archives.folders for w in folder.closed_warcs()]
             for found in each_answer(tasks, workers, progress.advance):
                 messages += found
-            for folder in archives.folders:
-                lost = CdxjFiles(folder.index, parquet_of(folder)).orphans(folder.warc)
-                left = "that part of the index is left as it is"
-                messages += [f"The index names {name}, which is missing; {left}" for name in lost]
+            messages += messages_on_lost(archives)
         say(*messages, error=True)
-        several = len(archives.folders) > 1
-        where = f"{len(archives.folders)} folders of {archives.crawl}" if several else archives.folders[0].index
-        say(f"{counted(len(archives.closed_warcs()), 'WARC file')} indexed in {where}")
+        say_indexed(archives)
         self.exitcode = 1 if messages else 0
+
+
+def messages_on_lost(archives: Archives) -> list[str]:
+    """Sentences on files that an index names and that are not there."""
+    left = "that part of the index is left as it is"
+    return [
+        f"The index names {name}, which is missing; {left}"
+        for folder in archives.folders
+        for name in CdxjFiles(folder.index, parquet_of(folder)).orphans(folder.warc)
+    ]
+
+
+def say_indexed(archives: Archives) -> None:
+    """How much, and where."""
+    several = len(archives.folders) > 1
+    where = f"{len(archives.folders)} folders of {archives.crawl}" if several else archives.folders[0].index
+    say(f"{counted(len(archives.closed_warcs()), 'WARC file')} indexed in {where}")
 
 
 def _rebuilt(folder: CrawlDir, warc: Path, done: Callable[[int], None]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from crawlerproject.operator_command import (
     OperatorCommand,
     engine_options,
     leaving_cores,
+    locked,
     named_archives,
     option,
     still,
@@ -33,13 +34,17 @@ if TYPE_CHECKING:
 class Command(OperatorCommand):
     """Text, title, language and links of every archived page."""
 
-    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--main] [--follow] [--engine local|spark]"
+    arguments = (
+        "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--main] [--verify] [--index] [--follow]"
+        " [--engine local|spark]"
+    )
     summary = "Read text, titles, languages and links out of the WARC files into Parquet"
     details = (
         "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
-        "time, title, text, language, …) and processed/links. --main adds each page's article. --follow takes what "
-        "a running crawl has committed, until it has ended. Run again, it goes on. Exit status 1 when a WARC was "
-        "damaged or could not be processed; the others are. Example: scrapy process crawls/web --workers 2 --wet"
+        "time, title, text, language, …) and processed/links. --main adds each page's article. --verify and "
+        "--index do what these commands do while the files are read. --follow takes what a running crawl has "
+        "committed, until it has ended. Run again, it goes on. Exit status 1 when a WARC was damaged or could not be "
+        "processed; the others are. Example: scrapy process crawls/web --workers 2 --wet"
     )
 
     options = (
@@ -48,6 +53,8 @@ class Command(OperatorCommand):
         option("--wet", action="store_true", help="also WET files: plain text"),
         option("--wat", action="store_true", help="also WAT files: facts as JSON"),
         option("--main", action="store_true", help="also each page's article without its frame"),
+        option("--verify", action="store_true", help="also what scrapy verify does"),
+        option("--index", action="store_true", help="also what scrapy index does"),
         option("--follow", action="store_true", help="beside the crawl, until it has ended"),
         *engine_options(LOCAL, SPARK),
     )
@@ -63,6 +70,9 @@ class Command(OperatorCommand):
         archives = named_archives(args, self.settings)
         if not (opts.out or archives.crawl.is_here):
             raise OperatorError(f"What is made of {archives.crawl} goes into a folder here: give --out DIR.")
+        beside = opts.verify or opts.index
+        if beside and (opts.follow or opts.engine == SPARK):
+            raise OperatorError("--verify and --index read closed files here: give no --follow or --engine spark.")
         if opts.follow and (opts.wet or opts.wat or opts.engine == SPARK or not archives.crawl.is_here):
             raise OperatorError(
                 "--follow makes Parquet of a crawl here: give no --wet, --wat or --engine spark with it."
@@ -72,12 +82,19 @@ class Command(OperatorCommand):
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.warc_extract import ExtractOptions
+        from crawlerproject.commands.shared_walks import Walks
 
         if opts.main and not can_find_main_text():
             raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
         wanted, out = ExtractOptions(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
         self.exitcode = 0
-        with still([archives.crawl] if archives.crawl.is_here else []):
+        with ExitStack() as held:
+            held.enter_context(still([archives.crawl] if archives.crawl.is_here else []))
+            if opts.index:
+                held.enter_context(locked(archives.to_lock()))
+            if beside:
+                self.exitcode = Walks(archives, out, wanted, opts).run(self.settings)
+                return
             for outcome in _outcomes(archives, warcs, out, wanted, opts):
                 say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
                 self.exitcode = 1 if outcome.problem else self.exitcode

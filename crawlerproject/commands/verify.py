@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import frontier_in_redis
 from crawlerproject.inspection.verification import Each, Task, Verification
 from crawlerproject.inspection.verified_file import Findings, not_ours
 from crawlerproject.operator_command import WORKERS, Bytes, OperatorCommand, named_archives, workers_of
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.stores.archive.warc_reader import Progress, first_member
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
 
 # Problems printed; a file full of holes has thousands that say nothing new.
@@ -51,26 +50,8 @@ class Command(OperatorCommand):
         archives = named_archives(args, self.settings)
         folder = archives.crawl
         with Bytes("Verifying", [*archives.closed_warcs(), *archives.open_warcs()]) as progress:
-            found = self._compared(Verification(folder, progress.advance, each))
-        self._say(found.problems, found.notes)
-        counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
-        pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
-        say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
-
-    def _compared(self, look: Verification) -> Findings:
-        """With the frontier in the folder, or with that of a fleet in Redis while no worker is at work."""
-        try:
-            frontier = frontier_in_redis(look.crawl, self.settings) if look.crawl.is_here else None
-        except OperatorError as error:
-            look.found.notes.append(f"{error} Only archives and indexes are compared")
-            return look.run()
-        if frontier is None:
-            return look.run()
-        with frontier:
-            if frontier.workers():
-                look.found.notes.append("The frontier in Redis is compared when no worker is at work")
-                return look.run()
-            return look.run(frontier)
+            found = Verification(folder, progress.advance, each).run_by(self.settings)
+        self.exitcode = say_findings(folder, found)
 
     def _verify_files(self, paths: list[Path], each: Each) -> None:
         with Bytes("Verifying", paths) as progress:
@@ -78,14 +59,24 @@ class Command(OperatorCommand):
             found = sorted(each(tasks, progress.advance))
         problems, notes = ([line for one in found for line in one[place]] for place in (1, 2))
         records = sum(one[3] for one in found)
-        self._say(problems, notes)
+        self.exitcode = _say(problems, notes)
         say(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
 
-    def _say(self, problems: list[str], notes: list[str]) -> None:
-        say(*notes, *problems[:_SHOWN], error=True)
-        if len(problems) > _SHOWN:
-            say(f"… and {len(problems) - _SHOWN:,} more", error=True)
-        self.exitcode = 1 if problems else 0
+
+def say_findings(folder: CrawlDir, found: Findings) -> int:
+    """Problems and notes on stderr, then one line; the exit status."""
+    status = _say(found.problems, found.notes)
+    counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
+    pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
+    say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
+    return status
+
+
+def _say(problems: list[str], notes: list[str]) -> int:
+    say(*notes, *problems[:_SHOWN], error=True)
+    if len(problems) > _SHOWN:
+        say(f"… and {len(problems) - _SHOWN:,} more", error=True)
+    return 1 if problems else 0
 
 
 def _checked(number: int, path: Path, progress: Progress) -> tuple[int, list[str], list[str], int]:

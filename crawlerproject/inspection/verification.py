@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LocalView, frontier_in
+from crawlerproject.inspection.crawl_view import LocalView, frontier_in, frontier_in_redis
 from crawlerproject.inspection.verified_file import Fetched, Findings, Look, print_of, verify_closed, verify_open
 from crawlerproject.rules.archive.http_messages import digest_text
 from crawlerproject.rules.archive.withdrawal import State
@@ -87,6 +88,21 @@ class Verification:
         self._unknown: list[str] = []  # archived pages that the frontier does not know
         self._withdrawn = withdrawn_of(crawl)
         self._tombstones = self._bodiless = 0
+
+    def run_by(self, settings: BaseSettings) -> Findings:
+        """Compare with the frontier in the folder, or with that of a fleet in Redis while no worker is at work."""
+        try:
+            frontier = frontier_in_redis(self.crawl, settings) if self.crawl.is_here else None
+        except OperatorError as error:
+            self.found.notes.append(f"{error} Only archives and indexes are compared")
+            return self.run()
+        if frontier is None:
+            return self.run()
+        with frontier:
+            if frontier.workers():
+                self.found.notes.append("The frontier in Redis is compared when no worker is at work")
+                return self.run()
+            return self.run(frontier)
 
     def run(self, frontier: JournalView | None = None) -> Findings:
         """Check everything; ``frontier``: of a fleet over Redis, at which no worker is at work."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.reports.warc_check import check_file
+from crawlerproject.reports.warc_check import FileCheck
 from crawlerproject.rules.archive import index_rows
 from crawlerproject.rules.archive.http_messages import digest_text, payload_digest
 from crawlerproject.rules.archive.index_rows import CdxjEntry
@@ -19,7 +20,7 @@ from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
 from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.archive.warc_reader import Progress, first_member, names_of
+from crawlerproject.stores.archive.warc_reader import Progress, Take, all_members, first_member, names_of
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
 from crawlerproject.stores.index.index_files import JOURNAL_SUFFIX, without_places
 from crawlerproject.stores.protocols import OpenFile
@@ -70,9 +71,13 @@ class Look(NamedTuple):
     committed: OpenFile | None = None  # the file that its holder has open
 
 
-def verify_closed(path: Path, look: Look, progress: Progress) -> FileFindings:
-    """A file that is closed, and its part of either index."""
-    found, rows = _read(path, look, None, progress)
+Walk = Callable[[Take], None]
+"""Hands what is found in a file to its taker, and perhaps to others."""
+
+
+def verify_closed(path: Path, look: Look, progress: Progress, walk: Walk | None = None) -> FileFindings:
+    """A file that is closed, and its part of either index. ``walk``: one that others share, in place of its own."""
+    found, rows = _read(path, look, None, progress, walk)
     least = look.committed.length if look.committed is not None else 0
     if (size := path.stat().st_size) < least:
         found.problems.append(f"{path.name} is {size} bytes long; {least} were committed")
@@ -98,7 +103,9 @@ def verify_open(folder: CrawlDir, look: Look, progress: Progress) -> FileFinding
     return found
 
 
-def _read(path: Path, look: Look, until: int | None, progress: Progress) -> tuple[FileFindings, list[CdxjEntry]]:
+def _read(
+    path: Path, look: Look, until: int | None, progress: Progress, walk: Walk | None = None
+) -> tuple[FileFindings, list[CdxjEntry]]:
     found, covers = FileFindings(files=1, place=look.place), look.withdrawn.covers
     rows: list[CdxjEntry] = []
     shared: list[CdxjEntry] = []  # that an index cannot name
@@ -120,7 +127,13 @@ def _read(path: Path, look: Look, until: int | None, progress: Progress) -> tupl
         elif member.field("warc-concurrent-to"):
             _note_fetched(found.fetched, rows[-1], member.block)
 
-    report = check_file(path, until=until, ours=ours, seen=seen, progress=progress)
+    check = FileCheck(path, until=until, ours=ours, seen=seen)
+    if walk is not None:
+        walk(check.take)
+    else:
+        for each in all_members(path, progress, until):
+            check.take(each)
+    report = check.end()
     if not ours:
         found.notes.append(not_ours(path))
     found.problems += [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]

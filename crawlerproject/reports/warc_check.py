@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawlerproject.rules.archive.warc_members import Flaw, Member, wrong_digest
-from crawlerproject.stores.archive.warc_reader import Progress, members, next_member
+from crawlerproject.stores.archive.warc_reader import Progress, all_members
 
 
 @dataclass(slots=True)
@@ -28,48 +28,59 @@ class FileReport:
         return not self.flaws and self.good_bytes == self.file_bytes
 
 
-def check_file(
-    path: Path,
-    *,
-    until: int | None = None,
-    ours: bool = True,
-    seen: Callable[[Member, str], None] | None = None,
-    progress: Progress | None = None,
-) -> FileReport:
-    """Read the whole file: gzip, WARC framing, sha1 digests, and (``ours``) that every capture is whole.
+class FileCheck:
+    """Takes what is found in a file, in order: gzip, WARC framing, sha1 digests, and (``ours``) whole captures.
 
     ``until``: only so many bytes count, what follows is not yet committed. ``seen`` gets every good record with its
-    WARC-Type. After a flaw the reading goes on at the next good record.
+    WARC-Type.
     """
-    size = path.stat().st_size
-    report = FileReport(path, file_bytes=size if until is None else until, ours=ours)
-    if size < report.file_bytes:
-        report.flaws.append(Flaw(size, f"the file ends here, and {report.file_bytes} bytes of it were committed"))
-    pairing = _Pairing(report)
-    position: int | None = 0
-    while position is not None and position < report.file_bytes:
-        start, position = position, None
-        for member in members(path, start, progress):
-            if member.offset >= report.file_bytes:
-                break
-            if isinstance(member, Flaw):
-                report.flaws.append(member)
-                pairing.end()
-                position = next_member(path, member.offset + 1)
-                break
-            report.good_bytes = member.end
-            kind = member.kind
-            report.records[kind] += 1
-            if member.end > report.file_bytes:
-                report.flaws.append(Flaw(member.offset, "the committed length is in the middle of this record"))
-            if name := wrong_digest(member):
-                report.flaws.append(Flaw(member.offset, f"{name} does not hold"))
-            if report.ours:
-                pairing.add(member, kind)
-            if seen is not None:
-                seen(member, kind)
-    pairing.end()
-    return report
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        until: int | None = None,
+        ours: bool = True,
+        seen: Callable[[Member, str], None] | None = None,
+    ) -> None:
+        size = path.stat().st_size
+        self.report = FileReport(path, file_bytes=size if until is None else until, ours=ours)
+        self._pairing, self._seen = _Pairing(self.report), seen
+        if size < self.report.file_bytes:
+            missing = f"the file ends here, and {until} bytes of it were committed"
+            self.report.flaws.append(Flaw(size, missing))
+
+    def take(self, found: Member | Flaw) -> None:
+        """One record, or a place of damage."""
+        report = self.report
+        if isinstance(found, Flaw):
+            report.flaws.append(found)
+            self._pairing.end()
+            return
+        report.good_bytes = found.end
+        kind = found.kind
+        report.records[kind] += 1
+        if found.end > report.file_bytes:
+            report.flaws.append(Flaw(found.offset, "the committed length is in the middle of this record"))
+        if name := wrong_digest(found):
+            report.flaws.append(Flaw(found.offset, f"{name} does not hold"))
+        if report.ours:
+            self._pairing.add(found, kind)
+        if self._seen is not None:
+            self._seen(found, kind)
+
+    def end(self) -> FileReport:
+        """There is no more."""
+        self._pairing.end()
+        return self.report
+
+
+def check_file(path: Path, *, ours: bool = True, progress: Progress | None = None) -> FileReport:
+    """Read the whole file."""
+    check = FileCheck(path, ours=ours)
+    for found in all_members(path, progress):
+        check.take(found)
+    return check.end()
 
 
 class _Pairing:

@@ -47,6 +47,8 @@ _GZIP_MARK = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with the only method there is
 
 Progress = Callable[[int], None]
 """Called with the number of bytes read since the last call."""
+Take = Callable[[Member | Flaw], None]
+"""Its own work on each record of a walk."""
 
 
 def members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:
@@ -59,6 +61,22 @@ def members(path: Path, start: int = 0, progress: Progress | None = None) -> Ite
                     yield from plain_records(_Counted(file, progress))
                     return
         yield found
+
+
+def all_members(path: Path, progress: Progress | None = None, until: int | None = None) -> Iterator[Member | Flaw]:
+    """Every good record, also those behind damage, and a Flaw at each place of it.
+
+    ``until``: what begins behind so many bytes is left out.
+    """
+    position: int | None = 0
+    while position is not None and (until is None or position < until):
+        start, position = position, None
+        for found in members(path, start, progress):
+            if until is not None and found.offset >= until:
+                return
+            yield found
+            if isinstance(found, Flaw):
+                position = next_member(path, found.offset + 1)
 
 
 def shown_members(path: Path, progress: Progress | None = None, start: int = 0) -> Iterator[Member | Flaw]:

@@ -147,7 +147,8 @@ class CdxjFiles:
         """Write the index of a closed WARC and drop its journal; what was odd, as sentences."""
         known, messages = self._journal_rows(warc.name), list[str]()
         if not known or (rows := _chain(known, warc)) is None:
-            rows, messages = _read_rows(warc)
+            read = _read_rows(warc)
+            rows, messages = read.rows, read.messages()
         self._write_index(warc, rows)
         self._journal(warc.name).unlink(missing_ok=True)
         return messages
@@ -180,9 +181,12 @@ class CdxjFiles:
 
     def rebuild(self, warc: Path, progress: Progress | None = None) -> list[str]:
         """Write the index of a closed WARC from nothing but the WARC; what was odd, as sentences."""
-        rows, messages = _read_rows(warc, progress)
-        self._write_index(warc, rows)
-        return messages
+        return self.write(warc, _read_rows(warc, progress))
+
+    def write(self, warc: Path, read: RowsRead) -> list[str]:
+        """Write the index of a closed WARC that was read; what was odd, as sentences."""
+        self._write_index(warc, read.rows)
+        return read.messages()
 
     def without_withdrawn(self, warc: Path) -> int:
         """Write the index of a closed WARC without what was withdrawn since; how many captures that leaves out."""
@@ -326,17 +330,39 @@ def _chain(rows: Iterable[CdxjEntry], warc: Path) -> list[CdxjEntry] | None:
     return chain if position == length else None
 
 
-def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[CdxjEntry], list[str]]:
-    """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence; so is what has no place."""
-    rows, messages, shared = [], [], 0
-    for member in members(warc, progress=progress):
-        if isinstance(member, Flaw):
-            messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
-        elif member.kind in index_rows.INDEXED and member.shared:
-            shared += 1
-        elif member.kind in index_rows.INDEXED:
-            rows.append(index_rows.row_of_member(member))
-    return rows, [*messages, *filter(None, [without_places(warc.name, shared)])]
+class RowsRead:
+    """Takes what is found in a WARC, in order: its rows up to the first flaw."""
+
+    def __init__(self, warc: Path) -> None:
+        self.rows: list[CdxjEntry] = []
+        self._warc = warc
+        self._flaw: Flaw | None = None
+        self._shared = 0  # captures without a place of their own
+
+    def take(self, found: Member | Flaw) -> None:
+        """One record, or a place of damage."""
+        if self._flaw is not None:
+            return
+        if isinstance(found, Flaw):
+            self._flaw = found
+        elif found.kind in index_rows.INDEXED and found.shared:
+            self._shared += 1
+        elif found.kind in index_rows.INDEXED:
+            self.rows.append(index_rows.row_of_member(found))
+
+    def messages(self) -> list[str]:
+        """What was odd, as sentences."""
+        name, flaw = self._warc.name, self._flaw
+        damage = f"{name} is not good from byte {flaw.offset} on: {flaw.what}" if flaw is not None else ""
+        return list(filter(None, [damage, without_places(name, self._shared)]))
+
+
+def _read_rows(warc: Path, progress: Progress | None = None) -> RowsRead:
+    """From the WARC itself."""
+    read = RowsRead(warc)
+    for found in members(warc, progress=progress):
+        read.take(found)
+    return read
 
 
 def merged_lines(indexes: Iterable[Path]) -> Iterator[bytes]:
