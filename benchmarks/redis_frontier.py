@@ -118,8 +118,8 @@ def crawl(store: RocksStore, web: Web, pages: int) -> Cost:
                 changes.hosts.append((name, states[name].pack()))
         if journaled:
             for partition, inbox in journaled.unread(list(journaled.journals.held), _MESSAGES).items():
-                for outbox, number, _ in inbox.messages:
-                    changes.read.append((Box(partition, outbox), number))
+                for each in inbox.messages:
+                    changes.read.append((Box(partition, each.outbox), each.number))
                 journaled.read(partition, inbox)
             changes.messages += [(web.rng.randrange(journaled.partitions), message) for _ in hosts]
         for rows in links.values():

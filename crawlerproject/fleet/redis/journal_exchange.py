@@ -14,7 +14,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Message, unpack_message
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Box, Changes
-from crawlerproject.stores.redis.journals import Inbox
+from crawlerproject.stores.redis.journals import Inbox, Posted
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
 # Messages of one partition that are read before one commit.
@@ -126,15 +126,20 @@ class JournalExchange(FleetExchange):
         inboxes = await asyncio.to_thread(self._store.unread, ours, _MESSAGES)
         for partition, inbox in inboxes.items():
             self.moved = True
-            for outbox, number, packed in inbox.messages:
-                box = Box(partition, outbox)
-                if number <= (self._done.get(box) or self._store.messages.read_up_to(box)):
+            following: list[Posted] = []
+            for each in inbox.messages:
+                box = Box(partition, each.outbox)
+                known = self._done.get(box) or self._store.messages.read_up_to(box)
+                if each.after > known:
+                    continue  # Redis has lost what came before: its sender will find out, and post all of it again
+                following.append(each)
+                if each.number <= known:
                     continue
-                frontier.read(unpack_message(packed), clock())
-                self._done[box] = number
-                frontier.state.changes.read.append((box, number))
+                frontier.read(unpack_message(each.packed), clock())
+                self._done[box] = each.number
+                frontier.state.changes.read.append((box, each.number))
                 await asyncio.sleep(0)
-            self._answered[partition] = inbox
+            self._answered[partition] = Inbox(inbox.removed + len(inbox.messages) - len(following), following)
 
     def settle(self) -> None:
         """The commit that holds what came of the messages is applied."""

@@ -24,7 +24,7 @@ from crawlerproject.stores.fingerprints import Text
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import listed, stored_keys
-from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.redis.journals import PartitionJournals, Posted
 from crawlerproject.stores.redis.keys import (
     COPYING,
     CRAWL_ID,
@@ -192,7 +192,7 @@ def _give_others(rocks: Tables, journals: PartitionJournals, max_texts: int) -> 
     for key, packed in rocks.rows(MESSAGES, prefix=bytes((MESSAGE_ROW,))):
         box, number = box_of(key), number_of(key)
         if number > mail.read_up_to(box):
-            journals.post([(box.partition, box.outbox, number, packed)])
+            journals.post([(box.partition, Posted(box.outbox, number, packed))])
     state = worker_keys(crawl, "").state
     for key, value in rocks.rows(FACTS):
         if not tables.HOST_OF[FACTS](key, value) and (name := key.decode(*TEXT)) not in OWN_FACTS:
@@ -262,10 +262,10 @@ def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
     mail = RocksMessages(lambda: rocks)
     for partition, inbox in journals.unread(range(journals.partitions), 1 << 30).items():
         done, unread = dict[bytes, int](), []
-        for outbox, number, packed in inbox.messages:
-            if number > done.setdefault(outbox, mail.read_up_to(Box(partition, outbox))):
-                unread.append(packed)
-                done[outbox] = number
+        for each in inbox.messages:
+            if each.number > done.setdefault(each.outbox, mail.read_up_to(Box(partition, each.outbox))):
+                unread.append(each.packed)
+                done[each.outbox] = each.number
         facts[f"{UNREAD_FACT}/{partition}"] = b"[" + b",".join(unread) + b"]"
     put(rocks, ((FACTS, name.encode(*TEXT), value) for name, value in facts.items()))
 

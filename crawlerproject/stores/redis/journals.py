@@ -59,11 +59,20 @@ class Taken(NamedTuple):
     crawl_id: str = ""  # when it was opened last; another one: before Redis lost data
 
 
+class Posted(NamedTuple):
+    """A message in an inbox."""
+
+    outbox: bytes  # the sender's
+    number: int
+    packed: bytes
+    after: int = 0  # number of the one before it in its box, which its sender held then; 0: it held none
+
+
 class Inbox(NamedTuple):
     """The oldest messages to a partition."""
 
     removed: int  # messages that were ever removed before these
-    messages: list[tuple[bytes, int, bytes]]  # the sender's outbox, number, packed message
+    messages: list[Posted]
 
 
 class PartitionJournals:
@@ -291,12 +300,12 @@ class PartitionJournals:
 
     # --- messages -------------------------------------------------------------------------------
 
-    def post(self, messages: Iterable[tuple[int, bytes, int, bytes]]) -> None:
-        """Put messages (partition, outbox, number, packed) into inboxes. One may arrive twice."""
+    def post(self, messages: Iterable[tuple[int, Posted]]) -> None:
+        """Put messages to partitions into inboxes. One may arrive twice."""
         by_partition: dict[int, list[bytes]] = {}
-        for partition, outbox, number, packed in messages:
-            head = b"" if partition == LISTENER else outbox + number.to_bytes(8, "big")
-            by_partition.setdefault(partition, []).append(head + packed)
+        for partition, each in messages:
+            head = b"" if partition == LISTENER else _HEAD.pack(each.outbox, each.number, each.after)
+            by_partition.setdefault(partition, []).append(head + each.packed)
         hubs = by_partition.pop(LISTENER, [])
         calls = [Call("RPUSH", [self._keys[p].inbox], some) for p, some in by_partition.items()]
         if hubs:
@@ -387,8 +396,15 @@ def _keys_of_worker(crawl: str, worker: str) -> WorkerKeys:
     return WorkerKeys(state, *(f"{state}.{kind}" for kind in ("decided", "left", "fenced")))
 
 
-def _message(row: bytes, place: int) -> tuple[bytes, int, bytes]:
-    return format_two.message(row, place) or (row[:16], int.from_bytes(row[16:24], "big"), row[24:])
+# Outbox, number, number of the one before.
+_HEAD = Struct(">16sQQ")
+
+
+def _message(row: bytes, place: int) -> Posted:
+    if (old := format_two.message(row, place)) is not None:
+        return Posted(*old)
+    outbox, number, after = _HEAD.unpack_from(row)
+    return Posted(outbox, number, row[_HEAD.size :], after)
 
 
 def _agreed_partitions(link: RedisLink, crawl: str, partitions: int, *, copying: bool) -> int:

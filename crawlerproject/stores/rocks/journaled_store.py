@@ -34,7 +34,7 @@ from crawlerproject.stores.protocols import (
     PageRecord,
     host_of_fact,
 )
-from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Taken
+from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Posted, Taken
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.partition_rows import (
@@ -238,12 +238,15 @@ class JournaledStore(RocksStore):
     def _post(self, boxes: set[Box]) -> None:
         """Put messages that are durable here into their inboxes: those of all boxes with one way to Redis."""
         mail, posted, total = self.messages, dict[Box, int](), 0
-        waiting: list[tuple[int, bytes, int, bytes]] = []
+        waiting: list[tuple[int, Posted]] = []
         for box in boxes:
             up_to = mail.durable.last if box.outbox == mail.outbox else maxsize
-            while found := mail.of(box, posted.get(box) or self._posted.get(box, 0), up_to, _MOST_BYTES):
-                waiting += [(box.partition, box.outbox, number, packed) for number, packed in found]
-                posted[box] = found[-1][0]
+            while found := mail.of(box, after := posted.get(box) or self._posted.get(box, 0), up_to, _MOST_BYTES):
+                after = after if after > self._boxes[box] else 0
+                for number, packed in found:
+                    waiting.append((box.partition, Posted(box.outbox, number, packed, after)))
+                    after = number
+                posted[box] = after
                 total += sum(len(packed) for _, packed in found)
                 if total >= _MOST_BYTES:
                     self.journals.post(waiting)
@@ -338,8 +341,8 @@ class JournaledStore(RocksStore):
     def read(self, partition: int, inbox: Inbox) -> None:
         """The messages of an inbox have taken effect in what was applied."""
         marks: dict[bytes, int] = {}
-        for outbox, number, _ in inbox.messages:
-            marks[outbox] = max(number, marks.get(outbox, 0))
+        for each in inbox.messages:
+            marks[each.outbox] = max(each.number, marks.get(each.outbox, 0))
         self._due_marks[partition] = inbox.removed + len(inbox.messages), marks
 
     # --- partitions -----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.protocols import Box, Changes
-from crawlerproject.stores.redis.journals import Inbox
+from crawlerproject.stores.redis.journals import Inbox, Posted
 from tests.frontier.conftest import Bench
 from tests.stores.memory_store import MemoryStore
 
@@ -29,7 +29,7 @@ class Store(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.inboxes: dict[int, list[tuple[bytes, int, bytes]]] = {}
+        self.inboxes: dict[int, list[Posted]] = {}
         self.answered: list[tuple[int, Inbox]] = []
 
     def unread(self, partitions: list[int], most: int) -> dict[int, Inbox]:
@@ -40,10 +40,11 @@ class Store(MemoryStore):
         """What has taken effect."""
         self.answered.append((partition, inbox))
 
-    def write(self, *messages: Message, first: int = 1) -> None:
-        """Another worker has written these."""
-        packed = [(OUTBOX, number, pack_message(message)) for number, message in enumerate(messages, first)]
-        self.inboxes.setdefault(OURS, []).extend(packed)
+    def write(self, *messages: Message, first: int = 1, after: int = 0) -> None:
+        """Another worker has written these; ``after``: the number of the one before them."""
+        for number, message in enumerate(messages, first):
+            self.inboxes.setdefault(OURS, []).append(Posted(OUTBOX, number, pack_message(message), after))
+            after = number
 
 
 def exchange() -> tuple[JournalExchange, Bench, Store]:
@@ -107,6 +108,26 @@ def test_a_message_is_answered_with_the_commit_that_holds_what_came_of_it() -> N
     assert mail.empty
     mail.settle()
     assert len(store.answered) == 1
+
+
+def test_what_follows_a_lost_message_waits_until_all_is_posted_again() -> None:
+    """A server that took over lacks the second: taken as read, the third would hide it for good."""
+    mail, bench, store = exchange()
+    store.write(Links(found("http://ours.test/1")))
+    store.write(Links(found("http://ours.test/3")), first=3, after=2)
+    read(mail, bench)
+    bench.commit()
+    mail.settle()
+    [(_, inbox)] = store.answered
+    assert ([each.number for each in inbox.messages], inbox.removed) == ([1], 1)  # both leave the inbox
+    assert store.messages.read_up_to(Box(OURS, OUTBOX)) == 1
+
+    store.inboxes.clear()
+    store.write(Links(found("http://ours.test/2")), Links(found("http://ours.test/3")), first=2)
+    read(mail, bench)
+    bench.commit()
+    assert store.messages.read_up_to(Box(OURS, OUTBOX)) == 3
+    assert bench.frontier.hosts.waiting_urls == 3
 
 
 def counted(bench: Bench) -> list[Any]:
@@ -177,7 +198,7 @@ def test_an_address_that_this_version_refuses_is_left_out() -> None:
     """Of what another version wrote."""
     mail, bench, store = exchange()
     said = counted(bench)
-    store.inboxes[OURS] = [(OUTBOX, 1, b'["changed",[["ftp://ours.test/",5.0]]]')]
+    store.inboxes[OURS] = [Posted(OUTBOX, 1, b'["changed",[["ftp://ours.test/",5.0]]]')]
     read(mail, bench)
     assert said == []
 

@@ -16,7 +16,7 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.format_two import OUTBOX
-from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.redis.journals import PartitionJournals, Posted
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.stores.redis_servers import RedisServer
 
@@ -94,10 +94,10 @@ def test_workers_take_it_over(tmp_path: Path, link: RedisLink, server: RedisServ
         before = known(first, HOSTS)
         is_whole(before, len(HOSTS))
         assert (first.fact("scope"), first.fact("warc")) == (b"h0.test h1.test", b'["a.warc.gz",10]')
-        first.journals.post([(0, b"o" * 16, 7, b'["today"]')])
+        first.journals.post([(0, Posted(b"o" * 16, 7, b'["today"]'))])
         inboxes = first.unread([0, 1], 10)
-        assert [each[1:] for each in inboxes[0].messages] == [(1, b'["first"]'), (2, b'["second"]'), (7, b'["today"]')]
-        assert inboxes[1].messages == [(OUTBOX, 1, b'["third"]')]
+        assert [each[1:3] for each in inboxes[0].messages] == [(1, b'["first"]'), (2, b'["second"]'), (7, b'["today"]')]
+        assert inboxes[1].messages == [Posted(OUTBOX, 1, b'["third"]')]
         for partition in range(2):
             first.give_back(partition)
     with closing(opened(tmp_path / "two", RedisLink(server.url), "w2")) as second:

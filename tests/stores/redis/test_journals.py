@@ -12,7 +12,7 @@ from redis import Redis
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.copies import copy_key, stored_keys
-from crawlerproject.stores.redis.journals import LISTENER, Append, PartitionJournals
+from crawlerproject.stores.redis.journals import LISTENER, Append, PartitionJournals, Posted
 from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
 from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, journals, keys_of
 from tests.stores.redis_servers import RedisServer
@@ -267,15 +267,16 @@ def test_a_part_that_redis_has_lost_is_missed(mine: PartitionJournals) -> None:
 
 def test_messages_leave_an_inbox_once(mine: PartitionJournals, rival: PartitionJournals) -> None:
     """With the change that holds their effect, however often it is given; those that came since stay."""
-    rival.post([(0, OUTBOX, number, b"%d" % number) for number in (1, 2, 3)] + [(LISTENER, OUTBOX, 4, b"hub")])
+    of_one = [Posted(OUTBOX, number, b"%d" % number, number - 1) for number in (1, 2, 3)]
+    rival.post([(0, each) for each in of_one] + [(LISTENER, Posted(OUTBOX, 4, b"hub"))])
     assert mine.link.call("LRANGE", [fleet_keys(mine.crawl).hubs], 0, -1) == [b"hub"]
     [inbox] = mine.unread([0, 1], 2).values()
-    assert (inbox.removed, inbox.messages) == (0, [(OUTBOX, 1, b"1"), (OUTBOX, 2, b"2")])
+    assert (inbox.removed, inbox.messages) == (0, of_one[:2])
     for _ in range(2):
         mine.append([Append(0, 1, [b"effect"], 2, [(OUTBOX, 2)])], {})
     assert mine.read_up_to([(0, OUTBOX), (1, OUTBOX)]) == [2, 0]
     [inbox] = mine.unread([0], 9).values()
-    assert (inbox.removed, inbox.messages) == (2, [(OUTBOX, 3, b"3")])
+    assert (inbox.removed, inbox.messages) == (2, of_one[2:])
 
 
 def test_a_full_server_takes_a_change_whole_or_not(server: RedisServer) -> None:
@@ -283,7 +284,7 @@ def test_a_full_server_takes_a_change_whole_or_not(server: RedisServer) -> None:
     with closing(journals(server.url)) as mine, server.client() as client:
         assert mine.acquire(0, LEASE_MS)
         mine.append([Append(0, 1, [b"1"])], {})
-        mine.post([(0, OUTBOX, 1, b"message")])
+        mine.post([(0, Posted(OUTBOX, 1, b"message"))])
         try:
             client.config_set("maxmemory", 1)
             with pytest.raises(StorageError, match="no memory left"):

@@ -10,7 +10,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.redis import journals
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
+from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals, Posted
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report, Round, Rounds
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
@@ -171,13 +171,14 @@ def test_what_is_written_to_it_waits(store: PartitionJournals, monkeypatch: pyte
     """In order, beside messages to partitions; read is what was committed; without a reader the last are kept."""
     one = fleet_of(store, "one")
     box = b"o" * 16
-    store.post([(LISTENER, box, 1, b"first"), (3, box, 2, b"a partition's"), (LISTENER, box, 3, b"second")])
+    written = (LISTENER, b"first"), (3, b"a partition's"), (LISTENER, b"second")
+    store.post([(partition, Posted(box, number, packed)) for number, (partition, packed) in enumerate(written, 1)])
     assert one.to_listener(1) == [b"first"]
     assert one.to_listener(9) == [b"first", b"second"]
     one.listener_read(1)
     assert one.to_listener(9) == [b"second"]
-    assert store.unread([3], 9)[3].messages == [(box, 2, b"a partition's")]
+    assert store.unread([3], 9)[3].messages == [Posted(box, 2, b"a partition's")]
 
     monkeypatch.setattr(journals, "_MOST_TO_LISTENER", 3)
-    store.post([(LISTENER, box, number + 1, b"%d" % number) for number in range(5)])
+    store.post([(LISTENER, Posted(box, number + 1, b"%d" % number)) for number in range(5)])
     assert one.to_listener(9) == [b"2", b"3", b"4"]

@@ -118,7 +118,7 @@ class Worker:
         assert self.store is not None
         for partition, inbox in self.store.unread(self.held, 3).items():
             changes, done = Changes(), dict[Box, int]()
-            for outbox, number, packed in inbox.messages:
+            for outbox, number, packed, _ in inbox.messages:
                 box = Box(partition, outbox)
                 if number > (done.get(box) or self.store.messages.read_up_to(box)):
                     host, _, path = packed.decode().removeprefix("https://").partition("/")

@@ -15,7 +15,7 @@ from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Box, Changes, Due, HostFact, QueuedPage
 from crawlerproject.stores.redis.copies import PartitionCopies
-from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
+from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals, Posted
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.rocks import journaled_store, partition_rows, rocks_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
@@ -243,7 +243,7 @@ def test_messages_are_posted_before_what_has_caused_them(
     store.sync()
     assert rows_in_redis(store, 0) == rows_here(store, 0)
     [inbox] = store.unread([1], 9).values()
-    assert inbox.messages == [(store.messages.outbox, 1, b"link")]
+    assert inbox.messages == [Posted(store.messages.outbox, 1, b"link")]
 
 
 def test_a_message_takes_effect_once(store: JournaledStore, rival: JournaledStore) -> None:
@@ -265,10 +265,27 @@ def test_a_message_takes_effect_once(store: JournaledStore, rival: JournaledStor
     assert not store.quiet
     [inbox] = rival.unread([0], 9).values()
     assert inbox.removed == 1
-    assert inbox.messages == [(box.outbox, 2, b"two")]
+    assert inbox.messages == [Posted(box.outbox, 2, b"two", 1)]
     end_lease(rival, 0)
     take(store, 0)
     assert store.messages.read_up_to(box) == 1
+
+
+def test_each_message_names_the_one_before_it_that_is_still_kept(store: JournaledStore, rival: JournaledStore) -> None:
+    """Until its effect is known that one could be lost with the server that has it."""
+    store.give_back(0)
+    take(rival, 0)
+    box = Box(0, store.messages.outbox)
+    for number, packed in enumerate((b"one", b"two", b"three"), 1):
+        store.apply(Changes(messages=[(0, packed)]))
+        store.sync()
+        inbox = rival.unread([0], 9)[0]
+        assert [each.after for each in inbox.messages] == ([0], [0, 1], [0])[number - 1]
+        if number == 2:
+            rival.apply(Changes(read=[(box, 2)]))
+            rival.read(0, inbox)
+            rival.sync()
+            store.sync()
 
 
 def test_messages_of_an_earlier_process_are_posted(store: JournaledStore, server: RedisServer, tmp_path: Path) -> None:
@@ -280,7 +297,7 @@ def test_messages_of_an_earlier_process_are_posted(store: JournaledStore, server
         take(later, 1)
         later.sync()
         [inbox] = later.unread([1], 9).values()
-        assert [(number, packed) for _, number, packed in inbox.messages] == [(1, b"sent"), (1, b"sent"), (2, b"left")]
+        assert [each[1:] for each in inbox.messages] == [(1, b"sent", 0), (1, b"sent", 0), (2, b"left", 1)]
 
 
 def test_a_copy_made_while_it_changes_is_taken_over(
