@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.frontier_state import HostOwnership
-from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message
+from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message, unpack_message
 from crawlerproject.frontier.passage import linking_domain
+from crawlerproject.stores.protocols import Box, Changes
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 LINKS_A_MESSAGE = 100
 """A frame of 16 MB takes as many of the longest URLs that settings may allow."""
 _CHANGED_A_MESSAGE = 500
+# Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/intake.py).
+_URLS_A_TURN = 100
 _Sent = tuple[bytes, int, str]
 # Links that were sent, of each of two generations; some 280 bytes a link (measured), so 18 MB at most.
 _MOST_SENT = 32_768
@@ -62,17 +65,17 @@ class FleetHosts(HostOwnership):
 
     sole = False
 
-    def __init__(self, partition: Callable[[str], int], post: Callable[[int, bytes], None]) -> None:
-        """``partition`` of a host key; ``post`` sends a message to the holder of a partition."""
+    def __init__(self, partition: Callable[[str], int]) -> None:
+        """``partition`` of a host key."""
         super().__init__()
         self.partition = partition
-        self._post = post
         self._links: defaultdict[int, list[DiscoveredUrl]] = defaultdict(list)  # of messages that are not full
+        self._packed: list[tuple[int, bytes]] = []  # messages for the next commit, each with its partition
 
     @property
     def writing(self) -> bool:
-        """Whether links wait for ``flush``."""
-        return bool(self._links)
+        """Whether something waits for the next commit."""
+        return bool(self._packed or self._links)
 
     def send(self, host: str, message: Message) -> None:
         """Write to the worker that decides about the host."""
@@ -80,10 +83,10 @@ class FleetHosts(HostOwnership):
 
     def send_to(self, partition: int, message: Message) -> None:
         """As ``send``, to the worker that holds this partition."""
-        self._post(partition, pack_message(message))
+        self._packed.append((partition, pack_message(message)))
 
     def send_links(self, found: Iterable[DiscoveredUrl]) -> None:
-        """As ``send``, each to its host's: those of full messages at once, the others with ``flush``."""
+        """As ``send``, each to its host's; up to so many to one holder are one message."""
         for item in found:
             partition = self.partition(item.address.host)
             links = self._links[partition]
@@ -92,11 +95,13 @@ class FleetHosts(HostOwnership):
                 del self._links[partition]
                 self.send_to(partition, Links(links))
 
-    def flush(self) -> None:
-        """Send the links that are left."""
+    def add_messages(self, changes: Changes) -> None:
+        """All that was written since, into the changes of a commit."""
         while self._links:
             partition, links = self._links.popitem()
             self.send_to(partition, Links(links))
+        changes.messages += self._packed
+        self._packed.clear()
 
     def send_changed(self, pages: Iterable[ChangedPage]) -> list[ChangedPage]:
         """Send word of those that are others'; the own ones."""
@@ -185,3 +190,35 @@ class FleetExchange(Exchange):
 
     def _announce(self, own: list[ChangedPage], frontier: Frontier, now: float) -> int:
         return frontier.changed(own, now)
+
+
+class Unread(NamedTuple):
+    """A message that was taken and has had no effect yet."""
+
+    box: Box
+    number: int
+    packed: bytes
+
+
+def take_in(messages: Iterable[Unread], frontier: Frontier, now: float) -> tuple[list[Unread], int]:
+    """Let some of the first of these take effect, links of several as one change; which, and how many URLs.
+
+    What says that they are read goes with the same commit. StorageError: none has taken effect.
+    """
+    found: list[DiscoveredUrl] = []
+    some: list[Unread] = []
+    for each in messages:
+        message = unpack_message(each.packed)
+        if isinstance(message, Links):
+            found += message.found
+        elif some:
+            break
+        else:
+            frontier.read(message, now)
+        some.append(each)
+        if len(found) >= _URLS_A_TURN or not isinstance(message, Links):
+            break
+    if found:
+        frontier.read(Links(found), now)
+    frontier.state.changes.read += ((each.box, each.number) for each in some)
+    return some, len(found)

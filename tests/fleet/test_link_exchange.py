@@ -7,31 +7,36 @@ from crawlerproject.frontier.other_workers import Changed, Links, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import Changes
 
 
 class Hosts(FleetHosts):
     """A host's partition is its last digit; that of 1 is this worker's."""
 
     def __init__(self) -> None:
-        self.posted: list[tuple[int, bytes]] = []
-        super().__init__(lambda host: int(host.partition(".")[0][-1]), lambda *each: self.posted.append(each))
+        super().__init__(lambda host: int(host.partition(".")[0][-1]))
+
+    def posted(self) -> list[tuple[int, bytes]]:
+        """What a commit sends, with the partitions that it is for."""
+        changes = Changes()
+        self.add_messages(changes)
+        return changes.messages
 
     def mine(self, host: str) -> bool:
         """One partition's."""
         return self.partition(host) == 1
 
 
-def test_links_go_in_full_messages_and_the_rest_with_a_flush() -> None:
+def test_links_go_in_full_messages_and_the_rest_with_the_commit() -> None:
     """Each to the holder of its host."""
     hosts, found = Hosts(), [link(f"http://site{1 + number % 2}.test/{number}") for number in range(300)]
     own, others = hosts.parted(found)
     assert (len(own), len(others)) == (150, 150)
 
     hosts.send_links([*others, link("http://site3.test/")])
-    assert (len(hosts.posted), hosts.writing) == (1, True)
-    hosts.flush()
+    assert hosts.writing
 
-    sizes = {(to, len(said.found)) for to, each in hosts.posted if isinstance(said := unpack_message(each), Links)}
+    sizes = {(to, len(said.found)) for to, each in hosts.posted() if isinstance(said := unpack_message(each), Links)}
     assert sizes == {(2, LINKS_A_MESSAGE), (2, 50), (3, 1)}
     assert (hosts.writing, hosts.sole) == (False, False)
 
@@ -41,7 +46,7 @@ def test_word_of_own_changed_pages_stays() -> None:
     hosts, pages = Hosts(), [(parse(f"http://site{number}.test/"), 5.0) for number in (1, 2, 3, 2)]
 
     assert hosts.send_changed(pages) == pages[:1]
-    said = [(to, unpack_message(each)) for to, each in hosts.posted]
+    said = [(to, unpack_message(each)) for to, each in hosts.posted()]
     assert said == [(2, Changed([pages[1], pages[3]])), (3, Changed([pages[2]]))]
 
 

@@ -9,17 +9,14 @@ from functools import partial
 from itertools import islice
 from sys import maxsize
 
-from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
-from crawlerproject.fleet.messaging.message_delivery import Incoming, Outgoing, Unread
+from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts, Unread, take_in
+from crawlerproject.fleet.messaging.message_delivery import Incoming, Outgoing
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.protocols import Changes, Messages
+from crawlerproject.stores.protocols import Messages
 
-# Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/intake.py).
-_URLS_A_TURN = 100
 # Of other workers, taken in before one commit: half a second at most, in slices.
 _URLS_A_COMMIT = 5_000
 # Of messages that were left for hosts which are this worker's by now, read from the store at a time.
@@ -31,25 +28,13 @@ class LocalHosts(FleetHosts):
 
     def __init__(self, plan: FleetPlan, worker: str, unsure_until: float = 0.0) -> None:
         """``unsure_until``: as ``frontier.frontier_state.unsure_until`` says."""
-        self._packed: list[tuple[int, bytes]] = []  # for the next commit
-        super().__init__(partial(partition_of, partitions=plan.partitions), lambda *each: self._packed.append(each))
+        super().__init__(partial(partition_of, partitions=plan.partitions))
         self.partitions = plan.held(worker)
         self._unsure_before = unsure_until
-
-    @property
-    def writing(self) -> bool:
-        """Whether something waits for the next commit."""
-        return bool(self._packed) or super().writing
 
     def mine(self, host: str) -> bool:
         """Whether this worker decides about the host: then no other one asks it in this run."""
         return self.partition(host) in self.partitions
-
-    def add_messages(self, changes: Changes) -> None:
-        """All that was written since, into the changes of a commit."""
-        self.flush()
-        changes.messages += self._packed
-        self._packed.clear()
 
 
 class LocalExchange(FleetExchange):
@@ -93,7 +78,7 @@ class LocalExchange(FleetExchange):
             await asyncio.sleep(0)
         waiting = len(self._incoming.unread)  # what comes meanwhile has time
         while most > 0 and waiting > 0:
-            some, urls = _take_in(islice(self._incoming.unread, waiting), frontier, clock())
+            some, urls = take_in(islice(self._incoming.unread, waiting), frontier, clock())
             self.moved = True
             self._incoming.read(some)
             waiting -= len(some)
@@ -118,33 +103,9 @@ class LocalExchange(FleetExchange):
         done, urls = mail.read_up_to(box), 0
         up_to = found[-1][0]
         if unread := [Unread(box, number, packed) for number, packed in found if number > done]:
-            some, urls = _take_in(unread, frontier, now)
+            some, urls = take_in(unread, frontier, now)
             up_to = some[-1].number
         frontier.state.changes.delivered += ((box, number) for number, _ in found if number <= up_to)
         self._left_behind = up_to
         self.moved = True
         return max(urls, 1)
-
-
-def _take_in(messages: Iterable[Unread], frontier: Frontier, now: float) -> tuple[list[Unread], int]:
-    """Let some of the first of these take effect, links of several as one change; which, and how many URLs.
-
-    StorageError: none has.
-    """
-    found: list[DiscoveredUrl] = []
-    some: list[Unread] = []
-    for each in messages:
-        message = unpack_message(each.packed)
-        if isinstance(message, Links):
-            found += message.found
-        elif some:
-            break
-        else:
-            frontier.read(message, now)
-        some.append(each)
-        if len(found) >= _URLS_A_TURN or not isinstance(message, Links):
-            break
-    if found:
-        frontier.read(Links(found), now)
-    frontier.state.changes.read += ((each.box, each.number) for each in some)
-    return some, len(found)

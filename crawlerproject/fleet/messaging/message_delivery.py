@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import orjson
 
+from crawlerproject.fleet.link_exchange import Unread
 from crawlerproject.stores.protocols import Box, Messages
 
 FORMAT = 1
@@ -204,14 +205,6 @@ class Outgoing:
         """Messages whose rows may go."""
         delivered, self._delivered = self._delivered, []
         return delivered
-
-
-class Unread(NamedTuple):
-    """A message that was taken and has had no effect yet."""
-
-    box: Box
-    number: int
-    packed: bytes
 
 
 class Connection:

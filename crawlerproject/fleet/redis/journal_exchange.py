@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
+from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts, Unread, take_in
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.other_workers import Message, unpack_message
+from crawlerproject.frontier.other_workers import Message
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.stores.protocols import Box, Changes
+from crawlerproject.stores.protocols import Box
 from crawlerproject.stores.redis.journals import Inbox, Posted
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
@@ -33,8 +33,7 @@ class LeasedPartitions(FleetHosts):
 
     def __init__(self, partition: Callable[[str], int], answer_seconds: float) -> None:
         """``answer_seconds``: no request takes longer, so none is begun when its lease could end before it."""
-        self._packed: list[tuple[int, bytes]] = []
-        super().__init__(partition, lambda *each: self._packed.append(each))
+        super().__init__(partition)
         self.leaving: set[int] = set()  # they are given back once nothing of them is unfinished
         self.sent = False  # a message to another worker, since this was last reset
         self._answer_seconds = answer_seconds
@@ -91,19 +90,6 @@ class LeasedPartitions(FleetHosts):
         self.sent = True
         super().send_to(partition, message)
 
-    # --- messages -------------------------------------------------------------------------------
-
-    @property
-    def writing(self) -> bool:
-        """Whether something waits for the next commit."""
-        return bool(self._packed) or super().writing
-
-    def add_messages(self, changes: Changes) -> None:
-        """All that was written since, into the changes of a commit."""
-        self.flush()
-        changes.messages += self._packed
-        self._packed.clear()
-
 
 class JournalExchange(FleetExchange):
     """For one event loop. What is read takes effect in the changes of the commit that follows."""
@@ -126,20 +112,27 @@ class JournalExchange(FleetExchange):
         inboxes = await asyncio.to_thread(self._store.unread, ours, _MESSAGES)
         for partition, inbox in inboxes.items():
             self.moved = True
-            following: list[Posted] = []
-            for each in inbox.messages:
-                box = Box(partition, each.outbox)
-                known = self._done.get(box) or self._store.messages.read_up_to(box)
-                if each.after > known:
-                    continue  # Redis has lost what came before: its sender will find out, and post all of it again
-                following.append(each)
-                if each.number <= known:
-                    continue
-                frontier.read(unpack_message(each.packed), clock())
-                self._done[box] = each.number
-                frontier.state.changes.read.append((box, each.number))
+            following, unread = self._following(partition, inbox)
+            while unread:
+                some, _ = take_in(unread, frontier, clock())
+                self._done |= {each.box: each.number for each in some}
+                del unread[: len(some)]
                 await asyncio.sleep(0)
             self._answered[partition] = Inbox(inbox.removed + len(inbox.messages) - len(following), following)
+
+    def _following(self, partition: int, inbox: Inbox) -> tuple[list[Posted], list[Unread]]:
+        """What follows what was read of its box, and of that what was not read."""
+        following, unread, done = list[Posted](), list[Unread](), dict[Box, int]()
+        for each in inbox.messages:
+            box = Box(partition, each.outbox)
+            known = done.get(box) or self._done.get(box) or self._store.messages.read_up_to(box)
+            if each.after > known:
+                continue  # Redis has lost what came before: its sender will find out, and post all of it again
+            following.append(each)
+            if each.number > known:
+                done[box] = each.number
+                unread.append(Unread(box, each.number, each.packed))
+        return following, unread
 
     def settle(self) -> None:
         """The commit that holds what came of the messages is applied."""

@@ -28,7 +28,7 @@ from crawlerproject.frontier.other_workers import (
 )
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_folders import FleetPlan
-from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, GIVEN_ARCHIVE_FACT
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
@@ -71,7 +71,8 @@ def _subscriptions(kept: list[bytes]) -> bytes:
 
 RULES = {
     FORMAT_FACT: Rule(FactMove.OWN),
-    ARCHIVE_FACT: Rule(FactMove.OWN),  # none is open: ``archives``
+    ARCHIVE_FACT: Rule(FactMove.OWN),  # none is open: ``close_archive``
+    GIVEN_ARCHIVE_FACT: Rule(FactMove.OWN),  # stores/rocks/journaled_store.py: a worker's over Redis
     "copied": Rule(FactMove.OWN),  # stores/copy: where the frontier came from
     "copied from": Rule(FactMove.OWN),
     DUE_FACT: Rule(FactMove.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
