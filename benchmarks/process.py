@@ -17,7 +17,7 @@ from pathlib import Path
 
 from crawlerproject.batch.process_warcs import process_warc
 from crawlerproject.batch.warc_extract import ExtractOptions
-from crawlerproject.rules.archive.http_messages import Wire
+from crawlerproject.rules.archive.http_messages import Wire, payload_digest
 from crawlerproject.rules.archive.warc_records import Context, capture, warcinfo
 from crawlerproject.rules.page.extract import read_page
 
@@ -75,9 +75,9 @@ def whole(bodies: list[bytes]) -> None:
                 exchange = Wire(
                     b"GET / HTTP/1.1\r\n\r\n", head, body, 200, protocols=(), started_at=1.8e9, ended_at=1.8e9
                 )
-                ids = iter(f"<urn:uuid:{number}-{part}>" for part in range(9))
+                ids = [f"<urn:uuid:{number}-{part}>" for part in range(3)]
                 url = f"http://handbook.test/{number}"
-                made = capture(exchange, Context(url), warcinfo_id="<urn:uuid:0>", new_id=ids.__next__)
+                made = capture(exchange, Context(url), payload_digest(body), warcinfo_id="<urn:uuid:0>", ids=ids)
                 out.write(made.members)
         began = time.process_time()
         process_warc(warc, Path(folder, "out"), ExtractOptions())

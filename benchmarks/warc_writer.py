@@ -24,9 +24,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from benchmarks.real_pages.site import PACKAGES, install
-from crawlerproject.rules.archive.http_messages import Wire
+from crawlerproject.rules.archive.http_messages import Wire, payload_digest
 from crawlerproject.rules.archive.warc_records import Context, capture
-from crawlerproject.stores.archive.archive import Archive, WarcFiles, WarcSeries, new_record_id
+from crawlerproject.stores.archive.archive import Archive, WarcFiles, WarcSeries, new_record_ids
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web.ports import free_port
 from tests.web.running import measured, start
@@ -85,7 +85,8 @@ def ours(pages: list[Sample], folder: Path) -> None:
     """Records and file."""
     files = WarcFiles(folder, WarcSeries("bench", "host", 10**9, _SOFTWARE), time.time)
     for page in pages:
-        made = capture(page.exchange, page.context, warcinfo_id=files.warcinfo_id, new_id=new_record_id)
+        digest, ids = payload_digest(page.exchange.body), new_record_ids(3)
+        made = capture(page.exchange, page.context, digest, warcinfo_id=files.warcinfo_id, ids=ids)
         files.append(made.members)
     files.sync()
     files.close()

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from crawlerproject.rules.archive.http_messages import Wire, payload_digest
-from crawlerproject.rules.archive.warc_records import Capture, Context, Original, Payload, capture, warcinfo
+from crawlerproject.rules.archive.warc_records import Capture, Context, Original, capture, warcinfo
 
 STARTED_AT = 1_790_000_000.25
 PAGE = b"<!DOCTYPE html><title>A page</title><p>" + b"Words of a page. " * 40
@@ -44,13 +44,14 @@ def make(
     original: Original | None = None,
     warcinfo_id: str = WARCINFO_ID,
     new_id: Callable[[], str] | None = None,
+    start: int = 0,
     **context: Any,
 ) -> Capture:
     """A capture of ``what`` with counting record ids."""
     what = what or exchange()
     about = Context(url=url, sample=what.body)._replace(**context)
-    payload = Payload(payload_digest(what.body), original)
-    return capture(what, about, payload, warcinfo_id=warcinfo_id, new_id=new_id or ids())
+    digest, fresh = payload_digest(what.body), islice(iter(new_id or ids(), None), 3)
+    return capture(what, about, digest, original, warcinfo_id=warcinfo_id, ids=[*fresh], start=start)
 
 
 def info_member(filename: str = "x.warc.gz") -> bytes:

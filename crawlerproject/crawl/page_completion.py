@@ -11,7 +11,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import caused_externally, document_of
 from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.rules.archive.http_messages import SAMPLE_BYTES, payload_digest
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, warc_date
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
@@ -131,31 +131,45 @@ def remember(
 
 def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:
     """The line of a page in the request log; it ended ``now`` (epoch seconds) where no answer says when."""
-    lease, row, wire, seen = result.lease, result.row, result.wire, result.rendered
-    times: Any = seen or wire
+    lease, row, wire, is_render = result.lease, result.row, result.wire, result.is_render
+    times, repeats, ttfb_seconds = result.rendered or wire, result.duplicate, None
     started_at = times.started_at if times and times.started_at else lease.leased_at
     ended_at = times.ended_at if times and times.ended_at else now
-    more: dict[str, Any] = {}
-    if written is not None:
-        more = {"warc": written.filename, "offset": written.offset, "length": written.length}
-        more["digest"] = written.digest_text
-    if result.duplicate is not None:
-        more.update(duplicate=result.duplicate.kind, duplicate_of=result.duplicate.url)
-    if result.is_render:
-        more.update(rendered=True, mime="text/html" if written else "")
-    else:
-        more.update(mime=result.mime, location=result.location, delay_seconds=lease.delay_seconds)
-        if row.kind.is_hub:
-            more["method"] = "POST"
+    mime, ip = result.mime, ""
+    if is_render:
+        mime = "text/html" if written else ""
     if wire is not None:
-        more.update(status=wire.status or None, bytes=wire.received_bytes, ttfb_seconds=wire.ttfb_seconds)
-        more.update(
-            truncated=wire.truncated, ip=lease.address if lease.subrequest and lease.subrequest.proxy else wire.ip
-        )
-    return attempt_line(
-        started_at, ended_at, row.url, result.reason,
-        host=row.host, via=row.via, depth=row.depth, hop=row.hops, error=result.error, tries=row.tries, **more,
-    )  # fmt: skip
+        ip = lease.address if lease.subrequest and lease.subrequest.proxy else wire.ip
+        ttfb_seconds = wire.ttfb_seconds
+    return {  # LOG_FIELDS, in their order
+        "time": warc_date(started_at),
+        "end": warc_date(ended_at),
+        "url": row.url,
+        "method": "POST" if row.kind.is_hub and not is_render else "GET",
+        "status": wire.status or None if wire is not None else None,
+        "reason": str(result.reason),
+        "host": row.host,
+        "ip": ip or None,
+        "via": row.via or None,
+        "depth": row.depth,
+        "hop": row.hops,
+        "mime": mime or None,
+        "bytes": wire.received_bytes if wire is not None else 0,
+        "location": None if is_render else result.location or None,
+        "ttfb_seconds": None if ttfb_seconds is None else round(ttfb_seconds, 6),
+        "seconds": round(ended_at - started_at, 6),
+        "delay_seconds": None if is_render else round(lease.delay_seconds, 6),
+        "digest": None if written is None else written.digest_text or None,
+        "warc": None if written is None else written.filename,
+        "offset": None if written is None else written.offset,
+        "length": None if written is None else written.length,
+        "error": result.error or None,
+        "tries": row.tries,
+        "truncated": wire.truncated or None if wire is not None else None,
+        "rendered": is_render,
+        "duplicate": None if repeats is None else repeats.kind,
+        "duplicate_of": None if repeats is None else repeats.url or None,
+    }
 
 
 class PageCompletion:

@@ -122,6 +122,12 @@ class Page(Protocol):
     def row(self, fields: Any, block: bytes, /) -> tuple[str, str, str, str, int, str, str] | None:
         """What an index says of a plain record; None: Python has to judge it."""
 
+    def sealed(self, fields: str, block: bytes, body: bytes, /) -> bytes:
+        """A WARC record: ``fields`` with their first line, its digest and length, and its block: both one."""
+
+    def head(self, head: bytes, body_bytes: int, /) -> tuple[str, bool] | None:
+        """Media type of an HTTP head, and whether its body is compressed; None: it is not stored as it came, or odd."""
+
     def base32(self, data: bytes, /) -> str:
         """Bytes in groups of five, as a digest is written."""
 

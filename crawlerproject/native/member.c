@@ -1,6 +1,7 @@
 /*
- * Records of WARC files for Python: out of their gzip members, their digests, and what an index says of them. Each answer
- * is that of rules/archive/warc_members.py and index_rows.py, or none where a record is not plain: Python judges it.
+ * Records of WARC files for Python: as they are written, out of their gzip members, their digests, and what an index says
+ * of them. Each answer is that of rules/archive/ (warc_records.py, http_messages.py, warc_members.py, index_rows.py), or
+ * none where a record is not plain: Python judges it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +131,9 @@ static bool agrees(struct page_span stated, const unsigned char *data, size_t si
     unsigned char digest[SHA1_BYTES], letters[SHA1_LETTERS];
     if (!stated.size)
         return true;
-    if (stated.size != LABEL + SHA1_LETTERS || !begins(stated, SHA1) || !checksum_sha1(data, size, digest))
+    if (stated.size != LABEL + SHA1_LETTERS || !begins(stated, SHA1))
         return false;
+    checksum_sha1(data, size, digest);
     member_base32(digest, SHA1_BYTES, letters);
     return !memcmp(stated.data + LABEL, letters, SHA1_LETTERS);
 }
@@ -240,4 +242,106 @@ PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count)
                          ascii((struct page_span){mime, revisit ? 0 : mime_size}),
                          ascii(record_value(given[0], "warc-identified-payload-type")), status, ascii(digest),
                          ascii(truncated));
+}
+
+/* --- as they are written ------------------------------------------------------------------------------------------- */
+
+/* sealed(fields, block, body) -> the record: its fields, its digest and length, and block and body as one block. */
+PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    static const char digest_name[] = "WARC-Block-Digest: sha1:", length_name[] = "\r\nContent-Length: ";
+    enum { DIGEST_NAME = sizeof digest_name - 1, LENGTH_NAME = sizeof length_name - 1, MOST_DIGITS = 24 };
+    char digits[MOST_DIGITS];
+    unsigned char digest[SHA1_BYTES];
+    Py_ssize_t fields_size;
+    (void)module;
+    if (count != 3 || !PyUnicode_Check(given[0]) || !PyBytes_Check(given[1]) || !PyBytes_Check(given[2])) {
+        PyErr_SetString(PyExc_TypeError, "sealed() takes fields as a text, a block and a body in bytes");
+        return NULL;
+    }
+    const char *fields = PyUnicode_AsUTF8AndSize(given[0], &fields_size);
+    if (!fields)
+        return NULL;
+    size_t block_size = (size_t)PyBytes_GET_SIZE(given[1]), body_size = (size_t)PyBytes_GET_SIZE(given[2]);
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%zu\r\n\r\n", block_size + body_size);
+    size_t head = (size_t)fields_size + DIGEST_NAME + SHA1_LETTERS + LENGTH_NAME + length;
+    PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(head + block_size + body_size + 4));
+    if (!record)
+        return NULL;
+    unsigned char *out = (unsigned char *)PyBytes_AS_STRING(record), *block = out + head;
+    memcpy(block, PyBytes_AS_STRING(given[1]), block_size);
+    memcpy(block + block_size, PyBytes_AS_STRING(given[2]), body_size);
+    memcpy(block + block_size + body_size, "\r\n\r\n", 4);
+    checksum_sha1(block, block_size + body_size, digest);
+    memcpy(out, fields, (size_t)fields_size);
+    out += fields_size;
+    memcpy(out, digest_name, DIGEST_NAME);
+    member_base32(digest, SHA1_BYTES, out + DIGEST_NAME);
+    out += DIGEST_NAME + SHA1_LETTERS;
+    memcpy(out, length_name, LENGTH_NAME);
+    memcpy(out + LENGTH_NAME, digits, length);
+    return record;
+}
+
+/* Behind the name of a field, its colon and blanks, if a line has that name (in small letters); NULL if not. */
+static const unsigned char *value_of(const unsigned char *at, const unsigned char *end, const char *name)
+{
+    for (; *name; at++, name++)
+        if (at == end || small(*at) != (unsigned char)*name)
+            return NULL;
+    for (; at < end && (*at == ' ' || *at == '\t'); at++)
+        ;
+    return at < end && *at == ':' ? at + 1 : NULL;
+}
+
+/* Whether a Content-Length is this number, in digits alone behind one blank or none, on a line that is not folded. */
+static bool is_length(const unsigned char *at, const unsigned char *end, size_t wanted)
+{
+    enum { MOST_DIGITS = 19 };
+    uint64_t length = 0;
+    const unsigned char *start = at += at < end && *at == ' ';
+    for (; at < end && *at >= '0' && *at <= '9' && at - start < MOST_DIGITS; at++)
+        length = length * 10 + (uint64_t)(*at - '0');
+    return at > start && end - at > 2 && at[0] == '\r' && at[1] == '\n' && at[2] != ' ' && at[2] != '\t' && length == wanted;
+}
+
+static bool begins_small(const unsigned char *at, const unsigned char *end, const char *text)
+{
+    for (; *text; at++, text++)
+        if (at == end || small(*at) != (unsigned char)*text)
+            return false;
+    return true;
+}
+
+/* head(head, body_bytes) -> (media type, whether the body is compressed) of an HTTP head that is stored as it came; None
+ * of others, which Python edits, and of a media type that is odd. */
+PyObject *member_head(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    unsigned char mime[MOST_MIME];
+    size_t mime_size;
+    bool encoded = false;
+    (void)module;
+    if (count != 2 || !PyBytes_Check(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "head() takes a head in bytes and the length of the body");
+        return NULL;
+    }
+    size_t body_bytes = PyLong_AsSize_t(given[1]), size = (size_t)PyBytes_GET_SIZE(given[0]);
+    if (PyErr_Occurred())
+        return NULL;
+    const unsigned char *data = (const unsigned char *)PyBytes_AS_STRING(given[0]), *end = data + size, *at = data, *value;
+    struct page_span head = {data, size};
+    if (size <= 4 || memcmp(end - 4, "\r\n\r\n", 4) || (size >= 6 && !memcmp(end - 6, "\r\n", 2)) || !is_regular(head)
+        || !media_type(head, mime, &mime_size))
+        return Py_NewRef(Py_None);
+    while ((at = memchr(at, '\n', (size_t)(end - at)))) {
+        at++;
+        if ((value = value_of(at, end, "content-length")) && !is_length(value, end, body_bytes))
+            return Py_NewRef(Py_None);
+        if ((value = value_of(at, end, "content-encoding"))) {
+            for (; value < end && (*value == ' ' || *value == '\t'); value++)
+                ;
+            encoded |= value < end && !(*value >= '\n' && *value <= '\r') && !begins_small(value, end, "identity");
+        }
+    }
+    return Py_BuildValue("(NO)", ascii((struct page_span){mime, mime_size}), encoded ? Py_True : Py_False);
 }

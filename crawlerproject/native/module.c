@@ -368,6 +368,8 @@ static PyMethodDef methods[] = {
     {"member", SEVERAL(member_packed), "The record of a gzip member."},
     {"holds", SEVERAL(member_holds), "Whether a record's digests hold."},
     {"row", SEVERAL(member_row), "What an index says of a capture."},
+    {"sealed", SEVERAL(member_sealed), "A WARC record of its fields and its block."},
+    {"head", SEVERAL(member_head), "Of an HTTP head that is stored as it came, the media type, and whether its body is compressed."},
     {"base32", module_base32, METH_O, "Bytes in groups of five, as a digest is written."},
     {"addresses", SEVERAL(links_addresses), "What links of a page mean, each page once."},
     {"followed", SEVERAL(links_followed), "These as what is found on a page."},

@@ -193,8 +193,7 @@ bool record_read(const unsigned char *data, size_t size, unsigned char *head, si
 bool inflate_member(const unsigned char *in, size_t size, struct page_buffer *out, size_t most, size_t *used);
 
 uint32_t checksum_crc32(const unsigned char *data, size_t size);
-/* False without instructions for it. */
-bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);
+void checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 

@@ -3,15 +3,17 @@
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlerproject import native
+from crawlerproject.rules.archive.http_messages import content_encoded, media_type, stored_head
 from crawlerproject.rules.archive.index_rows import row_of_member
 from crawlerproject.rules.archive.warc_members import Member, records_in, walk, wrong_digest
+from crawlerproject.rules.archive.warc_records import sealed_in_python
 from tests.warc_samples import PAGE, exchange, info_member, make
 
 FILE = info_member() + make().members + make(exchange(bytes(range(256)) * 300)).members
@@ -112,6 +114,59 @@ def test_any_stream(tail: bytes, cut: int) -> None:
     """What may be no gzip at all behind a good head, and behind the beginning of a good member."""
     both(lambda: [isinstance(found, Member) for found in walk([FILE[:10] + tail])])
     both(lambda: [isinstance(found, Member) for found in walk([FILE[:cut] + tail])])
+
+
+LINES = st.sampled_from(
+    (
+        b"Content-Length: 5|content-length:5|Content-Length : 5|Content-Length: 6|Content-Length:  5|Content-Length:|"
+        b"Content-Length: 5 |Content-Length: 05|Content-Length: 00000000000000000005|Content-Length| folded|X: y||"
+        b"Content-Encoding: gzip|content-encoding:Identity|Content-Encoding \t:\t br|Content-Encoding: |"
+        b"Content-Encoding:\0|Content-Encoding:\x0b|Content-Encoding: identit|Content-Encodings: br|"
+        b"Content-Type: A/B ; c|Content-Type:\xe4|Content-Type: \tc/d|HTTP/1.1 200 OK"
+    ).split(b"|")
+)
+BREAKS = st.sampled_from([b"\r\n"] * 9 + [b"\n", b"\r", b"\n\r\n"])
+
+
+@given(st.lists(st.tuples(LINES, BREAKS), max_size=6), st.sampled_from([b"\r\n", b"\r\n\r\n", b"\n", b""]))
+@settings(max_examples=400)
+def test_a_head_says_the_same(lines: list[tuple[bytes, bytes]], end: bytes) -> None:
+    """Of one that is stored as it came: its media type, and whether its body is compressed. Others Python edits."""
+    reader = native.reader()
+    assert reader is not None
+    head = b"".join(part for line in lines for part in line) + end
+    found = reader.head(head, 5)
+    as_it_came = stored_head(head, chunked=False, body_bytes=5) == head
+    assert found is None or (as_it_came and found == (media_type(head), content_encoded(head)))
+
+
+def test_an_ordinary_head_is_read() -> None:
+    """It is not left to Python."""
+    reader = native.reader()
+    assert reader is not None
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\nContent-Length: 5\r\n\r\n"
+    assert reader.head(head, 5) == ("text/html", False)
+    assert reader.head(head[:-2] + b"Content-Encoding: gzip\r\n\r\n", 5) == ("text/html", True)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.binary(max_size=200), st.binary(max_size=200))
+def test_a_record_is_sealed_the_same(fields: str, block: bytes, body: bytes) -> None:
+    """Digest, length, and the blank lines behind."""
+    reader = native.reader()
+    assert reader is not None
+    assert reader.sealed(fields, block, body) == sealed_in_python(fields, block, body)
+
+
+@pytest.mark.parametrize(
+    "given", [(), ("a", b""), (b"a", b"", b""), ("a", "b", b""), ("a", b"", None), ("\ud800", b"", b"")]
+)
+def test_what_is_no_record_is_an_error(given: tuple[object, ...]) -> None:
+    """No crash."""
+    reader: Any = native.reader()
+    with pytest.raises((TypeError, ValueError)):
+        reader.sealed(*given)
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        reader.head(b"a", -1)
 
 
 HEADS = [

@@ -234,6 +234,8 @@ def payload_type(sample: bytes) -> str | None:
     sample = sample[:SAMPLE_BYTES]
     if not sample:
         return None
+    if len(sample.translate(None, _BINARY)) == len(sample) and sample[4:8] != b"ftyp" and _HTML.match(sample):
+        return "text/html"  # as nearly all
     if sample[0] in _MAGIC_STARTS:
         for magic, name in _MAGIC:
             if sample.startswith(magic):

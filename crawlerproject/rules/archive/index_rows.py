@@ -26,7 +26,6 @@ import orjson
 from crawlerproject import native
 from crawlerproject.rules.archive.http_messages import digest_text, media_type, payload_digest, redirect_target
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.rules.archive.warc_records import CaptureInfo
 from crawlerproject.rules.url.domains import domain_of
 
 INDEXED = frozenset({"response", "revisit"})
@@ -75,24 +74,6 @@ class CdxjEntry(NamedTuple):
     length: int
     redirect: str
     truncated: str
-
-
-def row_of_capture(info: CaptureInfo, start: int) -> CdxjEntry:
-    """The row of a capture written at ``start``."""
-    return CdxjEntry(
-        start=start,
-        end=start + info.total,
-        url=info.url,
-        timestamp=info.date[:_WHOLE_SECONDS].replace("-", "").replace("T", "").replace(":", ""),
-        mime=REVISIT_MIME if info.revisit else info.mime or NO_MIME,
-        identified=info.identified or "",
-        status=info.status,
-        digest=digest_text(info.payload_digest),
-        offset=start + info.offset,
-        length=info.length,
-        redirect=info.redirect,
-        truncated=info.truncated or "",
-    )
 
 
 def row_of_member(member: Member) -> CdxjEntry:

@@ -20,16 +20,17 @@ from typing import NamedTuple
 
 from isal import igzip_lib
 
+from crawlerproject import native
 from crawlerproject.rules.archive.http_messages import (
     Wire,
     content_encoded,
     digest_text,
     media_type,
-    payload_digest,
     payload_type,
     redirect_target,
     stored_head,
 )
+from crawlerproject.rules.archive.index_rows import NO_MIME, REVISIT_MIME, CdxjEntry
 from crawlerproject.rules.archive.warc_members import Member
 
 COMPRESSION_LEVEL = 2
@@ -73,24 +74,6 @@ class Context(NamedTuple):
     extra: Sequence[tuple[str, str]] = ()  # more lines of the metadata record
 
 
-class CaptureInfo(NamedTuple):
-    """What index, log and later revisits need to know of a capture; offsets count from its first byte."""
-
-    url: str
-    record_id: str  # of the response or revisit
-    date: str  # WARC-Date, microseconds
-    status: int
-    payload_digest: bytes  # sha1, 20 bytes
-    offset: int  # of the response's or revisit's gzip member
-    length: int
-    total: int  # bytes of the whole capture
-    revisit: bool
-    mime: str  # Content-Type without parameters, lower-cased; "" when absent
-    identified: str | None  # by the bytes
-    redirect: str  # absolute target of a 3xx, "" otherwise
-    truncated: str | None
-
-
 class Render(NamedTuple):
     """What is archived of one render; times in epoch seconds."""
 
@@ -112,76 +95,79 @@ class RenderMembers(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """The gzip members of one capture, to be written at once, and what is known of them."""
+    """The gzip members of one capture, to be written at once, and what index, log and later revisits say of it."""
 
     members: bytes
-    info: CaptureInfo
-
-
-class Payload(NamedTuple):
-    """What is known of a body: its sha1 and, where it was archived before, its first capture."""
-
-    digest: bytes
-    original: Original | None = None
+    record_id: str  # of the response or revisit
+    date: str  # WARC-Date, microseconds
+    row: CdxjEntry
 
 
 def capture(
     wire: Wire,
     context: Context,
-    payload: Payload | None = None,
+    digest: bytes,
+    original: Original | None = None,
     *,
     warcinfo_id: str,
-    new_id: Callable[[], str],
+    ids: Sequence[str],
+    start: int = 0,
 ) -> Capture:
-    """Build request, response (revisit when the payload has an original) and metadata as one buffer.
+    """Build request, response (revisit when there is an ``original``) and metadata as one buffer.
 
-    ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to; without
-    ``payload`` the body is new.
+    ``digest`` is the body's sha1. ``ids``: a fresh ``<urn:uuid:...>`` for each of the three; ``warcinfo_id``
+    is that of the file written to, ``start`` where in it.
     """
-    digest, original = payload or Payload(payload_digest(wire.body))
-    head = stored_head(wire.head_bytes, chunked=wire.chunked, body_bytes=len(wire.body))
+    reader, body, received = native.reader(), wire.body, wire.head_bytes
+    kept = b"" if original else body  # a revisit has its head alone
+    said = None if reader is None or wire.chunked else reader.head(received, len(body))
+    if said is not None:
+        head, (mime, encoded) = received, said
+    else:
+        head = stored_head(received, chunked=wire.chunked, body_bytes=len(body))
+        mime, encoded = media_type(head), content_encoded(head)
     date, url = warc_date(wire.started_at), one_line(context.url)
-    request_id, response_id, metadata_id = new_id(), new_id(), new_id()
+    request_id, response_id, metadata_id = ids
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     with_response = f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/"
     peer = common
     if ip := wire.ip:  # IPv6 as RFC 5952 writes it, without a zone
         peer = f"{common}WARC-IP-Address: {ip_address(ip.partition('%')[0]) if ':' in ip else ip}\r\n"
-    identified = payload_type(context.sample) if wire.body else None
+    identified = payload_type(context.sample) if body else None
+    payload = digest_text(digest)
     request = make_member(
         f"{_BEGIN}request\r\nWARC-Record-ID: {request_id}\r\n{peer}{with_response}http; msgtype=request\r\n",
         wire.request_bytes,
     )
-    kind, kept = ("response", wire.body) if original is None else ("revisit", b"")  # which has its head alone
     response = make_member(
-        f"{_BEGIN}{kind}\r\nWARC-Record-ID: {response_id}\r\n{peer}"
+        f"{_BEGIN}{'revisit' if original else 'response'}\r\nWARC-Record-ID: {response_id}\r\n{peer}"
         f"WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
-        f"{_response_fields(wire, digest, identified, original)}"
+        f"{_response_fields(wire, payload, identified, original)}"
         "Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
-        ENCODED_COMPRESSION_LEVEL if kept and content_encoded(head) else COMPRESSION_LEVEL,
+        ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL,
     )
     metadata = make_member(
         f"{_BEGIN}metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}{with_response}warc-fields\r\n",
         _metadata_block(wire, context),
     )
-    info = CaptureInfo(
-        url,
-        response_id,
-        date,
-        wire.status,
-        digest,
-        len(request),
-        len(response),
-        len(request) + len(response) + len(metadata),
-        original is not None,
-        media_type(head),
-        identified,
-        redirect_target(head, wire.status, url),
-        None if original else wire.truncated,
+    members, status = request + response + metadata, wire.status
+    row = CdxjEntry(
+        start=start,
+        end=start + len(members),
+        url=url,
+        timestamp=f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}",
+        mime=REVISIT_MIME if original else mime or NO_MIME,
+        identified=identified or "",
+        status=status,
+        digest=payload,
+        offset=start + len(request),
+        length=len(response),
+        redirect=redirect_target(head, status, url) if 300 <= status < 400 else "",
+        truncated="" if original else wire.truncated or "",
     )
-    return Capture(request + response + metadata, info)
+    return Capture(members, response_id, date, row)
 
 
 def withheld(wire: Wire, context: Context, *, warcinfo_id: str, record_id: str) -> bytes:
@@ -262,21 +248,29 @@ def one_line(value: str) -> str:
 
 def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPRESSION_LEVEL) -> bytes:
     """One record as one gzip member: ``fields`` with their first line, and the block, which is ``block`` + ``body``."""
-    digest = sha1(block, usedforsecurity=False)
-    digest.update(body)
-    last = f"WARC-Block-Digest: sha1:{digest_text(digest.digest())}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
-    record = b"".join(((fields + last).encode(), block, body, b"\r\n\r\n"))
+    reader = native.reader()
+    record = sealed_in_python(fields, block, body) if reader is None else reader.sealed(fields, block, body)
     member: bytes = igzip_lib.compress(record, level, igzip_lib.COMP_GZIP)
     return member
 
 
-def _response_fields(wire: Wire, digest: bytes, identified: str | None, original: Original | None) -> str:
+def sealed_in_python(fields: str, block: bytes, body: bytes) -> bytes:
+    """The record, as the native reader makes it."""
+    digest = sha1(block, usedforsecurity=False)
+    digest.update(body)
+    last = f"WARC-Block-Digest: sha1:{digest_text(digest.digest())}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
+    return b"".join(((fields + last).encode(), block, body, b"\r\n\r\n"))
+
+
+def _response_fields(wire: Wire, digest: str, identified: str | None, original: Original | None) -> str:
     """Of a response or revisit: the transport, and what is known of its payload."""
-    fields = "".join([f"WARC-Protocol: {protocol}\r\n" for protocol in wire.protocols])
+    fields = ""
+    for protocol in wire.protocols:
+        fields += f"WARC-Protocol: {protocol}\r\n"
     if wire.cipher:
         fields += f"WARC-Cipher-Suite: {wire.cipher}\r\n"
     named = f"WARC-Identified-Payload-Type: {identified}\r\n" if identified else ""
-    payload = f"WARC-Payload-Digest: sha1:{digest_text(digest)}\r\n{named}"
+    payload = f"WARC-Payload-Digest: sha1:{digest}\r\n{named}"
     if original is None:
         return f"{fields}{payload}WARC-Truncated: {wire.truncated}\r\n" if wire.truncated else fields + payload
     fields += (
@@ -289,13 +283,13 @@ def _response_fields(wire: Wire, digest: bytes, identified: str | None, original
 
 
 def _metadata_block(wire: Wire, context: Context) -> bytes:
-    lines = [f"via: {one_line(context.via)}"] if context.via else []
-    lines.append(f"hopsFromSeed: {context.hops}")
-    lines.append(f"fetchTimeMs: {max(0, round((wire.ended_at - wire.started_at) * 1000))}")
+    text = f"via: {one_line(context.via)}\r\n" if context.via else ""
+    took_ms = round((wire.ended_at - wire.started_at) * 1000)
+    text += f"hopsFromSeed: {context.hops}\r\nfetchTimeMs: {took_ms if took_ms > 0 else 0}\r\n"
     if context.delay_seconds is not None:
-        lines.append(f"politenessDelaySeconds: {context.delay_seconds:.3f}")
+        text += f"politenessDelaySeconds: {context.delay_seconds:.3f}\r\n"
     if context.waited_seconds is not None:
-        lines.append(f"politenessWaitedSeconds: {context.waited_seconds:.3f}")
-    lines.extend([f"{name}: {one_line(value)}" for name, value in context.extra])
-    lines.append("")
-    return "\r\n".join(lines).encode()
+        text += f"politenessWaitedSeconds: {context.waited_seconds:.3f}\r\n"
+    for name, value in context.extra:
+        text += f"{name}: {one_line(value)}\r\n"
+    return text.encode()

@@ -19,12 +19,10 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.http_messages import Wire, digest_text, payload_digest
-from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.rules.archive.warc_records import (
     Context,
     Original,
-    Payload,
     Render,
     capture,
     render_members,
@@ -42,6 +40,7 @@ from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.stores.protocols import OpenFile
 
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-[^/]*\.warc\.gz")
+_VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}  # RFC 9562 4.1
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -89,6 +88,12 @@ class WarcFiles:
         """Record id for WARC-Warcinfo-ID of the next capture to be appended."""
         if resume is not None:
             self._resume(resume)
+
+    def place(self) -> Position:
+        """Where the next capture goes, of which ``warcinfo_id`` is the file's. StorageError: no file can be made."""
+        if self._descriptor < 0:
+            self.begin_file()
+        return Position(self._filename, self._length)
 
     def append(self, members: bytes) -> Position:
         """Write one capture with one write; StorageFull or StorageError leaves the file as it was."""
@@ -212,11 +217,18 @@ def has_our_name(path: Path) -> bool:
     return _SERIAL.search(path.name) is not None
 
 
+def new_record_ids(count: int) -> list[str]:
+    """Fresh ``<urn:uuid:...>``s (version 4); several times as fast as ``uuid.uuid4``."""
+    digits, ids = os.urandom(16 * count).hex(), []
+    for at in range(0, 32 * count, 32):
+        one = digits[at : at + 32]
+        ids.append(f"<urn:uuid:{one[:8]}-{one[8:12]}-4{one[13:16]}-{_VARIANTS[one[16]]}{one[17:20]}-{one[20:]}>")
+    return ids
+
+
 def new_record_id() -> str:
-    """A fresh ``<urn:uuid:...>`` (version 4); several times as fast as ``uuid.uuid4``."""
-    digits = os.urandom(16).hex()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}>"
+    """One of them."""
+    return new_record_ids(1)[0]
 
 
 class Written(NamedTuple):
@@ -269,13 +281,14 @@ class Archive:
 
         StorageError when there is no room, and nothing has changed then.
         """
-        payload = Payload(digest or payload_digest(wire.body), original)
-        built = capture(wire, context, payload, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
-        position = self._append(built.members)
-        info = built.info
-        self._index.append(position.filename, row_of_capture(info, position.offset))
-        offset = position.offset + info.offset
-        return Written(position.filename, offset, info.length, info.payload_digest, info.record_id, info.date)
+        filename, start = self.warc.place()
+        digest = digest or payload_digest(wire.body)
+        ids, info_id = new_record_ids(3), self.warc.warcinfo_id
+        built = capture(wire, context, digest, original, warcinfo_id=info_id, ids=ids, start=start)
+        row = built.row
+        self._append(built.members)
+        self._index.append(filename, row)
+        return Written(filename, row.offset, row.length, digest, built.record_id, built.date)
 
     def withdrawn(self, url: str) -> bool:
         """Whether the captures of a URL were asked back."""

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlerproject.rules.archive import index_rows
-from crawlerproject.rules.archive.http_messages import digest_text
+from crawlerproject.rules.archive.http_messages import digest_text, payload_digest
 from crawlerproject.rules.archive.index_rows import (
     COLUMNS,
     CdxjEntry,
@@ -27,7 +27,7 @@ from crawlerproject.rules.archive.index_rows import (
 )
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original
-from tests.warc_samples import exchange, info_member, make
+from tests.warc_samples import PAGE, exchange, info_member, make
 
 NOT_CHANGED = exchange(b"", b"HTTP/1.1 304 Not Modified\r\n\r\n")
 MOVED = exchange(b"", b"HTTP/1.1 302 Found\r\nLocation: //b.test/x\r\nContent-Length: 0\r\n\r\n")
@@ -36,8 +36,8 @@ FIRST = Original("<urn:uuid:1>", "http://a.test/first", "2026-01-01T00:00:00Z")
 
 def test_a_line() -> None:
     """SURT, 14 digits, JSON with strings; only fields that say something."""
-    built = make(url="http://www.Example.test:8080/b?x=1")
-    key, timestamp, fields = index_rows.line(index_rows.row_of_capture(built.info, 1000), "f.warc.gz").split(b" ", 2)
+    built = make(url="http://www.Example.test:8080/b?x=1", start=1000)
+    key, timestamp, fields = index_rows.line(built.row, "f.warc.gz").split(b" ", 2)
     assert key == b"test,example:8080)/b?x=1"
     assert timestamp == b"20260921141320"
     assert json.loads(fields) == {
@@ -45,9 +45,9 @@ def test_a_line() -> None:
         "mime": "text/html",
         "mime-detected": "text/html",
         "status": "200",
-        "digest": digest_text(built.info.payload_digest),
-        "length": str(built.info.length),
-        "offset": str(1000 + built.info.offset),
+        "digest": digest_text(payload_digest(PAGE)),
+        "length": str(built.row.length),
+        "offset": str(built.row.offset),
         "filename": "f.warc.gz",
     }
 
@@ -65,21 +65,21 @@ def test_the_file_says_the_same() -> None:
         make(exchange(b"\0\1")),
         make(exchange(b"x", b"HTTP/1.0 404\nContent-Type:  Text/Plain;charset=x\n\n")),
     ):
-        start = len(info_member())
         read = [member for member in walk([info_member() + built.members]) if isinstance(member, Member)]
-        row = index_rows.row_of_capture(built.info, start)
+        start, row = len(info_member()), built.row
+        row = row._replace(start=start, end=start + row.end, offset=start + row.offset)
         assert index_rows.line(index_rows.row_of_member(read[2]), "f") == index_rows.line(row, "f")
         assert row.end == read[-1].end
 
 
 def test_redirect_is_absolute() -> None:
     """The target of a redirect is resolved against the URL."""
-    assert index_rows.row_of_capture(make(MOVED, url="https://a.test/").info, 0).redirect == "https://b.test/x"
+    assert make(MOVED, url="https://a.test/").row.redirect == "https://b.test/x"
 
 
 def test_journal_lines_come_back() -> None:
     """pack and unpack are inverse; a torn or foreign line is None."""
-    row = index_rows.row_of_capture(make().info, 7)
+    row = make(start=7).row
     assert index_rows.unpack(index_rows.pack(row)) == row
     assert index_rows.unpack(index_rows.pack(row)[:40]) is None
     assert index_rows.unpack(b"{}") is None

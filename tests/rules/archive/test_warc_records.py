@@ -17,6 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
 from crawlerproject.rules.archive.http_messages import digest_text
+from crawlerproject.rules.archive.index_rows import REVISIT_MIME
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, warc_date
 from tests.warc_samples import PAGE, WARCINFO_ID, exchange, info_member, make
@@ -106,11 +107,11 @@ def test_fields_of_a_capture() -> None:
     built = make(ANSWERS["ipv6 and tls"])
     request, response, metadata = members(built.members)
     for member in (request, response, metadata):
-        assert member.field("warc-date") == built.info.date == "2026-09-21T14:13:20.250000Z"
+        assert member.field("warc-date") == built.date == "2026-09-21T14:13:20.250000Z"
         assert member.field("warc-target-uri") == "http://a.test/"
         assert member.field("warc-warcinfo-id") == WARCINFO_ID
-    assert request.field("warc-concurrent-to") == response.field("warc-record-id") == built.info.record_id
-    assert metadata.field("warc-concurrent-to") == built.info.record_id
+    assert request.field("warc-concurrent-to") == response.field("warc-record-id") == built.record_id
+    assert metadata.field("warc-concurrent-to") == built.record_id
     assert response.all("warc-concurrent-to") == [request.field("warc-record-id"), metadata.field("warc-record-id")]
     assert request.field("warc-ip-address") == response.field("warc-ip-address") == "2001:db8::1"
     assert response.all("warc-protocol") == ["http/1.1", "tls/1.3"]
@@ -121,20 +122,20 @@ def test_fields_of_a_capture() -> None:
     assert request.block == exchange().request_bytes
 
 
-def test_info_points_at_the_response() -> None:
-    """Offset and length of the info are those of the response's own member; the digest is the payload's."""
-    info, data = (built := make()).info, built.members
-    (response,) = members(data[info.offset : info.offset + info.length])
+def test_row_points_at_the_response() -> None:
+    """Offset and length of the row are those of the response's own member; the digest is the payload's."""
+    row, data = (built := make(start=9)).row, built.members
+    (response,) = members(data[row.offset - 9 : row.offset - 9 + row.length])
     assert response.kind == "response"
-    assert response.field("warc-payload-digest") == f"sha1:{digest_text(info.payload_digest)}"
-    assert info.total == len(data)
+    assert response.field("warc-payload-digest") == f"sha1:{row.digest}"
+    assert (row.start, row.end) == (9, 9 + len(data))
 
 
 @pytest.mark.parametrize("why", ["length", "time", "disconnect"])
 def test_truncation_is_marked(why: str) -> None:
     """WARC-Truncated says why a body ends early."""
     built = make(exchange(truncated=why))
-    assert members(built.members)[1].field("warc-truncated") == built.info.truncated == why
+    assert members(built.members)[1].field("warc-truncated") == built.row.truncated == why
 
 
 def test_metadata_says_how_it_came_about() -> None:
@@ -156,9 +157,9 @@ def test_revisit_of_an_identical_payload() -> None:
     assert revisit.field("warc-refers-to") == FIRST.record_id
     assert revisit.field("warc-refers-to-target-uri") == FIRST.url
     assert revisit.field("warc-refers-to-date") == FIRST.date
-    assert revisit.field("warc-payload-digest") == f"sha1:{digest_text(built.info.payload_digest)}"
+    assert revisit.field("warc-payload-digest") == f"sha1:{built.row.digest}"
     assert revisit.field("warc-truncated") == "length"
-    assert built.info.revisit
+    assert built.row.mime == REVISIT_MIME
     assert len(list(checked(built.members))) == 3
 
 

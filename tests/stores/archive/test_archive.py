@@ -21,7 +21,6 @@ from warcio.checker import Checker
 
 from crawlerproject.errors import StorageError
 from crawlerproject.reports.warc_check import check_file
-from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_records import Capture
 from crawlerproject.stores.archive.archive import Position, WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.atomic_files import StorageFull
@@ -39,10 +38,10 @@ def files(folder: Path, series: WarcSeries = SERIES, **changes: Any) -> WarcFile
 
 def add(warc: WarcFiles, url: str = "http://a.test/", index: CdxjFiles | None = None) -> tuple[Capture, Position]:
     """Append a capture of ``url`` and its index row."""
-    built = make(url=url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id)
+    built = make(url=url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=warc.place().offset)
     position = warc.append(built.members)
     if index:
-        index.append(position.filename, row_of_capture(built.info, position.offset))
+        index.append(position.filename, built.row)
     return built, position
 
 

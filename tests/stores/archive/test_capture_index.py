@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.archive.archive import WarcFiles, new_record_id
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture, lines_of_key, nearest
@@ -29,10 +28,11 @@ class Writing:
             original,
             warcinfo_id=self.warc.warcinfo_id,
             new_id=new_record_id,
+            start=self.warc.place().offset,
         )
         position = self.warc.append(built.members)
-        self.index.append(position.filename, row_of_capture(built.info, position.offset))
-        return built.info.record_id
+        self.index.append(position.filename, built.row)
+        return built.record_id
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -14,13 +14,13 @@ def test_a_record_is_found_by_its_place(tmp_path: Path, suffix: str) -> None:
     """Id, date, head and body as they were written."""
     built = make()
     (tmp_path / f"a.warc.gz{suffix}").write_bytes(info_member() + built.members)
-    place = PlainResponse("a.warc.gz", len(info_member()) + built.info.offset, built.info.length, 3, 4)
+    place = PlainResponse("a.warc.gz", len(info_member()) + built.row.offset, built.row.length, 3, 4)
 
     paths = [tmp_path / "elsewhere" / "a.warc.gz", *(tmp_path / name for name in names_of("a.warc.gz"))]
     found = read_answer(paths, PlainResponse.of(place.note()))
 
-    assert found.field("warc-record-id") == built.info.record_id
-    assert found.field("warc-date") == built.info.date
+    assert found.field("warc-record-id") == built.record_id
+    assert found.field("warc-date") == built.date
     assert found.head.startswith(b"HTTP/1.1 200")
 
 

@@ -162,8 +162,8 @@ def test_ours_is_whole_with_its_notes(tmp_path: Path) -> None:
     (capture,) = captures_in(written(tmp_path, info_member(), built.members), number=7)
 
     assert capture.whole
-    assert capture.place == (7, len(info_member()) + built.info.offset)
-    assert (capture.status, capture.answer_id, capture.rendered) == (200, built.info.record_id, False)
+    assert capture.place == (7, len(info_member()) + built.row.offset)
+    assert (capture.status, capture.answer_id, capture.rendered) == (200, built.record_id, False)
     assert "fetchTimeMs" in capture.notes
     assert capture.ended_at >= 0
 

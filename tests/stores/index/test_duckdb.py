@@ -8,7 +8,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from crawlerproject.rules.archive.index_rows import row_of_capture
 from crawlerproject.stores.archive.archive import new_record_id
 from crawlerproject.stores.index.index_files import CdxjFiles, ParquetFiles
 from tests.stores.archive.test_archive import files
@@ -42,9 +41,11 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     warc = files(folder / "warc", index=index)
     for url, status, fields in CAPTURES:
         head = b"HTTP/1.1 " + status + b"\r\n" + fields + b"\r\n"
-        built = make(exchange(head=head), url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id)
+        built = make(
+            exchange(head=head), url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=warc.place().offset
+        )
         position = warc.append(built.members)
-        index.append(position.filename, row_of_capture(built.info, position.offset))
+        index.append(position.filename, built.row)
     warc.close()
     with connect(folder / "index" / "parquet") as connection:
         yield connection
