@@ -11,8 +11,7 @@ import orjson
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.questions import AT_A_TIME, GATHER_SECONDS, Questions
 from crawlerproject.frontier.learned.models import Facts
-from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.protocols import FactReader, Fingerprint
+from crawlerproject.stores.protocols import FactReader, Fingerprint, NearText, Text
 
 # A page whose question has no answer by then is not known to repeat another one: it holds its host's turn (ours).
 _PATIENCE_SECONDS = 2.0

@@ -101,6 +101,22 @@ class Fingerprint(NamedTuple):
     key: bytes  # the page's, 24 bytes
 
 
+class Text(NamedTuple):
+    """A page that repeats no other, by its text."""
+
+    value: int  # its fingerprint, 64 bits
+    key: bytes  # the page's, 24 bytes
+    url: str
+
+
+class NearText(NamedTuple):
+    """A page whose fingerprint is near the one that was asked about."""
+
+    bits: int  # in which they differ
+    key: bytes  # the page's
+    url: str
+
+
 class Near(NamedTuple):
     """A page whose fingerprint is near the one that was asked about."""
 

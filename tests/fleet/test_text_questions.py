@@ -12,8 +12,7 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet import text_questions
 from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.protocols import Changes, Fingerprint
+from crawlerproject.stores.protocols import Changes, Fingerprint, NearText, Text
 from tests.stores.memory_store import MemoryStore
 
 

@@ -16,9 +16,8 @@ from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.runtime.services import Services
-from crawlerproject.stores.fingerprints import NearText
 from crawlerproject.stores.poison import Poison
-from crawlerproject.stores.protocols import Fingerprint
+from crawlerproject.stores.protocols import Fingerprint, NearText
 from tests.crawl.sessions import HOST, Bench, page_of
 
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()

@@ -17,7 +17,7 @@ from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, sp
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fingerprints import NearText, Text
+from crawlerproject.stores.protocols import NearText, Text
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 from crawlerproject.stores.rocks.rocks_texts import RocksTexts
 

@@ -14,8 +14,7 @@ from typing import NamedTuple, Protocol
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.text_likeness import near
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore
+from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore, NearText
 
 
 @dataclass(frozen=True, slots=True)

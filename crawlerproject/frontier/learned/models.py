@@ -96,7 +96,8 @@ class HostModel(Generic[F]):
             if found is None:
                 # A version before kept a fact of a name for each of its ports.
                 of_port = self._of_names and key != host and self._store.fact(self._kind + key) is None
-                found = stored_fact(self._store, self._kind, self._fact, host if of_port else key)
+                packed = self._store.fact(self._kind + (host if of_port else key))
+                found = self._fact.unpack(packed) if packed else self._fact()
             self._recent[key] = found
         return found
 

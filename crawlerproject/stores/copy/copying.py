@@ -20,8 +20,7 @@ import orjson
 
 from crawlerproject.errors import LeaseLost, OperatorError
 from crawlerproject.stores import row_codec as tables
-from crawlerproject.stores.fingerprints import Text
-from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box, Text
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import listed, stored_keys
 from crawlerproject.stores.redis.journals import PartitionJournals, Posted

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlerproject.rules import text_likeness as across
-from crawlerproject.stores.fingerprints import NearText, Text
+from crawlerproject.stores.protocols import NearText, Text
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import texts_key
 from crawlerproject.stores.redis.scripts import ADD_TEXTS, ROWS_OF_TEXTS, Script

@@ -8,37 +8,30 @@ answer in the store's stead, also that there is no row at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
-from itertools import groupby, takewhile
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from operator import itemgetter
 from struct import Struct
 from typing import Final
 
-from rocksdict import ReadOptions, WriteBatch
+from rocksdict import ReadOptions
 
-from crawlerproject import native
-from crawlerproject.errors import FrontierDamaged
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
     QUEUE,
-    SEEN,
     host_end,
     host_of,
     host_prefix,
     pack_place,
-    pack_queued,
     place_after,
-    queue_key,
     unpack_queued,
 )
 
 # Hosts found with one iterator, which pins old files as long as it lives.
 HOSTS_AT_A_TIME = 250
 
-_HOST = attrgetter("host")
 
 MAX_PLACES = 16
 """Of one host: one look at the store finds them all, and costs a tenth more than one for the first row alone."""
@@ -65,6 +58,7 @@ _NONE_BEFORE: Final = 2  # no row: only that there is none before this one place
 # thousand lists would take three times as much.
 _HEAD = Struct("<BB")
 _LENGTH = Struct("<I")
+_PLACES, _FIRST = Struct(f"{PLACE_BYTES}s"), itemgetter(0)
 _BEHIND_ALL = b"\xff" * (PLACE_BYTES + 1)
 
 
@@ -99,29 +93,6 @@ class RocksQueues:
             yield from found
             if len(found) < HOSTS_AT_A_TIME:
                 return
-
-    def _change_queues(
-        self, batch: WriteBatch, removed: Iterable[QueuedPage], queued: Collection[QueuedPage]
-    ) -> set[bytes]:
-        """Remove rows, then queue others, maybe in their places; the keys of the pages that were removed."""
-        tables, heads = self._tables, self._heads
-        put, queue, seen = batch.put, tables.handles[QUEUE], tables.handles[SEEN]
-        for host in {row.host for row in queued}:
-            if host not in heads and heads.has_room(host):  # that it is empty costs a quarter of a later look
-                with suppress(FrontierDamaged):  # what cannot be read is said when it is asked for
-                    self._look(host, host_prefix(host), MAX_PLACES)
-        gone = set()
-        for row in removed:
-            place = queue_key(row)
-            batch.delete(place, queue)
-            heads.removed(row.host, place)
-            gone.add(row.key)
-        put_rows = put_rows_in_python if (page := native.reader()) is None else page.put_rows
-        for host, rows in groupby(queued, _HOST):  # a page names many of one
-            joined = put_rows(rows, host_prefix(host), heads.last(host), put, queue, seen, pack_queued)
-            if joined:
-                heads.queued(host, joined)
-        return gone
 
     def _first_rows(self, host: str, prefix: bytes, limit: int) -> list[PackedRow]:
         if self._heads.has_room(host):
@@ -328,7 +299,7 @@ def _end(head: bytes) -> int:
 
 
 def _places(head: bytes, number: int) -> list[bytes]:
-    return [head[at : at + PLACE_BYTES] for at in range(_HEAD.size, _HEAD.size + number * PLACE_BYTES, PLACE_BYTES)]
+    return [*map(_FIRST, _PLACES.iter_unpack(head[_HEAD.size : _HEAD.size + number * PLACE_BYTES]))]
 
 
 def _row_at(head: bytes, number: int) -> tuple[int, int]:

@@ -16,18 +16,21 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from contextlib import suppress
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import Self
 
 from rocksdict import Checkpoint, WriteBatch
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject import native
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.atomic_files import storage_errors
 from crawlerproject.stores.protocols import Applied, Box, Changes, Due, Near, PageRecord
-from crawlerproject.stores.rocks.rocks_queues import RocksQueues
+from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, RocksQueues, put_rows_in_python
 from crawlerproject.stores.rocks.rocks_tables import TRIES, Tables, open_to_read, open_to_write, require_room
 from crawlerproject.stores.rocks.rocks_texts import RocksFingerprints
 from crawlerproject.stores.row_codec import (
@@ -39,6 +42,7 @@ from crawlerproject.stores.row_codec import (
     PAGES,
     PAYLOADS,
     PRINTS,
+    QUEUE,
     READ_ROW,
     ROBOTS,
     SEEN,
@@ -46,15 +50,19 @@ from crawlerproject.stores.row_codec import (
     box_of,
     due_key,
     due_of,
+    host_prefix,
     message_key,
     number_of,
     pack_number,
     pack_original,
+    pack_queued,
     pack_record,
+    queue_key,
     unpack_original,
     unpack_record,
 )
 
+_HOST = attrgetter("host")
 # Behind every number of a box.
 _BEHIND = b"\xff" * 9
 
@@ -265,13 +273,25 @@ class RocksStore(RocksReader):
 
     # Apart from ``apply``: handles of tables that the trace of its error kept would keep the folder locked.
     def _batch(self, changes: Changes) -> WriteBatch:
-        batch, handles = WriteBatch(raw_mode=True), self._tables.handles
-        put = batch.put
-        was_queued = self._change_queues(batch, changes.removed, changes.queued)
+        batch, handles, heads, removed = WriteBatch(raw_mode=True), self._tables.handles, self._heads, set[bytes]()
+        put, queue, seen = batch.put, handles[QUEUE], handles[SEEN]
+        for host in set(map(_HOST, changes.queued)):
+            if host not in heads and heads.has_room(host):  # that it is empty costs a quarter of a later look
+                with suppress(FrontierDamaged):  # what cannot be read is said when it is asked for
+                    self._look(host, host_prefix(host), MAX_PLACES)
+        for row in changes.removed:
+            place = queue_key(row)
+            batch.delete(place, queue)
+            heads.removed(row.host, place)
+            removed.add(row.key)
+        put_rows = put_rows_in_python if (page := native.reader()) is None else page.put_rows
+        for host, rows in groupby(changes.queued, _HOST):  # maybe in the places of those; a page names many of one
+            if joined := put_rows(rows, host_prefix(host), heads.last(host), put, queue, seen, pack_queued):
+                heads.queued(host, joined)
         for key, record in changes.pages:
             put(key, pack_record(record), handles[PAGES])
-            if key not in was_queued:  # not every page that is decided was queued before
-                put(key, b"", handles[SEEN])
+            if key not in removed:  # not every page that is decided was queued before
+                put(key, b"", seen)
         for name, packed in changes.hosts:
             put(name.encode(), packed, handles[HOSTS])
         for origin, packed in changes.robots:

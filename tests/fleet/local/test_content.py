@@ -18,8 +18,7 @@ from crawlerproject.fleet.local.fleet_tables import QuotaTable
 from crawlerproject.rules.fleet_shares import QuotaRequest
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import alone, shared_out, write_plan
-from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.protocols import Changes, Fingerprint, NearText, PageRecord, Text
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 _NAMES = ("worker-1", "worker-2")

@@ -9,8 +9,7 @@ import pytest
 from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import Address, parse
-from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.protocols import Changes, Fingerprint, NearText, PageRecord
 from tests.stores.memory_store import MemoryStore
 
 ORIGINAL = Original("<urn:uuid:12345678-1234-4234-8234-123456789abc>", "http://a/1", "2026-11-21T10:11:12.123456Z")

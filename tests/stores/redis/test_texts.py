@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
-from crawlerproject.stores.fingerprints import NearText, Text
-from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.protocols import Changes, Fingerprint, NearText, PageRecord, Text
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.texts import BLOCKS, RedisTexts
 from crawlerproject.stores.rocks.rocks_store import RocksStore

@@ -10,8 +10,7 @@ import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.stores.fingerprints import NearText
-from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.protocols import Changes, Fingerprint, NearText, PageRecord
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_texts import RocksTexts
 from tests.stores.redis.test_texts import clusters, on_disk, text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from crawlerproject.stores.fingerprints import HostFingerprints
+from crawlerproject.stores.rocks.rocks_texts import HostFingerprints
 
 
 class Rows:
