@@ -20,6 +20,7 @@ from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.frontier.passage import DiscoveredUrl, caused_externally
 from crawlerproject.frontier.url_filters import HostsAtOnce, UrlFilters
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.matcher import MatcherIndex
 from crawlerproject.rules.robots.policy import RobotsRules
 from crawlerproject.rules.row_kinds import (
     FLAG_LISTED,
@@ -38,8 +39,6 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 logger = logging.getLogger(__name__)
 
 _new = tuple.__new__  # of a NamedTuple, at a third of the cost
-PlainIndex = tuple[list[str] | None, list[int] | None]
-"""Edges and ranks of ``Matcher``; None: anything is allowed."""
 Joining = dict[str, tuple[int, int]]
 """By host key: rows that are to be queued, and of them pages that count for the host."""
 LessImportant = Callable[[str], float | None]
@@ -52,7 +51,8 @@ class _Settled(NamedTuple):
     front: str  # its URLs begin with this
     room: int  # of them its name may have, beside those that are known
     rules: RobotsRules | None  # None: they are not known yet
-    paths: PlainIndex | None  # all that they say of a page, for the native filter; None: they are to be asked
+    natively: bool  # ``matcher`` has all that they say of a page
+    matcher: MatcherIndex | None  # None: anything is allowed
 
 
 class Admission:
@@ -230,11 +230,11 @@ class Admission:
             item = unknown[place]
             address = item.address
             host, url = address.host, address.url
-            own, name = not item.flags & ~FLAG_LISTED and url[-1] != "/", host_name(host)
+            own, name = not item.flags & ~FLAG_LISTED and (url[-1] != "/" or not address.is_front), host_name(host)
             last = settled.get(name)
             if last is not None and own and url.startswith(last.front):  # as most links of a page
-                if page is not None and last.paths is not None:
-                    alike = page.settled(unknown, place, last.front, last.room - coming[name], *last.paths)
+                if page is not None and last.natively:
+                    alike = page.settled(unknown, place, last.front, last.room - coming[name], last.matcher)
                     if alike:
                         coming[name] += alike
                         new += unknown[place : place + alike]
@@ -277,9 +277,10 @@ class Admission:
         clock = self._clock(host)
         room = self._filters.max_urls_per_host - (host.known if clock is None else clock.known)
         if host.robots_until(address.scheme) <= now:
-            return _Settled(origin + "/", room, None, (None, None))
+            return _Settled(origin + "/", room, None, True, None)
         rules = self._state.robots.rules(origin)
-        return _Settled(origin + "/", room, rules, self._state.robots.plain_index(rules))
+        asks_more = self._state.robots.asks_more(rules)
+        return _Settled(origin + "/", room, rules, not asks_more, None if asks_more else rules.index())
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
         """Drop external URLs and requisites that are queued: until then the store knows them by their queue keys.

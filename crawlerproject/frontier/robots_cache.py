@@ -96,11 +96,9 @@ class RobotsCache:
         # Where nothing is known of a licence's terms doubt means no.
         return Reason.RESERVED_LICENSE if rules.licenses and rules.terms is None else None
 
-    def plain_index(self, rules: RobotsRules) -> tuple[list[str], list[int]] | None:
-        """Edges and ranks (``Matcher``) where ``refusal`` hangs on nothing else; None: it is to be asked."""
-        if self._obeyed_for and (rules.content_signals or rules.licenses or rules.terms):
-            return None
-        return rules.plain_index()
+    def asks_more(self, rules: RobotsRules) -> bool:
+        """Whether ``refusal`` hangs on more than the paths that are allowed."""
+        return rules.left_alone or bool(self._obeyed_for and (rules.content_signals or rules.licenses or rules.terms))
 
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""

@@ -72,7 +72,7 @@ class Page(Protocol):
         /,
         *base: Any,
     ) -> list[T]:
-        """``Base.addresses``; ``base``: origin, folder, host, scheme, the host's digest, the page's key."""
+        """``Base.addresses``; ``base``: origin, folder, host, scheme, host's digest, ``_shapes``, the page's key."""
 
     def followed(self, addresses: Iterable[Any], kind: type[T], /, *page: Any) -> list[T]:
         """``followed``; ``page``: host, depth, hops, via, priority, what gives the flags of another host, note."""
@@ -92,10 +92,8 @@ class Page(Protocol):
     ) -> dict[bytes, T]:
         """What no gate refuses, the first of each key; ``judge`` is asked for the key of what is not plain."""
 
-    def settled(
-        self, found: list[Any], start: int, front: str, room: int, edges: list[str] | None, ranks: list[int] | None, /
-    ) -> int:
-        """How many from a place on are of one host and plainly allowed."""
+    def settled(self, found: list[Any], start: int, front: str, room: int, index: tuple[Any, ...] | None, /) -> int:
+        """How many from a place on are of one host and allowed by an index of ``Matcher``."""
 
     def rows(self, found: list[Any], start: int, arrival: int, kind: type[T], /) -> list[T]:
         """The rows of those from a place on that are of one host and have no flags; their arrivals go up."""

@@ -13,7 +13,7 @@ enum { ADDRESS, DEPTH, HOPS, VIA, PRIORITY, FLAGS, NOTE, FOUND_FIELDS };
 enum { ROW_HOST, ROW_KEY, ROW_URL, ROW_PRIORITY, ROW_ARRIVAL, ROW_DEPTH, ROW_HOPS, ROW_VIA, ROW_TRIES, ROW_FLAGS, ROW_NOTE,
        ROW_FIELDS };
 
-enum { KEY_BYTES = 24, MOST_SEGMENTS = 20, LEAST_SLASHES = 3, MOST_EXTENSION = 32, PLACE_BYTES = 9, ROW_HEAD = 44 };
+enum { KEY_BYTES = 24, MOST_PIECES = 16, MOST_SEGMENTS = 20, LEAST_SLASHES = 3, MOST_EXTENSION = 32, PLACE_BYTES = 9, ROW_HEAD = 44 };
 
 struct text {
     const unsigned char *data;
@@ -105,9 +105,51 @@ static int is_simple(struct text text)
     return 1;
 }
 
+static int compare(struct text one, struct text other)
+{
+    int order = memcmp(one.data, other.data, one.size < other.size ? one.size : other.size);
+    return order ? order : (one.size > other.size) - (one.size < other.size);
+}
+
+/* Whether a query has only what no parser changes and no escape or session in a path begins with. */
+static int is_plain_query(struct text query)
+{
+    for (size_t at = 0; at < query.size; at++)
+        if (!path_class(query.data[at]) && !memchr("!$&)*+,=:@/?", query.data[at], 12))
+            return 0;
+    return query.size > 0;
+}
+
+/* Pieces between "&" in the order of ``_key_text`` of rules/url/urls.py; how many, 0 where Python has to look, -1 with an
+ * error. shapes[name] is None where the parameter means something whatever its value. */
+static int sorted_pieces(struct text query, PyObject *shapes, struct text *pieces)
+{
+    int count = 0;
+    for (size_t start = 0, at = 0; at <= query.size; at++) {
+        if (at < query.size && query.data[at] != '&')
+            continue;
+        struct text piece = {query.data + start, at - start};
+        const unsigned char *end = memchr(piece.data, '=', piece.size);
+        size_t name_size = end ? (size_t)(end - piece.data) : piece.size;
+        PyObject *name = PyUnicode_FromStringAndSize((const char *)piece.data, (Py_ssize_t)name_size);
+        PyObject *shape = name ? PyDict_GetItemWithError(shapes, name) : NULL;
+        Py_XDECREF(name);
+        if (PyErr_Occurred())
+            return -1;
+        if (shape != Py_None || count == MOST_PIECES)
+            return 0;
+        int place = count++;
+        for (; place && compare(piece, pieces[place - 1]) < 0; place--)
+            pieces[place] = pieces[place - 1];
+        pieces[place] = piece;
+        start = at + 1;
+    }
+    return count;
+}
+
 struct page_base {
     struct text origin, folder, own_digest;
-    PyObject *own, *scheme, *digest, *type;
+    PyObject *own, *scheme, *digest, *type, *shapes;
 };
 
 static PyObject *joined(struct text before, int slash, struct text path)
@@ -123,27 +165,58 @@ static PyObject *joined(struct text before, int slash, struct text path)
     return url;
 }
 
-/* The URL that a simple link means; NULL without an error: it is none. */
-static PyObject *simple_url(const struct page_base *base, PyObject *target)
+/* The URL that a simple link means, and its query; NULL without an error: it is none. */
+static PyObject *simple_url(const struct page_base *base, PyObject *target, struct text *query)
 {
     struct text href, path;
     if (!ascii_of(target, &href))
         return NULL;
-    if (is_simple(href))
+    const unsigned char *mark = memchr(href.data, '?', href.size);
+    *query = (struct text){NULL, 0};
+    path = href;
+    if (mark) {
+        path.size = (size_t)(mark - href.data);
+        *query = (struct text){mark + 1, href.size - path.size - 1};
+        if (!is_plain_query(*query))
+            return NULL;
+    }
+    if (is_simple(path))
         return href.data[0] == '/' ? joined(base->origin, 0, href) : joined(base->folder, 1, href);
-    if (!starts_with(href, base->origin))
+    if (!starts_with(path, base->origin))
         return NULL;
-    path = (struct text){href.data + base->origin.size, href.size - base->origin.size};
+    path = (struct text){path.data + base->origin.size, path.size - base->origin.size};
     return path.size && path.data[0] == '/' && is_simple(path) ? Py_NewRef(target) : NULL;
 }
 
-/* The address of a simple URL, which it takes over. */
-static PyObject *simple_address(const struct page_base *base, PyObject *url)
+/* What a simple URL is known by, in bytes; None where Python has to look. */
+static PyObject *simple_text(const struct page_base *base, PyObject *url, struct text query)
 {
-    struct text text;
+    struct text text, pieces[MOST_PIECES];
+    int count = query.size ? sorted_pieces(query, base->shapes, pieces) : 0;
+    if (!ascii_of(url, &text) || count < 0)
+        return NULL;
+    if (query.size && !count)
+        return Py_NewRef(Py_None);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)text.data, (Py_ssize_t)text.size);
+    char *out = bytes && count > 1 ? PyBytes_AS_STRING(bytes) + text.size - query.size : NULL;
+    for (int place = 0; out && place < count; place++) {
+        memcpy(out, pieces[place].data, pieces[place].size);
+        out += pieces[place].size;
+        if (place + 1 < count)
+            *out++ = '&';
+    }
+    return bytes;
+}
+
+/* The address of a simple URL, which it takes over; None where Python has to look. */
+static PyObject *simple_address(const struct page_base *base, PyObject *url, struct text query)
+{
     PyObject *key = NULL, *bytes, *digest = NULL;
-    ascii_of(url, &text);
-    bytes = PyBytes_FromStringAndSize((const char *)text.data, (Py_ssize_t)text.size);
+    bytes = simple_text(base, url, query);
+    if (bytes == Py_None) {
+        Py_DECREF(url);
+        return bytes;
+    }
     if (bytes)
         digest = PyObject_CallOneArg(base->digest, bytes);
     Py_XDECREF(bytes);
@@ -167,10 +240,16 @@ static PyObject *simple_address(const struct page_base *base, PyObject *url)
 /* Puts the address of one target among the others; 0 with an error. */
 static int add_address(PyObject *addresses, const struct page_base *base, PyObject *target, PyObject *join)
 {
-    PyObject *url = simple_url(base, target), *address, *key;
-    if (!url && PyErr_Occurred())
+    struct text query;
+    PyObject *url = simple_url(base, target, &query), *address = NULL, *key;
+    if (url)
+        address = simple_address(base, url, query);
+    if (PyErr_Occurred())
         return 0;
-    address = url ? simple_address(base, url) : PyObject_CallOneArg(join, target);
+    if (!url || address == Py_None) {
+        Py_XDECREF(address);
+        address = PyObject_CallOneArg(join, target);
+    }
     if (!address)
         return 0;
     if (address == Py_None) {
@@ -183,18 +262,20 @@ static int add_address(PyObject *addresses, const struct page_base *base, PyObje
     return done;
 }
 
-/* addresses(targets, join, digest, type, origin, folder, own, scheme, own_digest, own_key) -> list of addresses */
+/* addresses(targets, join, digest, type, origin, folder, own, scheme, own_digest, shapes, own_key) -> list of addresses */
 PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     struct page_base base;
     (void)module;
-    if (!takes(count, 10))
+    if (!takes(count, 11))
         return NULL;
-    if (!ascii_of(given[4], &base.origin) || !ascii_of(given[5], &base.folder) || !PyBytes_Check(given[8])) {
-        PyErr_SetString(PyExc_TypeError, "origin and folder are of ASCII, a digest is bytes");
+    if (!ascii_of(given[4], &base.origin) || !ascii_of(given[5], &base.folder) || !PyBytes_Check(given[8])
+        || !PyDict_Check(given[9])) {
+        PyErr_SetString(PyExc_TypeError, "origin and folder are of ASCII, a digest is bytes, shapes are a dict");
         return NULL;
     }
     base.digest = given[2], base.type = given[3], base.own = given[6], base.scheme = given[7];
+    base.shapes = given[9];
     base.own_digest = (struct text){(unsigned char *)PyBytes_AS_STRING(given[8]), (size_t)PyBytes_GET_SIZE(given[8])};
     PyObject *targets = PySequence_Fast(given[0], "targets are a list"), *found = NULL;
     PyObject *addresses = targets ? PyDict_New() : NULL;
@@ -202,8 +283,8 @@ PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t c
     for (Py_ssize_t place = 0; done && place < PySequence_Fast_GET_SIZE(targets); place++)
         done = add_address(addresses, &base, PySequence_Fast_GET_ITEM(targets, place), given[1]);
     if (done) {
-        int has = PyDict_Contains(addresses, given[9]);
-        done = has >= 0 && (!has || !PyDict_DelItem(addresses, given[9]));
+        int has = PyDict_Contains(addresses, given[10]);
+        done = has >= 0 && (!has || !PyDict_DelItem(addresses, given[10]));
     }
     if (done)
         found = PyDict_Values(addresses);
@@ -401,30 +482,63 @@ PyObject *links_allowed(PyObject *module, PyObject *const *given, Py_ssize_t cou
     return kept;
 }
 
-/* Whether a path is written as robots.txt rules are compared (``spelled`` of rules/robots/matcher.py), without escapes. */
+/* Whether a path is written as robots.txt rules are compared (_IS_SPELLED of rules/robots/matcher.py). */
 static int is_spelled(struct text path)
 {
-    for (size_t at = 0; at < path.size; at++)
-        if (path.data[at] < '!' || path.data[at] > '~' || path.data[at] == '%' || path.data[at] == '#')
+    for (size_t at = 0; at < path.size; at++) {
+        if (path.data[at] < '!' || path.data[at] > '~' || path.data[at] == '#')
             return 0;
+        if (path.data[at] != '%')
+            continue;
+        if (path.size - at < 3 || !memchr("89ABCDEF", path.data[at + 1], 8) || !memchr("0123456789ABCDEF", path.data[at + 2], 16))
+            return 0;
+        at += 2;
+    }
     return 1;
 }
 
-static int compare(struct text one, struct text other)
+/* Places in ``Matcher.index()`` and in a _Pattern (rules/robots/matcher.py). */
+enum { EDGES, RANKS, EXACT, PATTERNS, FREE, A_CHARACTER, INDEX_FIELDS };
+enum { RANK, NEEDLE, HEAD, PARTS, TAIL, LEAST, CALLS, SCAN, PATTERN_FIELDS };
+
+/* As _matches of rules/robots/matcher.py; -1 with an error. */
+static int pattern_matches(PyObject *pattern, struct text path)
 {
-    int order = memcmp(one.data, other.data, one.size < other.size ? one.size : other.size);
-    return order ? order : (one.size > other.size) - (one.size < other.size);
+    struct text head, tail, part;
+    PyObject *parts = field(pattern, PATTERN_FIELDS, PARTS);
+    if (!parts || !PyTuple_Check(parts) || !ascii_of(PyTuple_GET_ITEM(pattern, HEAD), &head)
+        || !ascii_of(PyTuple_GET_ITEM(pattern, TAIL), &tail)) {
+        PyErr_SetString(PyExc_TypeError, "no pattern");
+        return -1;
+    }
+    if (head.size + tail.size > path.size || !starts_with(path, head)
+        || memcmp(path.data + path.size - tail.size, tail.data, tail.size))
+        return 0;
+    const unsigned char *at = path.data + head.size, *end = path.data + path.size - tail.size;
+    for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(parts); place++) {
+        if (!ascii_of(PyTuple_GET_ITEM(parts, place), &part)) {
+            PyErr_SetString(PyExc_TypeError, "no pattern");
+            return -1;
+        }
+        at = memmem(at, (size_t)(end - at), part.data, part.size);
+        if (!at)
+            return 0;
+        at += part.size;
+    }
+    return 1;
 }
 
-/* Whether plain rules allow a path: bisect_right over the edges, as Matcher.verdict; -1 with an error. */
-static int rules_allow(PyObject *edges, PyObject *ranks, struct text path)
+/* The rank of an edge's interval: bisect_right over the edges; -1 with an error. */
+static long rank_of(PyObject *edges, PyObject *ranks, struct text path)
 {
     Py_ssize_t low = 0, high = PyList_GET_SIZE(edges);
     while (low < high) {
         Py_ssize_t middle = low + (high - low) / 2;
         struct text edge;
-        if (!ascii_of(PyList_GET_ITEM(edges, middle), &edge))
-            return 0;
+        if (!ascii_of(PyList_GET_ITEM(edges, middle), &edge)) {
+            PyErr_SetString(PyExc_TypeError, "an edge is of ASCII");
+            return -1;
+        }
         if (compare(path, edge) < 0)
             high = middle;
         else
@@ -434,21 +548,65 @@ static int rules_allow(PyObject *edges, PyObject *ranks, struct text path)
         PyErr_SetString(PyExc_ValueError, "there are fewer ranks than edges");
         return -1;
     }
-    long rank = PyLong_AsLong(PyList_GET_ITEM(ranks, low));
-    return PyErr_Occurred() ? -1 : rank & 1 || !rank;
+    return PyLong_AsLong(PyList_GET_ITEM(ranks, low));
 }
 
-/* settled(found, start, front, room, edges, ranks) -> how many from ``start`` on begin with ``front``, are no folder,
- * have no flags, and are allowed by plain rules; edges None: there are no rules. */
+/* Whether rules allow a path, as Matcher.verdict; 0 as well where that would cost too much, -1 with an error. */
+static int rules_allow(PyObject *index, struct text path)
+{
+    PyObject *exact = PyTuple_GET_ITEM(index, EXACT), *patterns = PyTuple_GET_ITEM(index, PATTERNS);
+    long rank = rank_of(PyTuple_GET_ITEM(index, EDGES), PyTuple_GET_ITEM(index, RANKS), path), other;
+    if (PyErr_Occurred())
+        return -1;
+    if (PyDict_GET_SIZE(exact)) {
+        PyObject *text = PyUnicode_FromStringAndSize((const char *)path.data, (Py_ssize_t)path.size);
+        PyObject *found = text ? PyDict_GetItemWithError(exact, text) : NULL;
+        Py_XDECREF(text);
+        other = found ? PyLong_AsLong(found) : 0;
+        if (PyErr_Occurred())
+            return -1;
+        rank = other > rank ? other : rank;
+    }
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(patterns); place++) {
+        PyObject *pattern = PyList_GET_ITEM(patterns, place), *number = field(pattern, PATTERN_FIELDS, RANK);
+        other = number ? PyLong_AsLong(number) : 0;
+        if (PyErr_Occurred())
+            return -1;
+        if (other <= rank)
+            break;
+        if (!place) {
+            double work = PyFloat_AsDouble(PyTuple_GET_ITEM(index, FREE));
+            work += PyFloat_AsDouble(PyTuple_GET_ITEM(index, A_CHARACTER)) * (double)path.size;
+            if (PyErr_Occurred())
+                return -1;
+            if (work < 0)
+                return 0; /* Python knows how */
+        }
+        int matches = pattern_matches(pattern, path);
+        if (matches < 0)
+            return -1;
+        if (matches) {
+            rank = other;
+            break;
+        }
+    }
+    return rank & 1 || !rank;
+}
+
+/* settled(found, start, front, room, index) -> how many from ``start`` on begin with ``front``, are not it, have no flags,
+ * and are allowed by the rules of ``index``; None: there are no rules. */
 PyObject *links_settled(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     struct text front, url;
     (void)module;
-    if (!takes(count, 6))
+    if (!takes(count, 5))
         return NULL;
-    int ruled = given[4] != Py_None;
-    if (!PyList_Check(given[0]) || (ruled && (!PyList_Check(given[4]) || !PyList_Check(given[5])))) {
-        PyErr_SetString(PyExc_TypeError, "what is found, edges and ranks are lists");
+    PyObject *index = given[4] == Py_None ? NULL : given[4];
+    if (!PyList_Check(given[0])
+        || (index && !(PyTuple_Check(index) && PyTuple_GET_SIZE(index) == INDEX_FIELDS
+                       && PyList_Check(PyTuple_GET_ITEM(index, EDGES)) && PyList_Check(PyTuple_GET_ITEM(index, RANKS))
+                       && PyDict_Check(PyTuple_GET_ITEM(index, EXACT)) && PyList_Check(PyTuple_GET_ITEM(index, PATTERNS))))) {
+        PyErr_SetString(PyExc_TypeError, "what is found is a list, an index of Matcher's kind");
         return NULL;
     }
     Py_ssize_t start = PyLong_AsSsize_t(given[1]), room = PyErr_Occurred() ? 0 : PyLong_AsSsize_t(given[3]), at;
@@ -463,14 +621,14 @@ PyObject *links_settled(PyObject *module, PyObject *const *given, Py_ssize_t cou
         long flags = PyLong_AsLong(PyTuple_GET_ITEM(found, FLAGS));
         if (PyErr_Occurred())
             return NULL;
-        if (flags || !ascii_of(address, &url) || !starts_with(url, front) || url.data[url.size - 1] == '/')
+        if (flags || !ascii_of(address, &url) || !starts_with(url, front) || url.size == front.size)
             break;
-        if (!ruled)
+        if (!index)
             continue;
         struct text path = {url.data + front.size - 1, url.size - front.size + 1};
         if (!is_spelled(path) || starts_with(path, (struct text){(const unsigned char *)"/robots.txt", 11}))
             break;
-        int allowed = rules_allow(given[4], given[5], path);
+        int allowed = rules_allow(index, path);
         if (allowed < 0)
             return NULL;
         if (!allowed)

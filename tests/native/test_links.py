@@ -36,7 +36,10 @@ PARTS = (
     "/", "a", "b.html", "B.PDF", "zip", ".", "..", "x~-_9", "h.test", "http://", "https://", "http://h.test", "?q=1",
     "http://h.test:8080", "://", "#f", "%20", "%41", ";jsessionid=1", "é", " ", "//", "www.h.test", "robots.txt",
 )  # fmt: skip
-TEXTS = st.lists(st.sampled_from(PARTS), max_size=8).map("".join)
+PIECES = (
+    "?", "a=1", "&", "&b=2&a", "utm_x=1", "sid=0123456789abcdef", "cfid=1", "cftoken=12345678", "=", "'", "(",
+)  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PARTS + PIECES), max_size=8).map("".join)
 TARGETS = st.lists(TEXTS, max_size=12)
 
 
@@ -157,40 +160,47 @@ def test_the_gates_refuse_the_same(paths: list[tuple[str, str]], depth: int, fla
 
 
 RULES = st.lists(
-    st.tuples(st.booleans(), st.lists(st.sampled_from(["/", "a", "b", "B", "%", "?", "~"]), max_size=5)), max_size=6
+    st.tuples(st.booleans(), st.lists(st.sampled_from(["/", "a", "b", "B", "%", "?", "~", "*", "*", "$"]), max_size=6)),
+    max_size=6,
 )
 
 
 @given(
     rules=RULES,
-    paths=st.lists(st.lists(st.sampled_from(["a", "b", "B", "/", "?", "%41", "~", "robots.txt"])), max_size=8),
+    paths=st.lists(st.lists(st.sampled_from(["a", "b", "B", "/", "?", "%41", "%C3", "~", "robots.txt"])), max_size=8),
 )
-def test_plain_rules_allow_the_same(rules: list[tuple[bool, list[str]]], paths: list[list[str]]) -> None:
+def test_rules_allow_the_same(rules: list[tuple[bool, list[str]]], paths: list[list[str]]) -> None:
     """What is taken is allowed, and what is not taken and plain is refused."""
     matcher = Matcher([Rule(allow, "/" + "".join(pattern)) for allow, pattern in rules])
-    index = matcher.plain_index()
-    assert index is not None
     for path in map("".join, paths):
         address = Address(f"http://h.test/{path}", b"", "h.test", "http")
-        taken = reader().settled([DiscoveredUrl(address, 1, "L", "", 3)], 0, "http://h.test/", 1, *index)
-        odd = path.endswith("/") or not path or "%" in path or path.startswith("robots.txt")
+        taken = reader().settled([DiscoveredUrl(address, 1, "L", "", 3)], 0, "http://h.test/", 1, matcher.index())
+        odd = not path or "%41" in path or path.startswith("robots.txt")
         assert taken == (not odd and matcher.verdict(spelled("/" + path)) is PathAccess.ALLOW)
 
 
+def test_rules_that_cost_too_much_are_left_to_python() -> None:
+    """Of five thousand patterns none is tried; where a longer plain rule decides none has to be."""
+    matcher = Matcher([*(Rule(False, f"/*{number}*x") for number in range(5_000)), Rule(True, "/plain/" + "a" * 40)])
+    found = [DiscoveredUrl(parse(f"http://h.test/{path}"), 1, "L", "", 3) for path in ("plain/" + "a" * 50, "b")]
+    assert reader().settled(found, 0, "http://h.test/", 9, matcher.index()) == 1
+    assert matcher.verdict("/b") is PathAccess.ALLOW
+
+
 def test_a_settled_host_takes_what_it_has_room_for() -> None:
-    """From a place on, until one of another host, a folder, one with flags, or the end of the room."""
+    """From a place on, until one of another host, its front page, one with flags, or the end of the room."""
     urls = [
         "http://o.test/x",
         "http://h.test/1",
-        "http://h.test/2",
+        "http://h.test/2/",
         "http://h.test/3",
-        "http://h.test/f/",
+        "http://h.test/",
         "http://h.test/4",
     ]
     found = [DiscoveredUrl(parse(url), 1, "L", "", 3) for url in urls]
     found.append(found[-1]._replace(flags=FLAG_LISTED))
     for start, room, due in [(0, 9, 0), (1, 9, 3), (2, 1, 1), (2, 0, 0), (2, -1, 0), (4, 9, 0), (5, 9, 1), (9, 9, 0)]:
-        assert reader().settled(found, start, "http://h.test/", room, None, None) == due
+        assert reader().settled(found, start, "http://h.test/", room, None) == due
 
 
 @given(
@@ -242,8 +252,25 @@ def test_rows_are_packed_the_same(texts: list[tuple[str, str, int, int]], last: 
     assert way(reader().put_rows) == way(put_rows_in_python)
 
 
-BASE = ("http://h", "http://h", "h", "http", b"12345678", b"")
+BASE: tuple[Any, ...] = ("http://h", "http://h", "h", "http", b"12345678", {}, b"")
 FOUND = DiscoveredUrl(parse("http://h.test/a"), 1, "", "", 3)
+INDEX: tuple[Any, ...] = Matcher([Rule(False, "/*b*c"), Rule(False, "/x$")]).index()
+PATTERNS: list[Any] = [
+    (1,),
+    (9, "", 1, (), "", 0, 0, 0),
+    (9, "", "/", [], "", 0, 0, 0),
+    ("x", "", "/", (), "", 0, 0, 0),
+]
+PATTERNS.append((9, "", "/", (1,), "", 0, 0, 0))
+WRONG: tuple[list[Any], ...] = (
+    [None, [1]],
+    [(), []],
+    [None, {"/a": "x"}],
+    [None, [1], *([each] for each in PATTERNS)],
+    ["x"],
+    ["x"],
+)
+"""By their place in an index."""
 
 
 @pytest.mark.parametrize(
@@ -253,8 +280,15 @@ FOUND = DiscoveredUrl(parse("http://h.test/a"), 1, "", "", 3)
         lambda: reader().addresses(["a"], lambda _: None, bytes, int, *BASE),
         lambda: reader().news([()], set(), set()),
         lambda: reader().allowed([("http://h.test/",)], {}, lambda _: b"", frozenset(), 1, 1),
-        lambda: reader().settled([(1, 2)], 0, "http://h.test/", 1, [], []),
-        lambda: reader().settled([FOUND], 0, "http://h.test/", 1, [], []),
+        lambda: reader().settled([(1, 2)], 0, "http://h.test/", 1, INDEX),
+        lambda: reader().settled([FOUND], 0, "http://h.test/", 1, ()),
+        *(
+            lambda place=place, value=value: reader().settled(
+                [FOUND], 0, "http://h.test/", 1, (*INDEX[:place], value, *INDEX[place + 1 :])
+            )
+            for place, values in enumerate(WRONG)
+            for value in values
+        ),
         lambda: reader().rows([(1, 2)], 0, 1, QueuedPage),
         lambda: reader().rows([FOUND], 0, 1, int),
         lambda: reader().put_rows([(1, 2)], b"", b"", print, None, None, bytes),
@@ -283,14 +317,14 @@ def test_an_error_of_what_is_asked_is_passed_on() -> None:
 
 def test_nothing_is_left_behind() -> None:
     """Of four thousand links no object stays, and no count of a shared one grows."""
-    base, shared = Base("http://h.test/a/"), ["x/y", "?q", "http://o.test/", "b.html"]
+    base, shared = Base("http://h.test/a/"), ["x/y", "?q", "http://o.test/", "b.html", "c?z=1&y=2"]
 
     def once() -> None:
         found = followed(row(), base.addresses(shared, base.own_key()))
         fresh, _ = reader().news(found, {found[0].address.key}, set())
         hosts: HostsAtOnce = {"h.test": True}
         kept = reader().allowed(fresh, hosts, lambda item: item.address.key, frozenset({"pdf"}), 9, 99)
-        reader().settled(list(kept.values()), 0, "http://h.test/", 9, ["/a"], [0, 1])
+        reader().settled(list(kept.values()), 0, "http://h.test/", 9, INDEX)
         reader().rows(list(kept.values()), 0, 2**40, QueuedPage)
         reader().put_rows([row()], b"p", b"\xff" * 10, lambda *_: None, None, None, pack_queued)
 

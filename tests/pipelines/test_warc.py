@@ -246,5 +246,5 @@ def test_nothing_is_marked_while_a_disk_is_waited_for(line: Line, monkeypatch: p
     line.complete(page_of(robots, line.now, body=b"User-agent: *\nCrawl-delay: 7\n"))
 
     read = (robots.row.key, robots.row.url)
-    assert waited == [("bytes", read), ("disk", None), ("disk", None), ("store", None)]  # a file's beginning, its page
+    assert waited == [("disk", None), ("bytes", read), ("disk", None), ("store", None)]  # a file's beginning, its page
     assert line.frontier.state.hosts.of(robots.row.host).floor_seconds == 7.0

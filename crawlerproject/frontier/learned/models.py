@@ -94,9 +94,9 @@ class HostModel(Generic[F]):
         if found is None:
             found = self._dirty.get(key) or self._storing.get(key)
             if found is None:
-                # A version before kept a fact of a name for each of its ports.
-                of_port = self._of_names and key != host and self._store.fact(self._kind + key) is None
-                packed = self._store.fact(self._kind + (host if of_port else key))
+                packed = self._store.fact(self._kind + key)
+                if packed is None and self._of_names and key != host:  # an older version kept one for each port
+                    packed = self._store.fact(self._kind + host)
                 found = self._fact.unpack(packed) if packed else self._fact()
             self._recent[key] = found
         return found

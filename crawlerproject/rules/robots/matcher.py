@@ -88,6 +88,11 @@ class _Pattern(NamedTuple):
     scan: int  # work of a trial for each character of the path
 
 
+MatcherIndex = tuple[list[str], list[int], dict[str, int], list[_Pattern], int, int]
+"""Edges, sorted, and the rank from each on, the first that below all of them; ranks of whole paths; patterns by rank.
+Then the budget that trying all patterns leaves: of any path, and of each of its characters."""
+
+
 class Matcher:
     """The rules of one group. Immutable but for an index that is built when first needed."""
 
@@ -135,9 +140,10 @@ class Matcher:
                     break
         return PathAccess.ALLOW if rank & 1 or not rank else PathAccess.DENY
 
-    def plain_index(self) -> tuple[list[str], list[int]] | None:
-        """Edges, sorted, and the rank from each on, the first that below all of them; None: other rules decide, too."""
-        return None if self._exact or self._patterns else (self._edges, self._ranks)
+    def index(self) -> MatcherIndex:
+        """All that ``verdict`` looks at while its budget lasts, for the native filter."""
+        calls, scan = _WORK - self._calls, _WORK_PER_CHARACTER - self._scan
+        return self._edges, self._ranks, self._exact, self._patterns, calls, scan
 
     def _of_many(self, path: str, rank: int, budget: int) -> PathAccess:
         """The verdict when not all patterns can be tried; ``rank`` is the best of the others."""

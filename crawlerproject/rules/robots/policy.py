@@ -16,7 +16,14 @@ from crawlerproject.rules.archive.http_messages import payload_type
 from crawlerproject.rules.consent.terms import Terms
 from crawlerproject.rules.consent.verdict import Note
 from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
-from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, PathAccess, rule_matches, spelled
+from crawlerproject.rules.robots.matcher import (
+    MAX_WILDCARD_RULES,
+    Matcher,
+    MatcherIndex,
+    PathAccess,
+    rule_matches,
+    spelled,
+)
 from crawlerproject.rules.robots.parser import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
 
 # RFC 9309 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects".
@@ -131,11 +138,9 @@ class RobotsRules:
             return PathAccess.DENY
         return self._matcher.verdict(spelled(path))
 
-    def plain_index(self) -> tuple[list[str], list[int]] | None:
-        """Edges and ranks of ``Matcher`` that decide alone about a path, but for robots.txt; None: ask ``verdict``."""
-        if self.left_alone:
-            return None
-        return ([], [0]) if self._matcher is None else self._matcher.plain_index()
+    def index(self) -> MatcherIndex | None:
+        """What decides about a path, but for robots.txt; None: nothing is disallowed."""
+        return None if self._matcher is None else self._matcher.index()
 
     @property
     def floor_seconds(self) -> float:

@@ -188,7 +188,7 @@ class Base:
         join, page = self.join, native.reader()
         if page is not None and self._own_digest:
             scheme = "https" if self._origin[4] == "s" else "http"
-            of = self._origin, self._folder, self._own, scheme, self._own_digest
+            of = self._origin, self._folder, self._own, scheme, self._own_digest, _shapes
             return page.addresses(targets, join, xxh3_128_digest, Address, *of, own_key)
         addresses: dict[bytes, Address] = {}
         for target in targets:
@@ -401,10 +401,25 @@ def _plain_escape(match: re.Match[str]) -> str:
     return match[0].upper() if digits is None else chr(int(digits, 16))
 
 
-@lru_cache(maxsize=16_384)  # the names of parameters repeat from link to link
+_shapes: dict[str, re.Pattern[str] | None] = {}
+"""By names of parameters as they stand in links, which repeat from link to link: ``_noise_shape``."""
+_MOST_SHAPES = 16_384
+
+
 def _noise_shape(name: str) -> re.Pattern[str] | None:
     """The shape of value that makes a parameter noise; None for a parameter that means something."""
-    name = name.lower()
+    shape = _shapes.get(name, _NO_VALUE)
+    if shape is not _NO_VALUE:
+        return shape
+    shape = _found_shape(name.lower())
+    if name.lower() not in _COLDFUSION_NAMES:  # which mean something, or not, by what is beside them
+        if len(_shapes) >= _MOST_SHAPES:
+            _shapes.clear()
+        _shapes[name] = shape
+    return shape
+
+
+def _found_shape(name: str) -> re.Pattern[str] | None:
     if name in TRACKING_NAMES or name.startswith(TRACKING_PREFIXES):
         return _ANY_VALUE
     if not name:

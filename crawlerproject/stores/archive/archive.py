@@ -281,7 +281,8 @@ class Archive:
 
         StorageError when there is no room, and nothing has changed then.
         """
-        filename, start = self.warc.place()
+        with self._waiting:
+            filename, start = self.warc.place()
         digest = digest or payload_digest(wire.body)
         ids, info_id = new_record_ids(3), self.warc.warcinfo_id
         built = capture(wire, context, digest, original, warcinfo_id=info_id, ids=ids, start=start)
