@@ -26,6 +26,7 @@ from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from crawlerproject.stores.rocks.row_packing import pack_rows
 from crawlerproject.stores.row_codec import SEEN
 from tests.stores.redis_servers import redis_server
 
@@ -66,7 +67,7 @@ def copied(store: JournaledStore, link: RedisLink, empty: int, urls: int, what: 
     kinds, rows = Counter[str](), partition_rows.all_rows(store.tables, _PARTITION)
     while part := list(islice(rows, partition_rows.ROWS_AT_A_TIME)):
         for table in {row[0] for row in part} - {SEEN}:  # whose rows the others imply
-            kinds[table] += len(partition_rows.pack_rows(row for row in part if row[0] == table))
+            kinds[table] += len(pack_rows(row for row in part if row[0] == table))
     print("  packed apart: " + ", ".join(f"{table} {size / urls:.1f}" for table, size in kinds.most_common(5)))
 
 

@@ -40,6 +40,7 @@ PAGE_KEY_BYTES = 24
 _QUEUED = Struct("<24sIHHIII")
 # status, fetched_at, bytes of digest, of history, characters of url, reason, etag. Last-Modified is what is left.
 _RECORD = Struct("<HdBHIBI")
+_DIGEST_LENGTH = 10
 
 # Microseconds since the epoch: big-endian, so that byte order is the order of moments.
 _MOMENT = Struct(">Q")
@@ -150,6 +151,11 @@ def unpack_record(value: bytes) -> PageRecord:
         text[etag_end:],
         value[digest_end:history_end],
     )
+
+
+def digest_of(record: bytes) -> bytes:
+    """The digest of a packed page record."""
+    return record[_RECORD.size : _RECORD.size + record[_DIGEST_LENGTH]]
 
 
 def due_key(place: Due) -> bytes:

@@ -15,7 +15,7 @@ from crawlerproject.stores.redis.copies import stored_keys
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
-from crawlerproject.stores.rocks.partition_rows import Row, unpack_rows
+from crawlerproject.stores.rocks.row_packing import Row, unpack_rows
 from tests.stores.conformance import record
 
 PARTITIONS = 4

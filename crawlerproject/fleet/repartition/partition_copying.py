@@ -25,9 +25,9 @@ from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, IN_MEMORY, Changes, unpack_open
 from crawlerproject.stores.rocks import partition_rows
-from crawlerproject.stores.rocks.partition_rows import Row
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import RESERVE_BYTES, Tables
+from crawlerproject.stores.rocks.row_packing import Row
 from crawlerproject.stores.row_codec import (
     DUE,
     FACTS,

@@ -35,9 +35,10 @@ from crawlerproject.stores.redis.keys import (
 )
 from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
-from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, list_hosts, of_all_hosts, put, unpack_rows
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, list_hosts, of_all_hosts, put
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT, RocksMessages
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
+from crawlerproject.stores.rocks.row_packing import unpack_rows
 from crawlerproject.stores.row_codec import (
     FACTS,
     FINGERPRINT_BYTES,

@@ -37,7 +37,7 @@ from crawlerproject.stores.row_codec import (
 )
 
 if TYPE_CHECKING:
-    from crawlerproject.stores.rocks.partition_rows import Row
+    from crawlerproject.stores.rocks.row_packing import Row
 
 FORMAT = 2
 MIGRATING = "of format 2"

@@ -25,9 +25,10 @@ from crawlerproject.stores.redis.journals import Append, PartitionJournals
 from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from crawlerproject.stores.rocks.frontier_folder import Combine
-from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, clear, pack_rows, put, unpack_rows
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, clear, put
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksReader
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_facts, open_to_write
+from crawlerproject.stores.rocks.row_packing import pack_rows, unpack_rows
 from crawlerproject.stores.row_codec import ROBOTS, TEXT
 
 # A copy takes the place of another one a few times an hour: twice while one is read would be chance.

@@ -24,7 +24,7 @@ from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, pa
 from crawlerproject.stores.row_codec import pack_original, unpack_original
 
 if TYPE_CHECKING:
-    from crawlerproject.stores.rocks.partition_rows import Row
+    from crawlerproject.stores.rocks.row_packing import Row
 
 LISTENER = 0xFFFFFFFF
 """Instead of a partition's number: for the worker that hubs reach."""

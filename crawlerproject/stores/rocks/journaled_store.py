@@ -1,8 +1,9 @@
 """A worker's frontier whose partitions others may take over: each change goes into their journals as well.
 
-What changes a partition is a row of the frontier until Redis has it, as messages to other workers are: both are
-written in the change that they are of. ``sync`` makes all of it durable here, then gives it to Redis: messages first,
-since a page whose links are lost must not be known as done.
+What changes a partition is kept in memory until Redis has it; a row of the frontier, written in the same change, says
+that there is such a change: a start that finds one knows that the rows here are ahead of Redis. Messages to other
+workers are rows. ``sync`` makes all of it durable here, then gives it to Redis: messages first, since a page whose
+links are lost must not be known as done.
 
 Of the locks one that is held leaves those behind it to be taken: ``_copying``, ``_sending``, ``_changing``.
 """
@@ -10,15 +11,16 @@ Of the locks one that is held leaves those behind it to be taken: ``_copying``, 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from math import inf
 from sys import maxsize
 from threading import Lock
 
-from rocksdict import WriteBatch
+from rocksdict import ColumnFamily, WriteBatch
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
@@ -37,16 +39,11 @@ from crawlerproject.stores.protocols import (
 from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Posted, Taken
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
-from crawlerproject.stores.rocks.partition_rows import (
-    MARK_FACT,
-    ROWS_AT_A_TIME,
-    Row,
-    join_rows,
-    pack_changes,
-    unpack_rows,
-)
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, ROWS_AT_A_TIME
+from crawlerproject.stores.rocks.rocks_queues import Put
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import Tables
+from crawlerproject.stores.rocks.row_packing import Row, pack_changes, unpack_rows
 from crawlerproject.stores.row_codec import (
     FACTS,
     FORMAT_FACT,
@@ -55,6 +52,7 @@ from crawlerproject.stores.row_codec import (
     MESSAGES,
     PAGES,
     PAYLOADS,
+    QUEUE,
     TEXT,
     host_prefix,
     host_row_key,
@@ -77,6 +75,8 @@ _OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_AR
 _HOSTS = 100_000
 # Given to Redis in one call.
 _MOST_BYTES = 1 << 20
+# Messages that were posted, after which Redis is asked which were read; sooner when there is nothing else to do.
+_FORGOTTEN_AT_ONCE = 1_000
 # First captures at hand: each is asked for when its page is compared, and when it is written.
 _ORIGINALS = 2_000
 # A copy is made again when a journal has so many bytes, and as many as the copy: so each byte is copied about once.
@@ -95,7 +95,8 @@ class JournaledStore(RocksStore):
         self._changing = Lock()  # what a change leaves in the tables and in the fields below is seen whole
         self._with_row: LruCache[str, int] = LruCache(_HOSTS)  # with the token of their partition
         self._numbers: dict[int, int] = {}  # of the last change, by partition that is held
-        self._coming: dict[int, int] = {}
+        self._unsent: dict[int, list[list[Row]]] = {}  # the rows of the changes that Redis lacks
+        self._coming: dict[int, list[Row]] = {}
         self._coming_hosts: dict[str, int] = {}
         self._sent: dict[int, int] = {}  # what Redis has
         self._tried: dict[int, list[int]] = {}  # the last numbers that were sent since, each perhaps in vain
@@ -106,6 +107,9 @@ class JournaledStore(RocksStore):
         self._payloads: list[tuple[bytes, Original | None]] = []  # that other workers cannot know yet
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
         self._posted: dict[Box, int] = {}  # of messages: what Redis has
+        self._unasked = 0  # messages that were posted since Redis was asked which were read
+        self._on_the_way: defaultdict[Box, list[int]] = defaultdict(list)  # and has not said to be read
+        self._letters: defaultdict[Box, list[tuple[int, bytes]]] = defaultdict(list)  # of this start, not yet posted
         self._boxes = dict.fromkeys(self.messages.boxes(), 0)  # that hold messages, and how far each was read
         self._unposted = set(self._boxes)  # of these, with messages that Redis may not have yet
         self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
@@ -158,16 +162,20 @@ class JournaledStore(RocksStore):
         """Apply all of it atomically, to the frontier and to what its journals will get."""
         self.mend()
         with self._changing:
+            last = self.messages.applied.last
             super().apply(changes)
-            self._numbers.update(self._coming)
+            for partition, rows in self._coming.items():
+                self._numbers[partition] += 1
+                self._unsent[partition].append(rows)
             self._payloads += changes.payloads
             for name, packed in changes.facts:
                 if name != DUE_FACT and not host_of_fact(name):
                     self._facts[name] = packed
             for host, token in self._coming_hosts.items():
                 self._with_row[host] = token
-            for partition, _ in changes.messages:
+            for number, (partition, packed) in enumerate(changes.messages, last + 1):
                 box = Box(partition, self.messages.outbox)
+                self._letters[box].append((number, packed))
                 self._boxes.setdefault(box, 0)
                 self._unposted.add(box)
 
@@ -178,40 +186,55 @@ class JournaledStore(RocksStore):
                 super().mend()
 
     def _batch(self, changes: Changes) -> WriteBatch:
-        batch, column = super()._batch(changes), self._tables.handles[MESSAGES]
-        partition, held = self.journals.partition, self.journals.held
         rows: defaultdict[int, list[Row]] = defaultdict(list)
+        partition, held = self.journals.partition, self.journals.held
+        for host, changed in partition_rows.rows_removed(changes):  # others may be queued in their places
+            rows[partition(host)].append(changed)
+        self._coming = rows
+        batch, column = super()._batch(changes), self._tables.handles[MESSAGES]
+        of_pages = [host_key(record.url) for _, record in changes.pages]
         self._coming_hosts = {}
-        for host in dict.fromkeys(partition_rows.hosts_changed(changes)):
+        for host in partition_rows.hosts_changed(changes, of_pages):
             number = partition(host)
             token = held.get(number, 0) if number in self._numbers else 0
             if not token or self._with_row.get(host) != token:
-                row = (MESSAGES, host_row_key(number, host), b"")
-                rows[number].append(row)
-                batch.put(row[1], b"", column)
+                key = host_row_key(number, host)
+                rows[number].append((MESSAGES, key, b""))
+                batch.put(key, b"", column)
                 if token:
                     self._coming_hosts[host] = token
-        for host, changed in partition_rows.rows_changed(changes):
+        for host, changed in partition_rows.rows_changed(changes, of_pages):
             rows[partition(host)].append(changed)
         # A visit that finds a page unchanged names the first capture of its payload, whoever has the page then.
         first = dict(changes.payloads)
-        for _, record in changes.pages:
+        for host, (_, record) in zip(of_pages, changes.pages, strict=True):
             digest = record.digest
             original = first[digest] if digest in first else self.original(digest) if digest else None
             if original is not None:
-                row = (PAYLOADS, record.digest, pack_original(original))
-                rows[partition(host_key(record.url))].append(row)
-                batch.put(row[1], row[2], self._tables.handles[PAYLOADS])
+                packed = pack_original(original)
+                rows[partition(host)].append((PAYLOADS, digest, packed))
+                if digest not in first:
+                    batch.put(digest, packed, self._tables.handles[PAYLOADS])
         for number, changed in partition_rows.read_marks(changes):
             rows[number].append(changed)
         if changes.payloads:
             batch.put(*_new_payloads([*self._payloads, *changes.payloads]))
-        self._coming = {}
-        for number, some in rows.items():
-            if number in self._numbers:  # of others nothing is changed, but for what a message says that comes late
-                self._coming[number] = self._numbers[number] + 1
-                batch.put(journal_key(number, self._coming[number]), join_rows(some), column)
+        # Of partitions of others nothing is changed, but for what a message says that comes late.
+        self._coming = {number: some for number, some in rows.items() if number in self._numbers}
+        for number in self._coming:
+            batch.put(journal_key(number, self._numbers[number] + 1), b"", column)
         return batch
+
+    def _put_of(self, host: str, put: Put) -> Put:
+        """As of any store; a row that is queued is what the journal gets as well."""
+        append, queue = self._coming[self.journals.partition(host)].append, self._tables.handles[QUEUE]
+
+        def put_both(key: bytes, value: bytes, column: ColumnFamily | None) -> None:
+            put(key, value, column)
+            if column is queue:  # that its page is known follows from it
+                append((QUEUE, key, value))
+
+        return put_both
 
     def sync(self) -> None:
         """Make everything applied so far survive the loss of power, and of this disk. StorageError, LeaseLost."""
@@ -227,54 +250,67 @@ class JournaledStore(RocksStore):
                 with self._changing:
                     self._unposted |= boxes
                 raise
-            self._append(numbers, read, facts)
+            news = self._append(numbers, read, facts) or bool(boxes)
             if payloads:
                 self.journals.set_originals(payloads)
                 with self._changing:
                     del self._payloads[: len(payloads)]
                     self._opened().put([(FACTS, *_new_payloads(self._payloads))])
-            self._forget_read()
+            if not news or self._unasked >= _FORGOTTEN_AT_ONCE:
+                self._forget_read()
 
     def _post(self, boxes: set[Box]) -> None:
         """Put messages that are durable here into their inboxes: those of all boxes with one way to Redis."""
-        mail, posted, total = self.messages, dict[Box, int](), 0
+        posted, total = dict[Box, int](), 0
         waiting: list[tuple[int, Posted]] = []
         for box in boxes:
-            up_to = mail.durable.last if box.outbox == mail.outbox else maxsize
-            while found := mail.of(box, after := posted.get(box) or self._posted.get(box, 0), up_to, _MOST_BYTES):
-                after = after if after > self._boxes[box] else 0
-                for number, packed in found:
-                    waiting.append((box.partition, Posted(box.outbox, number, packed, after)))
-                    after = number
-                posted[box] = after
-                total += sum(len(packed) for _, packed in found)
+            after = self._posted.get(box, 0)
+            after = after if after > self._boxes[box] else 0
+            for number, packed in self._letters_of(box):
+                waiting.append((box.partition, Posted(box.outbox, number, packed, after)))
+                posted[box] = after = number
+                total += len(packed)
                 if total >= _MOST_BYTES:
-                    self.journals.post(waiting)
-                    self._posted |= posted
+                    self._post_some(waiting, posted)
                     waiting, posted, total = [], {}, 0
+        self._post_some(waiting, posted)
+
+    def _letters_of(self, box: Box) -> Iterator[tuple[int, bytes]]:
+        """What waits to be posted and is durable; of an earlier start as its rows have it."""
+        mail = self.messages
+        if box.outbox == mail.outbox:
+            yield from takewhile(lambda letter: letter[0] <= mail.durable.last, list(self._letters[box]))
+            return
+        at = self._posted.get(box, 0)
+        while found := mail.of(box, at, maxsize, _MOST_BYTES):
+            yield from found
+            at = found[-1][0]
+
+    def _post_some(self, waiting: Sequence[tuple[int, Posted]], posted: dict[Box, int]) -> None:
         self.journals.post(waiting)
         self._posted |= posted
+        self._unasked += len(waiting)
+        for box, last in posted.items():
+            letters = self._letters[box]
+            gone = [number for number, _ in takewhile(lambda letter: letter[0] <= last, list(letters))]  # noqa: B023
+            del letters[: len(gone)]
+            self._on_the_way[box] += gone
 
     def _append(
         self, numbers: dict[int, int], read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]
-    ) -> None:
+    ) -> bool:
+        """Whether any partition was changed."""
         tables, waiting = self._opened(), list[Append]()
         batch = tables.batch()
         for partition, last in numbers.items():
-            sent, prefix = self._sent[partition], partition_key(JOURNAL_ROW, partition)
-            removed, marks = read.get(partition, (0, {}))
+            sent, (removed, marks) = self._sent[partition], read.get(partition, (0, {}))
             if sent < last or removed:
-                changes: list[bytes] = []
-                for key, packed in tables.rows(MESSAGES, prefix=prefix):
-                    if number_of(key) > last:
-                        break
-                    batch.delete(MESSAGES, key)
-                    if number_of(key) > sent:
-                        changes.append(packed)
-                packed_changes = self._packed(partition, sent, last, changes)
-                waiting.append(Append(partition, sent + 1, packed_changes, removed, list(marks.items())))
+                changes = self._packed(partition, sent, last)
+                waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
+                for number in range(sent + 1, last + 1):
+                    batch.delete(MESSAGES, journal_key(partition, number))
         if not (waiting or facts):
-            return
+            return False
         self.journals.append(waiting, facts)
         if self._rejoins:
             self._rejoins = False
@@ -291,11 +327,13 @@ class JournaledStore(RocksStore):
         for each in waiting:
             self._tried.pop(each.partition, None)
             self._sent[each.partition] = each.first + len(each.changes) - 1
+            del self._unsent[each.partition][: len(each.changes)]
             self._grown[each.partition] += sum(map(len, each.changes))
             batch.put(FACTS, *self._mark(each.partition, self._sent[each.partition]))
         tables.write(batch)
+        return bool(waiting)
 
-    def _packed(self, partition: int, sent: int, last: int, changes: Sequence[bytes]) -> list[bytes]:
+    def _packed(self, partition: int, sent: int, last: int) -> list[bytes]:
         """Those behind ``sent``, up to ``last``. What was sent before, and not answered, is packed as it was then.
 
         Redis passes over as many as it has by now: the rows of a change must not stand in one that it has.
@@ -303,11 +341,12 @@ class JournaledStore(RocksStore):
         tried = self._tried.setdefault(partition, [])
         if not tried or tried[-1] < last:
             tried.append(last)
-        ends = [end - sent for end in tried]
+        changes, ends = self._unsent[partition], [end - sent for end in tried]
         return [each for first, end in pairwise([0, *ends]) for each in pack_changes(changes[first:end])]
 
     def _forget_read(self) -> None:
         """Remove messages that have taken effect where they went."""
+        self._unasked = 0
         waiting = [box for box in list(self._boxes) if self._posted.get(box, 0) > self._boxes[box]]
         if not waiting:
             return
@@ -318,8 +357,13 @@ class JournaledStore(RocksStore):
         batch, tables = self._opened().batch(), self._opened()
         for box, read in zip(waiting, found, strict=True):
             if read > self._boxes[box]:
-                for number, _ in self.messages.of(box, self._boxes[box], read, maxsize):
+                under_way = self._on_the_way[box]
+                numbers = under_way[: bisect_right(under_way, read)]
+                if box.outbox != self.messages.outbox:
+                    numbers = [number for number, _ in self.messages.of(box, self._boxes[box], read, maxsize)]
+                for number in numbers:
                     batch.delete(MESSAGES, message_key(box, number))
+                del under_way[: len(numbers)]
                 self._boxes[box] = read
         tables.write(batch)
 
@@ -388,6 +432,7 @@ class JournaledStore(RocksStore):
                 taken[partition] = each.granted, list(partition_rows.hosts_of(tables, partition))
                 with self._changing:
                     self._sent[partition] = self._numbers[partition] = last
+                    self._unsent[partition] = []
                     self._grown[partition] = 0 if partition in anew else each.bytes
                     self._copied[partition] = anew.get(partition, each.copied_bytes)
         if len(taken) < len(acquired):
@@ -458,7 +503,7 @@ class JournaledStore(RocksStore):
             tables = self._opened()
             for partition in partitions:
                 with self._changing:
-                    for held in (self._numbers, self._sent, self._grown, self._copied):
+                    for held in (self._numbers, self._sent, self._unsent, self._grown, self._copied):
                         del held[partition]
                     self._tried.pop(partition, None)
                 tables.put([(FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])

@@ -9,16 +9,17 @@ Which hosts a partition has is kept in rows of their own (HOST_ROW), for the tab
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from struct import Struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from operator import attrgetter
 
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import host_key, host_name
 from crawlerproject.stores.protocols import OF_DOMAINS, OF_NAMES, Changes, HostFact, host_of_fact
 from crawlerproject.stores.rocks.rocks_queues import RocksQueues
 from crawlerproject.stores.rocks.rocks_tables import Tables
+from crawlerproject.stores.rocks.row_packing import Row, pack_rows
 from crawlerproject.stores.row_codec import (
     DUE,
     FACTS,
@@ -36,16 +37,15 @@ from crawlerproject.stores.row_codec import (
     READ_ROW,
     ROBOTS,
     SEEN,
-    TABLES,
     TEXT,
     box_key,
     box_of,
+    digest_of,
     host_fingerprint_key,
     host_prefix,
     host_row_key,
     number_of,
     pack_number,
-    pack_queued,
     pack_record,
     partition_key,
     queue_key,
@@ -58,89 +58,36 @@ _FACT_KINDS = tuple(kind.encode() for kind in HostFact)
 
 MARK_FACT = "partition/"
 """And a number: the crawl's id, the token under which the partition's rows here are whole, its last change in Redis."""
-Row = tuple[str, bytes, bytes | None]
-"""Table, key, value; None: the row is removed."""
-
-# Table by its place in TABLES, bytes of the key, bytes of the value.
-_ROW = Struct("<BHI")
-_REMOVED = 0xFFFFFFFF
-# With the table: the page's key in SEEN is the next row, which is not written out.
-_AND_SEEN = 0x80
-_NUMBERS = {name: number for number, name in enumerate(TABLES)}
-# The fastest: rows are short, and shrink by half with it.
-_LEVEL = 1
-# Keys of one host that are remembered, some 100 bytes each, so that SEEN has them once in a copy.
+# Keys and fingerprints of one host that are remembered, some 100 bytes each: a copy has a key in SEEN once, and a
+# fingerprint beside its page.
 _MOST_GIVEN = 200_000
-# Rows of one part of a copy, or of one write: some 250 KB.
+# Rows of one write: some 250 KB.
 ROWS_AT_A_TIME = 1000
+_ROWS_OF_PART = 4 * ROWS_AT_A_TIME
 
 
-def pack_rows(rows: Iterable[Row]) -> bytes:
-    """As the bytes that Redis has."""
-    return zlib.compress(join_rows(rows), _LEVEL)
+def hosts_changed(changes: Changes, of_pages: Iterable[str]) -> dict[str, None]:
+    """The hosts that may have rows after a change; ``of_pages``: of its pages, in their order."""
+    return dict.fromkeys(
+        chain(
+            map(attrgetter("host"), changes.queued),
+            of_pages,
+            (name for name, _ in changes.hosts),
+            (origin.rpartition("://")[2] for origin, _ in changes.robots),
+            (host_of_fact(name) for name, _ in changes.facts if name.startswith(_OF_HOSTS)),
+        )
+    )
 
 
-def pack_changes(joined: Sequence[bytes]) -> list[bytes]:
-    """Changes that follow each other, each as ``join_rows`` has it: the rows of all stand in the first."""
-    return [zlib.compress(b"".join(joined), _LEVEL), *([b""] * (len(joined) - 1))] if joined else []
+def rows_removed(changes: Changes) -> Iterator[tuple[str, Row]]:
+    """The rows that a change takes from partitions, each with the host that tells which."""
+    return ((row.host, (QUEUE, queue_key(row), None)) for row in changes.removed)
 
 
-def join_rows(rows: Iterable[Row]) -> bytes:
-    """As the bytes that wait on this disk: to compress them one by one would cost more than all else of a change."""
-    parts: list[bytes] = []
-    implied: bytes | None = None
-    for table, key, value in rows:
-        if implied is not None and table == SEEN and key == implied and value == b"":
-            parts[-3] = bytes((parts[-3][0] | _AND_SEEN,)) + parts[-3][1:]
-            implied = None
-            continue
-        parts += (_ROW.pack(_NUMBERS[table], len(key), _REMOVED if value is None else len(value)), key, value or b"")
-        implied = None if value is None else _page_key(table, key, value)
-    return b"".join(parts)
-
-
-def _page_key(table: str, key: bytes, value: bytes) -> bytes | None:
-    """Of a row whose page is known by it."""
-    return value[:PAGE_KEY_BYTES] if table == QUEUE else key if table == PAGES else None
-
-
-def unpack_rows(packed: bytes) -> Iterator[Row]:
-    """What ``pack_rows`` or ``pack_changes`` packed."""
-    data, at = zlib.decompress(packed) if packed else b"", 0
-    while at < len(data):
-        number, key_bytes, value_bytes = _ROW.unpack_from(data, at)
-        table = TABLES[number & ~_AND_SEEN]
-        at += _ROW.size
-        key, at = data[at : at + key_bytes], at + key_bytes
-        if value_bytes == _REMOVED:
-            yield table, key, None
-            continue
-        value, at = data[at : at + value_bytes], at + value_bytes
-        yield table, key, value
-        if number & _AND_SEEN and (page := _page_key(table, key, value)) is not None:
-            yield SEEN, page, b""
-
-
-def hosts_changed(changes: Changes) -> Iterator[str]:
-    """The hosts that may have rows after a change, some of them more than once."""
-    yield from (row.host for row in changes.queued)
-    yield from (host_key(record.url) for _, record in changes.pages)
-    yield from (name for name, _ in changes.hosts)
-    yield from (origin.rpartition("://")[2] for origin, _ in changes.robots)
-    yield from (host_of_fact(name) for name, _ in changes.facts if name.startswith(_OF_HOSTS))
-
-
-def rows_changed(changes: Changes) -> Iterator[tuple[str, Row]]:
-    """What a change does to the rows of partitions, each with the host that tells which; messages aside."""
-    for row in changes.removed:
-        yield row.host, (QUEUE, queue_key(row), None)
-    for row in changes.queued:
-        yield row.host, (QUEUE, queue_key(row), pack_queued(row))
-        yield row.host, (SEEN, row.key, b"")
-    for key, record in changes.pages:
-        host = host_key(record.url)
+def rows_changed(changes: Changes, of_pages: Iterable[str]) -> Iterator[tuple[str, Row]]:
+    """What it puts into them then, but for rows that are queued, messages, and what both imply."""
+    for host, (key, record) in zip(of_pages, changes.pages, strict=True):
         yield host, (PAGES, key, pack_record(record))
-        yield host, (SEEN, key, b"")
     for name, packed in changes.hosts:
         yield name, (HOSTS, name.encode(), packed)
     for origin, packed in changes.robots:
@@ -206,23 +153,10 @@ def all_rows(tables: Tables, partition: int) -> Iterator[Row]:
     names, domains = set[str](), set[str]()
     for host in hosts_of(tables, partition):
         name = host.encode(*TEXT)
-        prefix, hashed = host_prefix(host), host_prefix(host)[:HASH_BYTES]
         yield MESSAGES, host_row_key(partition, host), b""
         if (state := tables.get(HOSTS, name)) is not None:
             yield HOSTS, name, state
-        given = set[bytes]()
-        for table, start in ((QUEUE, prefix), (PAGES, hashed), (SEEN, hashed), (PRINTS, hashed)):
-            for key, value in tables.rows(table, prefix=start):
-                if table == SEEN and key in given:
-                    continue
-                yield table, key, value
-                if (page := _page_key(table, key, value)) is not None:  # of a robots.txt: at another host, maybe
-                    yield SEEN, page, b""
-                    if len(given) < _MOST_GIVEN:
-                        given.add(page)
-                digest = unpack_record(value).digest if table == PAGES else b""
-                if digest and (original := tables.get(PAYLOADS, digest)) is not None:
-                    yield PAYLOADS, digest, original
+        yield from _pages_of(tables, host)
         for origin in (b"http://" + name, b"https://" + name):
             if (record := tables.get(ROBOTS, origin)) is not None:
                 yield ROBOTS, origin, record
@@ -240,10 +174,40 @@ def all_rows(tables: Tables, partition: int) -> Iterator[Row]:
         yield MESSAGES, key, value
 
 
+def _pages_of(tables: Tables, host: str) -> Iterator[Row]:
+    prefix, hashed = host_prefix(host), host_prefix(host)[:HASH_BYTES]
+    given, prints = set[bytes](), defaultdict[bytes, list[bytes]](list)
+    fingerprints = tables.rows(PRINTS, prefix=hashed)
+    for key, page in islice(fingerprints, _MOST_GIVEN):
+        prints[page].append(key)
+    for key, page in fingerprints:
+        yield PRINTS, key, page
+    for table, start in ((QUEUE, prefix), (PAGES, hashed)):
+        for key, value in tables.rows(table, prefix=start):
+            yield table, key, value
+            page = value[:PAGE_KEY_BYTES] if table == QUEUE else key  # of a robots.txt: at another host, maybe
+            yield SEEN, page, b""
+            if len(given) < _MOST_GIVEN:
+                given.add(page)
+            if table == QUEUE:
+                continue
+            for made in prints.pop(key, ()):
+                yield PRINTS, made, key
+            digest = digest_of(value)
+            if digest and (original := tables.get(PAYLOADS, digest)) is not None:
+                yield PAYLOADS, digest, original
+    for key, _ in tables.rows(SEEN, prefix=hashed):
+        if key not in given:
+            yield SEEN, key, b""
+    for page, several in prints.items():
+        for key in several:
+            yield PRINTS, key, page
+
+
 def all_parts(tables: Tables, partition: int) -> Iterator[bytes]:
     """The same, some rows at a time, as ``pack_rows`` packs them."""
     rows = all_rows(tables, partition)
-    while some := list(islice(rows, ROWS_AT_A_TIME)):
+    while some := list(islice(rows, _ROWS_OF_PART)):
         yield pack_rows(some)
 
 

@@ -30,7 +30,7 @@ from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.atomic_files import storage_errors
 from crawlerproject.stores.protocols import Applied, Box, Changes, Due, Near, PageRecord
-from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, RocksQueues, put_rows_in_python
+from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, Put, RocksQueues, put_rows_in_python
 from crawlerproject.stores.rocks.rocks_tables import TRIES, Tables, open_to_read, open_to_write, require_room
 from crawlerproject.stores.rocks.rocks_texts import RocksFingerprints
 from crawlerproject.stores.row_codec import (
@@ -286,7 +286,8 @@ class RocksStore(RocksReader):
             removed.add(row.key)
         put_rows = put_rows_in_python if (page := native.reader()) is None else page.put_rows
         for host, rows in groupby(changes.queued, _HOST):  # maybe in the places of those; a page names many of one
-            if joined := put_rows(rows, host_prefix(host), heads.last(host), put, queue, seen, pack_queued):
+            prefix, put_row = host_prefix(host), self._put_of(host, put)
+            if joined := put_rows(rows, prefix, heads.last(host), put_row, queue, seen, pack_queued):
                 heads.queued(host, joined)
         for key, record in changes.pages:
             put(key, pack_record(record), handles[PAGES])
@@ -312,6 +313,11 @@ class RocksStore(RocksReader):
             put(name.encode(), packed)
         self.messages.change(batch, changes)
         return batch
+
+    def _put_of(self, host: str, put: Put) -> Put:
+        """What puts rows of the host's queue into a batch, by the batch's own ``put``."""
+        del host
+        return put
 
     def sync(self) -> None:
         """Make everything applied so far survive a power loss. May be called from another thread."""

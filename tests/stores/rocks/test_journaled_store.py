@@ -19,6 +19,7 @@ from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals, Po
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.rocks import journaled_store, partition_rows, rocks_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from crawlerproject.stores.rocks.row_packing import Row
 from crawlerproject.stores.row_codec import JOURNAL_ROW, MESSAGES, host_prefix, partition_key
 from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract
 from tests.stores.conformance import row as plain_row
@@ -312,7 +313,7 @@ def test_a_copy_made_while_it_changes_is_taken_over(
     store.sync()
     all_rows, number = partition_rows.all_rows, 10
 
-    def changed(*of: object) -> Iterator[partition_rows.Row]:
+    def changed(*of: object) -> Iterator[Row]:
         nonlocal number
         for each in all_rows(*of):  # type: ignore[arg-type]
             yield each
