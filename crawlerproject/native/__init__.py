@@ -132,10 +132,16 @@ class Page(Protocol):
     def near(self, values: array[int] | memoryview, value: int, bits: int, /) -> list[tuple[int, int]]:
         """Places of the values within ``bits`` of ``value``, and their distances."""
 
-    def features(
-        self, steps: NDArray[np.uint32], states: NDArray[np.int32], places: array[int], text: bytes, /
+    def scores(
+        self,
+        steps: NDArray[np.uint32],
+        states: NDArray[np.int32],
+        places: array[int],
+        table: NDArray[np.float32],
+        text: bytes,
+        /,
     ) -> bytes:
-        """Features of a language model in a text, and how often each: pairs of int64."""
+        """What the features of a language model in a text add to each class: float32; b"" of a text without any."""
 
 
 class Choice(NamedTuple):

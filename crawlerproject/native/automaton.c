@@ -7,9 +7,11 @@
  * begins the bytes before it say, as the automaton forgets what is further back than its longest feature; a part that
  * has been begun in another state than the part before it ends in is walked again.
  */
+#include <math.h>
+
 #include "page.h"
 
-enum { LANES = 8, LANE_BYTES = 256, BEFORE = 8 };
+enum { LANES = 8, LANE_BYTES = 256, BEFORE = 8, AHEAD = 8 };
 
 struct lane {
     size_t first, state; /* the state that it has been begun in, and that it is in */
@@ -96,4 +98,19 @@ bool automaton_walk(const struct automaton *model, const unsigned char *text, si
         places[found[place].feature] = 0;
     *count = met;
     return right;
+}
+
+void automaton_sum(const float *table, size_t classes, const struct automaton_feature *found, size_t count,
+                   float *sums)
+{
+    for (size_t at = 0; at < count; at++) {
+        if (at + AHEAD < count) {
+            const char *ahead = (const char *)(table + (size_t)found[at + AHEAD].feature * classes);
+            for (size_t line = 0; line < classes * sizeof *table; line += 64)
+                __builtin_prefetch(ahead + line);
+        }
+        const float weight = log1pf((float)found[at].times), *row = table + (size_t)found[at].feature * classes;
+        for (size_t place = 0; place < classes; place++)
+            sums[place] += weight * row[place];
+    }
 }

@@ -42,7 +42,7 @@ FLAGS = (
     *("-ffunction-sections", "-fdata-sections", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
 )
 WARNINGS = ("-Wall", "-Wextra")  # for our own files
-LINK = ("-shared", "-pthread", "-Wl,--gc-sections", "-Wl,-z,relro,-z,now")
+LINK = ("-shared", "-pthread", "-Wl,--gc-sections", "-Wl,-z,relro,-z,now", "-lm")
 _SECONDS = 300.0  # a file takes three; a machine that is very busy gets a hundred times that
 
 

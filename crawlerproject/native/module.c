@@ -293,9 +293,9 @@ static PyObject *module_near(PyObject *module, PyObject *const *given, Py_ssize_
     return list;
 }
 
-enum { STEPS, STATES, PLACES, TEXT, MODEL_PARTS };
+enum { STEPS, STATES, PLACES, TABLE, TEXT, MODEL_PARTS };
 
-static PyObject *features_object(const Py_buffer *parts)
+static PyObject *scores_object(const Py_buffer *parts)
 {
     size_t size = (size_t)parts[TEXT].len, count = 0;
     struct automaton model = {
@@ -306,36 +306,40 @@ static PyObject *features_object(const Py_buffer *parts)
         .feature_count = (size_t)parts[PLACES].len / sizeof(uint32_t),
     };
     size_t most = size < model.feature_count ? size : model.feature_count;
-    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(most * sizeof(struct automaton_feature)));
+    size_t classes = model.feature_count ? (size_t)parts[TABLE].len / sizeof(float) / model.feature_count : 0;
+    PyObject *scores = NULL;
+    struct automaton_feature *found = PyMem_New(struct automaton_feature, most + 1);
     if (!found)
-        return NULL;
-    struct automaton_feature *out = (struct automaton_feature *)(void *)PyBytes_AS_STRING(found);
-    if (!automaton_walk(&model, parts[TEXT].buf, size, parts[PLACES].buf, out, &count)) {
+        return PyErr_NoMemory();
+    if (!automaton_walk(&model, parts[TEXT].buf, size, parts[PLACES].buf, found, &count))
         PyErr_SetString(PyExc_ValueError, "the model leads out of its tables");
-        Py_CLEAR(found);
-    } else
-        _PyBytes_Resize(&found, (Py_ssize_t)(count * sizeof *out));
-    return found;
+    else if ((scores = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((count ? classes : 0) * sizeof(float)))) && count) {
+        float *sums = (float *)(void *)PyBytes_AS_STRING(scores);
+        memset(sums, 0, classes * sizeof *sums);
+        automaton_sum(parts[TABLE].buf, classes, found, count, sums);
+    }
+    PyMem_Free(found);
+    return scores;
 }
 
-static PyObject *module_features(PyObject *module, PyObject *const *given, Py_ssize_t count)
+static PyObject *module_scores(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     Py_buffer parts[MODEL_PARTS];
-    PyObject *found = NULL;
+    PyObject *scores = NULL;
     int held = 0;
     (void)module;
     if (count != MODEL_PARTS) {
-        PyErr_SetString(PyExc_TypeError, "features() takes steps, states, places and a text");
+        PyErr_SetString(PyExc_TypeError, "scores() takes steps, states, places, a table and a text");
         return NULL;
     }
     for (; held < MODEL_PARTS; held++)
         if (PyObject_GetBuffer(given[held], &parts[held], held == PLACES ? PyBUF_WRITABLE : PyBUF_SIMPLE))
             break;
     if (held == MODEL_PARTS)
-        found = features_object(parts);
+        scores = scores_object(parts);
     while (held--)
         PyBuffer_Release(&parts[held]);
-    return found;
+    return scores;
 }
 
 static PyObject *module_base32(PyObject *module, PyObject *object)
@@ -363,7 +367,7 @@ static PyMethodDef methods[] = {
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
     {"said", module_said, METH_O, "A text without digits and blanks."},
     {"near", SEVERAL(module_near), "Places near a value, and their distances."},
-    {"features", SEVERAL(module_features), "Features of a language model in a text."},
+    {"scores", SEVERAL(module_scores), "What a language model says of a text."},
     {"record", member_record, METH_O, "Fields and block of a WARC record."},
     {"member", SEVERAL(member_packed), "The record of a gzip member."},
     {"holds", SEVERAL(member_holds), "Whether a record's digests hold."},

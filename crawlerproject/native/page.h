@@ -174,6 +174,10 @@ struct automaton_feature {
 bool automaton_walk(const struct automaton *model, const unsigned char *text, size_t size, uint32_t *places,
                     struct automaton_feature *found, size_t *count);
 
+/* Adds to each class what the features say for it: a row of the table, by the logarithm of how often and once more. */
+void automaton_sum(const float *table, size_t classes, const struct automaton_feature *found, size_t count,
+                   float *sums);
+
 /* A WARC record whose head is plain: its fields in order, names in lower case, and its block. False: Python judges it.
  * The fields lie in ``head``, which has room for so many bytes, the block in ``data``. */
 enum { RECORD_FIELDS = 64, RECORD_HEAD = 8192 };

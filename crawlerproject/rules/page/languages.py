@@ -1,8 +1,7 @@
 """Decides in what language a text is: by its words, and by what its site says where these leave it open.
 
-The model and its sums are py3langid's. Its walk over the text is done natively, where that is built, and its table is
-kept in the precision of the sums: the answers are the same to the last bit, at a fifth of the price
-(``benchmarks/languages.py``).
+The model is py3langid's. Its walk over the text and its sums are done natively, where that is built: the answers are
+the same, probabilities to the fifth digit, at an eighth of the price (``benchmarks/languages.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ _MIN_CHARACTERS = 60
 # More text changes the answer for one page in a thousand and costs time for all.
 _MAX_CHARACTERS = 2000
 _MIN_PROBABILITY = 0.8
-_MOST_KEPT = 2048  # features of a text whose rows of the model have a place of their own, of 800 KB: most have 600
 # One tag with a primary subtag of ISO 639-1 (RFC 5646 2.1, RFC 9110 8.5): several say for whom a page is, not in what.
 _ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 
@@ -30,27 +28,20 @@ _ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 class _Identifier(LanguageIdentifier):  # type: ignore[misc]  # py3langid has no types
     """py3langid's, with the steps over bytes in C."""
 
-    __slots__ = ("_places", "_rows", "_states", "_steps")
+    __slots__ = ("_places", "_states", "_steps")
 
     def __init__(self, nb_ptc: Any, *args: Any, **kwargs: Any) -> None:
         # In two bytes a number each sum has to widen all the rows that it takes.
-        super().__init__(nb_ptc.astype(np.float32), *args, **kwargs)
+        super().__init__(np.ascontiguousarray(nb_ptc, np.float32), *args, **kwargs)
         self._steps = np.asarray(self.tk_nextmove, np.uint32)  # 39 MB, not copied
         self._states = np.ascontiguousarray(np.transpose((self.tk_row, self.tk_output)), np.int32)
         self._places = array("I", bytes(4 * len(nb_ptc)))
-        self._rows = np.empty((_MOST_KEPT, nb_ptc.shape[1]), np.float32)
 
     def _raw_score(self, text: bytes) -> Any:
         if (page := native.reader()) is None:
             return super()._raw_score(text)
-        found = page.features(self._steps, self._states, self._places, text)
-        pairs = np.frombuffer(found, np.int64).reshape(-1, 2)
-        if not len(pairs):
-            return super()._raw_score(b"")
-        # New memory for each text would cost as much as the sums. Numbers are right already: "raise" would copy twice.
-        kept = self._rows[: len(pairs)] if len(pairs) <= _MOST_KEPT else None
-        rows = self.nb_ptc.take(pairs[:, 0], 0, kept, "raise" if kept is None else "clip")
-        return np.log1p(pairs[:, 1].astype(np.float32)) @ rows + self.nb_pc
+        sums = page.scores(self._steps, self._states, self._places, self.nb_ptc, text)
+        return np.frombuffer(sums, np.float32) + self.nb_pc if sums else super()._raw_score(b"")
 
 
 @cache
