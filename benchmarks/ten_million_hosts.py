@@ -109,7 +109,7 @@ class Crawl:
     def turn(self) -> Lease | None:
         """The next lease; every host has an address of its own."""
         while True:
-            turn = self.held("next", lambda: self.frontier.next(self.now))
+            turn = self.held("next", lambda: self.frontier.leasing.next(self.now))
             if not isinstance(turn, Lookup):
                 return turn
             lease = self.frontier.leasing.looked_up(

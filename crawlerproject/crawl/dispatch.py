@@ -103,18 +103,18 @@ class SendWindow:
     make Python's collector slow and each of them late. Answers that wait to be read say that it is behind. Then one
     request goes out for two that have ended; while none waits, the window opens slowly. So it finds by itself how many
     the distance to the servers needs: a simulation with answers that take up to a hundred turns of the loop has no idle
-    turn. Call ``open`` before each request and ``sent`` after it; ``now`` is seconds.
+    turn. Call ``open`` before each request and count it in ``under_way`` after it; ``now`` is seconds.
     """
 
     def __init__(self) -> None:
         self._most = float(LEAST)
-        self._under_way = 0  # as far as it is known here
+        self.under_way = 0  # as far as it is known here
         self._asked_at = 0.0
 
     def open(self, under_way: int, unread: int, now: float) -> bool:
         """Whether one more may be sent while ``under_way`` are, ``unread`` of them answers that wait to be read."""
-        ended = max(self._under_way - under_way, 0)
-        self._under_way = under_way
+        ended = max(self.under_way - under_way, 0)
+        self.under_way = under_way
         if unread >= _BEHIND:
             self._most = max(min(self._most, under_way + ended) - ended / 2, _BEHIND)
         elif not unread:
@@ -122,10 +122,6 @@ class SendWindow:
             self._most = min(self._most + opens, max(LEAST, 2 * under_way))
         self._asked_at = now
         return under_way < self._most
-
-    def sent(self) -> None:
-        """One more was sent."""
-        self._under_way += 1
 
 
 class LeaseDispatch:
@@ -168,18 +164,23 @@ class LeaseDispatch:
 
     def next(self) -> Request | None:
         """The request of a lease whose turn it is; None, and the engine is woken later, when there is none now."""
-        turn = self._next()
+        now = self._run.now()
+        turn = self._next(now)
         if turn is None:
-            self.wake()
+            self._wake(now)
             return None
-        request = self._requests.request(*turn)
-        self._in_flight.sent(turn[0], request)
-        self._window.sent()
+        lease, error = turn
+        request = self._requests.request(lease, error)
+        self._in_flight.sent(lease, request)
+        self._window.under_way += 1
         return request
 
     def wake(self) -> None:
         """Have the engine ask when the next host is free, or when a fleet has granted what may be asked for."""
-        now, moment = self._run.now(), 0.0 if self._ready else self._frontier.wake_at()
+        self._wake(self._run.now())
+
+    def _wake(self, now: float) -> None:
+        moment = 0.0 if self._ready else self._frontier.wake_at()
         if moment is not None and moment <= now and not self._ready and self._limits.waits():
             self._limits.want(self._engine.ask)
             return
@@ -190,7 +191,7 @@ class LeaseDispatch:
             moment = max(moment, now + _FULL_SECONDS)
         self._engine.ask_at(moment, now)
 
-    def _next(self) -> tuple[Lease, FetchError | None] | None:
+    def _next(self, now: float) -> tuple[Lease, FetchError | None] | None:
         frontier = self._frontier
         if self._ready:
             self._full = False
@@ -198,7 +199,6 @@ class LeaseDispatch:
         if self._outage is not None and self._outage.shut and not self._outage.takes_probe():
             return None
         while True:
-            now = self._run.now()
             # A page in the browser asks for nothing itself, and must not keep out what it waits for.
             under_way = frontier.state.leased - frontier.renders.in_flight
             answers, pages = self._fetches.lines
@@ -207,7 +207,7 @@ class LeaseDispatch:
             if self._full or self._run.stopped or self._damaged or self._budget.over():
                 return None
             try:
-                turn = frontier.next(now, self._budget.over)
+                turn = frontier.leasing.next(now, self._budget.over)
                 if isinstance(turn, Lookup):
                     self._lookups.begin(turn.host)
             except FrontierDamaged as error:
@@ -226,6 +226,7 @@ class LeaseDispatch:
                 return turn, None
             else:
                 self._addresses.want(turn)
+            now = self._run.now()
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
         if self._addresses is not None and not lease.row.kind.is_render:

@@ -21,6 +21,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Scraper, Slot
 from scrapy.extensions.corestats import CoreStats
 from scrapy.http import Response
+from scrapy.logformatter import LogFormatter
 from scrapy.spidermiddlewares.metacopy import MetaCopyDetectionMiddleware
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -33,6 +34,7 @@ from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.triage import TriageMiddleware
 from crawlerproject.request_meta import leased
+from crawlerproject.rules.row_kinds import ROW_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from crawlerproject.errors import FrontierDamaged
 
 logger = logging.getLogger(__name__)
+_scrapys_logger = logging.getLogger(ExecutionEngine.__module__)
 
 _ALL = "all"  # the download slot of every leased request (crawl/lease_requests.py)
 # They let a leased request and its response pass.
@@ -71,9 +74,11 @@ class Engine:
 
     def ask_at(self, moment: float | None, now: float) -> None:
         """Have the engine ask then, or sooner when that was asked for; None: no moment."""
-        if moment is None or (self._timer is not None and self._at <= moment):
+        timer = self._timer
+        if moment is None or (timer is not None and self._at <= moment):
             return
-        self.cancel()
+        if timer is not None:
+            timer.cancel()
         self._at = moment
         self._timer = call_later(max(0.0, moment - now), self._ask_now)
 
@@ -139,7 +144,7 @@ class FastPath:
     def takes(self, request: Request) -> bool:
         """Whether this request goes here: a page's or a robots.txt's, and the downloader's signals have no listener."""
         exchange = leased(request)
-        if exchange is None or not exchange.lease.row.kind.is_plain_get:
+        if exchange is None or not ROW_KINDS[exchange.lease.row.flags].is_plain_get:
             return False
         return not _heard(self._crawler, _DOWNLOADER_SIGNALS)
 
@@ -188,12 +193,12 @@ class FastPath:
 
     def _announce(self, response: Response, request: Request) -> None:
         """The line in Scrapy's log, and its signal or what alone listens to it."""
-        crawler, scraper = self._crawler, self._scraper
-        line = scraper.logformatter.crawled(request, response, crawler.spider)
-        if line is not None:
-            logging.getLogger(ExecutionEngine.__module__).log(
-                *logformatter_adapter(line), extra={"spider": crawler.spider}
-            )
+        crawler, formatter = self._crawler, self._scraper.logformatter
+        # Scrapy's own is of DEBUG: it is not made where it would not be written.
+        if type(formatter) is not LogFormatter or _scrapys_logger.isEnabledFor(logging.DEBUG):
+            line = formatter.crawled(request, response, crawler.spider)
+            if line is not None:
+                _scrapys_logger.log(*logformatter_adapter(line), extra={"spider": crawler.spider})
         if counted := _only_counted(crawler):
             counted(spider=crawler.spider)
         elif _heard(crawler, (signals.response_received,)):

@@ -95,7 +95,7 @@ class LeaseRequests:
         request.meta[META_KEY] = LeasedExchange(
             ref(request),
             lease.address if error is None and not lease.address.startswith(BEHIND_PROXY) else "",
-            ask_until=self._ownership.ask_until(row.host),
+            ask_until=None if self._ownership.sole else self._ownership.ask_until(row.host),
             pause_seconds=lease.delay_seconds,
             error=error,
             mark=partial(poison.reading, row),

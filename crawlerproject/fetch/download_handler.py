@@ -73,6 +73,7 @@ class Proxies:
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = dict(getproxies() if environment is None else environment)
+        self.any = not self._environment.keys().isdisjoint(("http", "https"))
         for scheme in ("http", "https"):
             if url := self._environment.get(scheme):
                 try:
@@ -147,7 +148,9 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         target = parse_target(request.url)
         if self._signer is not None and not SIGNATURE_FIELDS.isdisjoint(dict.keys(request.headers)):
             self._signer.replaces(request.url)
-        proxy = self._proxies.choose(meta, target.scheme, target.host, target.port)
+        proxy = None
+        if self._proxies.any or "proxy" in meta:
+            proxy = self._proxies.choose(meta, target.scheme, target.host, target.port)
         if exchange.error is not None and not (proxy is not None and exchange.error.reason in UNNAMED):
             raise exchange.error.with_traceback(None)
         if proxy is None:
@@ -179,7 +182,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         wire.request_bytes = archived
         exchange.wire = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
-        await self._budget.room()  # what is returned here is read and judged in the same go
+        if self._budget.waiting or self._budget.over():  # what is returned here is read and judged in the same go
+            await self._budget.room()
         if self._signer is not None and wire.status in _ASKING and b"Accept-Signature" in headers:
             wire.signature_asked = self._signer.asked(target, wire.status, headers[b"Accept-Signature"])
         with exchange.mark():

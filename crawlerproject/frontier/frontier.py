@@ -20,7 +20,7 @@ from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
 from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.learned.revisits import Revisits, again
-from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
+from crawlerproject.frontier.leasing import LeaseIssuer
 from crawlerproject.frontier.other_workers import (
     Changed,
     HubMoved,
@@ -140,17 +140,8 @@ class Frontier:
         self.state.announced += count
         return count
 
-    def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
-        """The next thing to do for a host that is free now; None when every host waits.
-
-        ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
-        """
-        self.hosts.clock.now = now
-        self.hosts.on_disk.tend(now)
-        return self.leasing.next(now, enough)
-
     def wake_at(self) -> float | None:
-        """The next moment at which ``next`` may have something; None when nothing waits for time."""
+        """The next moment at which ``leasing.next`` may have something; None when nothing waits for time."""
         wake, on_disk = self.workbench.wake_at(), self.hosts.on_disk.wake_at()
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 

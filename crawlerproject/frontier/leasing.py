@@ -88,6 +88,8 @@ class LeaseIssuer:
 
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
+        self._hosts.clock.now = now
+        self._hosts.on_disk.tend(now)
         while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
                 if self._hosts.suspensions and self._held(turn.host):
@@ -121,7 +123,8 @@ class LeaseIssuer:
         bench = self._state.workbench
         try:
             held = bool(self._hosts.suspensions) and self._held(host)
-            if held or host.state or not self._state.ownership.may_ask(host.name):
+            ownership = self._state.ownership
+            if held or host.state or not (ownership.sole or ownership.may_ask(host.name)):
                 if held or host.state or not self._state.ownership.mine(host.name):  # else its lease is soon renewed
                     self._subrequests.refuse_all(host, LEFT_ALONE[host.state] if host.state else Reason.RENDER_PACE)
                 bench.release(host, now, now if host.state else now + _LEAVING_SECONDS, work=not host.state)
@@ -177,7 +180,8 @@ class LeaseIssuer:
             elif robots is _ByRobots.ALLOWED and kind.is_render and renders.given_up(row.url, host.name):
                 down.leave_plain(row)
             else:
-                self._decide(down, now)
+                if down.removed or down.robots:
+                    self._decide(down, now)
                 if robots is _ByRobots.ALLOWED:
                     return self._handed_out(row, host, address, now)
                 if robots is _ByRobots.UNKNOWN:

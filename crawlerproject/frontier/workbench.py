@@ -85,11 +85,12 @@ class Workbench:
         waiting, ips = self.waiting, self.ips
         for _ in range(_LOOKED_THROUGH):
             turn = None
-            if ips.waiting.due(now):
+            of_ips, of_hosts = ips.waiting.heap, waiting.heap
+            if of_ips and of_ips[0][0] <= now:
                 if (host := ips.serve(now)) is not None:
                     self._step_on(host)
                     turn = self._start(host, now)
-            elif not waiting.due(now):
+            elif not (of_hosts and of_hosts[0][0] <= now):
                 return None
             elif (host := waiting.pop()) is not None:
                 turn = self._free(host, now)
@@ -195,7 +196,7 @@ class Workbench:
                 self._leave(host)
             return None
         if self.in_flight >= self.places.short_from:
-            host.payer = self._payer(host)
+            host.payer = SLOW if host.took_seconds > LONG_SECONDS else self._payer_of(host)
             if not self.places.room(host.payer, self.in_flight):
                 host.stage = Stage.ASIDE
                 self.places.wait(host.payer, host)
@@ -270,14 +271,11 @@ class Workbench:
         elif place is not None:
             self._come_back(host, place)
 
-    def _payer(self, host: Host) -> str:
-        return SLOW if host.took_seconds > LONG_SECONDS else self._payer_of(host)
-
     def _start(self, host: Host, now: float) -> Turn:
         host.stage = Stage.IN_FLIGHT
         host.asked_at = now
         self.in_flight += 1
-        payer = host.payer = self._payer(host)
+        payer = host.payer = SLOW if host.took_seconds > LONG_SECONDS else self._payer_of(host)
         self.places.take(payer)
         return Turn(host, host.address)
 

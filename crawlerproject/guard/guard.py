@@ -260,14 +260,11 @@ class PaceGuard:
         if self._neighbours is not None:
             self._neighbours.end()
 
-    def enter(self, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Awaitable[None] | None:
-        """Take the host's turn: refuse a lease that breaks the pace, let others wait. What enters leaves by ``leave``.
+    def enter(self, request: Request, lease: Lease) -> Awaitable[None] | None:
+        """Take the host's turn for a lease; one that breaks the pace is refused. What enters leaves by ``leave``.
 
-        ``floor_seconds`` is what robots.txt asks for. O(1) and no coroutine for a lease, unless another's request came
-        between. Raises ``Refused``.
+        O(1), and no coroutine unless another's request came between. Raises ``Refused``.
         """
-        if lease is None:
-            return self._wait(request, floor_seconds)
         ticket = _Ticket(host_name(lease.row.host), lease.address, lease.delay_seconds, None)
         wait = self._wait_seconds(ticket, self.clock())
         if wait is None or wait > ROUNDING_SECONDS:
@@ -382,7 +379,8 @@ class PaceGuard:
             else:
                 return ticket
 
-    async def _wait(self, request: Request, floor_seconds: float) -> None:
+    async def wait(self, request: Request, floor_seconds: float = 0.0) -> None:
+        """Take the host's turn for any other request; ``floor_seconds`` is what robots.txt asks for."""
         if self._beside is not None:
             await asyncio.shield(self._beside)
         while (wait := self._elsewhere(ticket := await self._free(request, floor_seconds))) > 0:

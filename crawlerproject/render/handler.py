@@ -33,7 +33,6 @@ from crawlerproject.request_meta import META_KEY, exchange_of
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.passage import Lease
     from crawlerproject.render.renderer import Renderer
 
 logger = logging.getLogger(__name__)
@@ -95,7 +94,14 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         guard.check(request, lease)
         if lease.row.kind.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
             return await self._rendered(request)
-        response = await self._paced(guard, request, lease)
+        waits = guard.pace.enter(request, lease)
+        if waits is not None:
+            await waits
+        response: Response | None = None
+        try:
+            response = await super().download_request(request)
+        finally:
+            guard.pace.leave(request, response)
         if lease.row.kind.is_robots:
             await guard.robots.read_aside(response)
         return response
@@ -124,15 +130,13 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
 
     async def _signed(self, guard: Guard, request: Request, floor_seconds: float) -> Response:
         """Once more, at the host's pace, where it asks for another signature: no frontier does it here."""
-        response = await self._paced(guard, request, None, floor_seconds)
+        response = await self._paced(guard, request, floor_seconds)
         wire = exchange_of(request).wire
         again = wire is not None and wire.signature_asked
-        return await self._paced(guard, request, None, floor_seconds) if again else response
+        return await self._paced(guard, request, floor_seconds) if again else response
 
-    async def _paced(self, guard: Guard, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Response:
-        waits = guard.pace.enter(request, lease, floor_seconds)
-        if waits is not None:
-            await waits
+    async def _paced(self, guard: Guard, request: Request, floor_seconds: float) -> Response:
+        await guard.pace.wait(request, floor_seconds)
         response: Response | None = None
         try:
             response = await super().download_request(request)

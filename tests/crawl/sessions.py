@@ -120,7 +120,7 @@ class Bench:
     def lease(self) -> Lease:
         """The next lease, names looked up on the way, when its host is free."""
         while True:
-            turn = self.frontier.next(self.now)
+            turn = self.frontier.leasing.next(self.now)
             if isinstance(turn, Lookup):
                 turn = self.frontier.leasing.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
             if turn is not None:

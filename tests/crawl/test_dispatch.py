@@ -363,7 +363,7 @@ class Crawl:
         while self.window.open(self.under_way, self.unread, self.turns * TURN_SECONDS):
             if sent == min(free, SENDS_A_TURN) or self.under_way == MOST:
                 break
-            self.window.sent()
+            self.window.under_way += 1
             self.under_way += 1
             sent += 1
         self.coming.append(sent)

@@ -76,7 +76,7 @@ def test_a_host_is_paused_and_goes_on(bench: Bench, caplog: pytest.LogCaptureFix
     """Its URLs stay queued meanwhile."""
     bench.add(f"{HOST}/one")
     obey(bench.frontier, bench.run, Pauses(hosts={"a.test": "since noon"}))
-    assert bench.frontier.next(bench.now) is None
+    assert bench.frontier.leasing.next(bench.now) is None
     assert bench.frontier.wake_at() is None
 
     obey(bench.frontier, bench.run, Pauses())

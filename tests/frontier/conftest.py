@@ -124,7 +124,7 @@ class Bench:
     def next(self, address: str = "192.0.2.1") -> Lease | None:
         """The next lease, names looked up on the way."""
         while True:
-            turn = self.frontier.next(self.now)
+            turn = self.frontier.leasing.next(self.now)
             if not isinstance(turn, Lookup):
                 return turn
             lease = self.frontier.leasing.looked_up(turn.host, f"{address}-{turn.host.name}", 1e12, self.now)

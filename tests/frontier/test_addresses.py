@@ -19,7 +19,7 @@ ONE, TWO = "192.0.2.1", "192.0.2.2"
 
 def lease_at(bench: Bench, *addresses: str, seconds: float = 60.0) -> Lease | None:
     """The next lease, while every name has these addresses."""
-    while isinstance(turn := bench.frontier.next(bench.now), Lookup):
+    while isinstance(turn := bench.frontier.leasing.next(bench.now), Lookup):
         address = bench.frontier.leasing.address_for(turn.host, addresses, bench.now)
         lease = bench.frontier.leasing.looked_up(turn.host, address, bench.now + seconds, bench.now)
         if lease is not None:

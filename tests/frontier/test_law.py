@@ -296,7 +296,7 @@ class Schedule:
         """The engine takes what it may have; then nobody who is free may be waiting."""
         frontier, now = self.bench.frontier, self.bench.now
         while len(self.account.in_flight) < CAPACITY:
-            turn = frontier.next(now)
+            turn = frontier.leasing.next(now)
             if turn is None:
                 self.no_free_host_waits()
                 return

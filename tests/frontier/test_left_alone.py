@@ -21,6 +21,7 @@ DEAD = "a.example"
 class NotOurs(HostOwnership):
     """A worker whose partitions may go."""
 
+    sole = False
     gone = False
 
     def mine(self, host: str) -> bool:

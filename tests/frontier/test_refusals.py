@@ -175,7 +175,7 @@ def test_a_share_at_a_time(cause: Cause) -> None:
     bench.seed("http://other.test/")
     other = bench.next("192.0.2.7")
     while other is None or other.host.name != "other.test":
-        assert bench.frontier.next(bench.now, lambda: True) is None
+        assert bench.frontier.leasing.next(bench.now, lambda: True) is None
         bench.now += AT_ONCE_SECONDS
         other = bench.next("192.0.2.7")
     bench.answer(other)
@@ -185,7 +185,7 @@ def test_a_share_at_a_time(cause: Cause) -> None:
 
     shares, leases = list[int](), 0
     for _ in range(2 * ROWS):
-        turn = bench.frontier.next(bench.now, lambda: True)
+        turn = bench.frontier.leasing.next(bench.now, lambda: True)
         bench.now += AT_ONCE_SECONDS
         leases += isinstance(turn, Lease)
         shares.append(left - bench.frontier.hosts.waiting_urls)

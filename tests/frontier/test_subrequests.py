@@ -74,6 +74,7 @@ def test_a_sub_request_waits_for_its_hosts_pause(bench: Bench) -> None:
 class ShortLease(HostOwnership):
     """Of a worker whose leases may end too soon for an answer."""
 
+    sole = False
     soon = False
 
     def may_ask(self, host: str) -> bool:
@@ -178,7 +179,7 @@ def test_names_at_one_address_are_asked_one_at_a_time(bench: Bench) -> None:
     flying: Lease | None = None
     ended, asked = 0.0, []
     for _ in range(400):
-        turn = bench.frontier.next(bench.now)
+        turn = bench.frontier.leasing.next(bench.now)
         if turn is not None and not isinstance(turn, Lease):
             turn = bench.frontier.leasing.looked_up(turn.host, "192.0.2.7", 1e12, bench.now)
         if turn is not None:

@@ -82,7 +82,8 @@ def leased(host: str = "a.test", ip: str = "192.0.2.1", delay: float = 5.0) -> R
 
 def enter(pace: PaceGuard, request: Request) -> Awaitable[None] | None:
     """What the download handler does before it sends a request; its Crawl-delay is in ``cb_kwargs``."""
-    return pace.enter(request, lease_in(request), request.cb_kwargs.get("floor_seconds", 0.0))
+    lease = lease_in(request)
+    return pace.enter(request, lease) if lease else pace.wait(request, request.cb_kwargs.get("floor_seconds", 0.0))
 
 
 def answer(pace: PaceGuard, request: Request, status: int = 200, **headers: str) -> None:

@@ -23,7 +23,7 @@ def asked(pace: PaceGuard) -> None:
     request = Request(URL)
 
     async def exchange() -> None:
-        entered = pace.enter(request, None)
+        entered = pace.wait(request)
         assert entered is not None
         await entered
         pace.leave(request, Response(URL))
@@ -69,7 +69,7 @@ def test_a_crawl_delay_that_is_known_stays_known() -> None:
     request = Request(URL)
 
     async def exchange() -> None:
-        entered = pace.enter(request, None, 60.0)
+        entered = pace.wait(request, 60.0)
         assert entered is not None
         await entered
         pace.leave(request, Response(URL))

@@ -62,7 +62,7 @@ class Browser(Bench):
         """The lease of the sub-request that waits; its host is free by then."""
         await asyncio.sleep(0)
         for _ in range(10):
-            turn = self.frontier.next(self.now)
+            turn = self.frontier.leasing.next(self.now)
             if isinstance(turn, Lookup):
                 turn = self.frontier.leasing.looked_up(turn.host, "192.0.2.1", 1e12, self.now)
             if turn is not None and turn.subrequest is not None:

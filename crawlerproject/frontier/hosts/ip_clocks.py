@@ -33,10 +33,11 @@ T = TypeVar("T", bound=Timed)
 class TimerHeap(Generic[T]):
     """An entry is never moved: a thing that waits for another moment gets a new one. Moments are epoch seconds."""
 
-    __slots__ = ("_dropped", "_heap", "_looked_to", "_serial")
+    __slots__ = ("_dropped", "_looked_to", "_serial", "heap")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, T]] = []
+        self.heap: list[tuple[float, int, T]] = []
+        """Moment, serial, thing; the first is the next that ``pop`` returns."""
         self._serial = 0
         self._dropped = 0  # since the heap was rid of what is stale
         self._looked_to = 0  # by ``latest``
@@ -45,16 +46,11 @@ class TimerHeap(Generic[T]):
         """Let a thing wait for this moment and no other."""
         self._serial += 1
         item.serial = self._serial
-        heappush(self._heap, (at, self._serial, item))
-
-    def due(self, now: float) -> bool:
-        """Whether ``pop`` has an entry of this moment or an earlier one."""
-        heap = self._heap
-        return bool(heap) and heap[0][0] <= now
+        heappush(self.heap, (at, self._serial, item))
 
     def pop(self) -> T | None:
         """The first thing, which waits no more; None when its entry is stale."""
-        _, serial, item = heappop(self._heap)
+        _, serial, item = heappop(self.heap)
         if item.serial != serial:
             return None
         item.serial = 0
@@ -67,14 +63,14 @@ class TimerHeap(Generic[T]):
 
     def tidy(self) -> None:
         """Forget stale entries of what was dropped, once they are half of all."""
-        if self._dropped > len(self._heap) // 2:
+        if self._dropped > len(self.heap) // 2:
             self._dropped = 0
-            self._heap = [entry for entry in self._heap if entry[2].serial == entry[1]]
-            heapify(self._heap)
+            self.heap = [entry for entry in self.heap if entry[2].serial == entry[1]]
+            heapify(self.heap)
 
     def wake_at(self) -> float | None:
         """The first moment; None when nothing waits."""
-        heap = self._heap
+        heap = self.heap
         while heap and heap[0][2].serial != heap[0][1]:
             heappop(heap)
         return heap[0][0] if heap else None
@@ -84,11 +80,11 @@ class TimerHeap(Generic[T]):
 
         They are the latest of a part of all, another part each time: empty while there may be some in other parts.
         """
-        start = self._looked_to if self._looked_to < len(self._heap) else 0
+        start = self._looked_to if self._looked_to < len(self.heap) else 0
         self._looked_to = start + _LOOKED_AT
         found = [
             entry
-            for entry in self._heap[start : start + _LOOKED_AT]
+            for entry in self.heap[start : start + _LOOKED_AT]
             if entry[0] > later_than and entry[2].serial == entry[1]
         ]
         found.sort(key=itemgetter(0), reverse=True)

@@ -22,12 +22,11 @@ def test_an_address_serves_one_and_rests() -> None:
     first, second = host("a"), host("b")
     assert clocks.line_up(first, 10.0) is None
     assert clocks.line_up(second, 10.0) == IN_LINE
-    assert not clocks.waiting.due(99.0)
+    assert clocks.waiting.wake_at() is None
 
     clocks.ended(IP, 11.5, 11.0)
 
-    assert not clocks.waiting.due(11.4)
-    assert clocks.waiting.due(11.5)
+    assert clocks.waiting.wake_at() == 11.5
     assert clocks.serve(99.0) is second
 
 
@@ -117,7 +116,7 @@ def clocks_with(*waiting: str, holder: str, seconds: float) -> IpClocks:
 def served(clocks: IpClocks, now: float) -> str:
     """Whose turn it is; the request ends at once."""
     found = None
-    while found is None and clocks.waiting.due(now):
+    while found is None and clocks.waiting.heap and clocks.waiting.heap[0][0] <= now:
         found = clocks.serve(now)
     assert found is not None
     ends(clocks, found.name, now, 0.0)

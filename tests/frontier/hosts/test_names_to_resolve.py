@@ -34,7 +34,7 @@ def invented(count: int, first: int = 0) -> list[str]:
 def look_up(bench: Bench, *live: str) -> list[str]:
     """Look up all hosts whose turn it is, and fetch what they have: those in ``live`` exist."""
     asked = []
-    while (turn := bench.frontier.next(bench.now)) is not None:
+    while (turn := bench.frontier.leasing.next(bench.now)) is not None:
         if not isinstance(turn, Lookup):  # of a host that was found before
             bench.answer(turn)
             continue

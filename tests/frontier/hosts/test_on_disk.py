@@ -98,7 +98,7 @@ def test_what_was_promised_to_a_host_survives_the_disk() -> None:
     bench.add(*_urls())
     for _ in range(5):
         bench.now += 1.0
-        bench.frontier.next(bench.now)
+        bench.frontier.leasing.next(bench.now)
 
     assert "slow.example" not in bench.frontier.workbench.hosts
     stored = Host.unpack("slow.example", bench.store.host("slow.example") or b"")
@@ -250,7 +250,7 @@ def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
             bench.add("http://h11.example/x", "http://h00.example/x", "http://new.example/")
         for _ in range(5):
             with pytest.raises(StorageError):  # one was asked and must give way to those that never were
-                bench.frontier.next(bench.now)
+                bench.frontier.leasing.next(bench.now)
             bench.now += 1.0
         assert (bench.frontier.hosts.on_disk.counts, set(bench.frontier.workbench.hosts)) == (counts, hosts)
         assert not any(host.on_disk for host in bench.frontier.workbench.hosts.values())

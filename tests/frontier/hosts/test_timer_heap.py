@@ -25,7 +25,7 @@ def heap(**moments: float) -> tuple[TimerHeap[Thing], dict[str, Thing]]:
 def popped(timers: TimerHeap[Thing], now: float) -> list[str]:
     """All that are due."""
     names = []
-    while timers.due(now):
+    while timers.heap and timers.heap[0][0] <= now:
         if (thing := timers.pop()) is not None:
             names.append(thing.name)
     return names
@@ -59,7 +59,7 @@ def test_what_is_dropped_waits_no_more_and_takes_no_room() -> None:
         timers.drop(things[str(number)])
     timers.tidy()
 
-    assert len(timers._heap) == 3
+    assert len(timers.heap) == 3
     assert popped(timers, 99.0) == ["7", "8", "9"]
 
 
