@@ -33,6 +33,7 @@ _GLOBAL_LETTERS = ("-h", "-L")
 _LATE = {
     "twisted.protocols.tls": ("twisted.internet._newtls", "TLSMemoryBIOFactory"),
     "twisted.internet.ssl": (),
+    "http.cookiejar": (),
     "twisted.web.http": (),
     "charset_normalizer": ("scrapy.http.response.text", "from_bytes"),
     "scrapy.utils.ssl": ("scrapy.utils.versions", "get_openssl_version"),
@@ -163,7 +164,8 @@ class _LateModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__path__":  # the import system asks each module whether it is a package
             raise AttributeError(name)
-        if (sys._getframe(1).f_globals.get("__name__"), name) == _LATE[self.__name__]:
+        importer, called = _LATE[self.__name__] or ("", "")
+        if name == called and sys._getframe(1).f_globals.get("__name__") in (importer, "importlib._bootstrap"):
             return _Called(self, name)
         return getattr(self._run(), name)
 

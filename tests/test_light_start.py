@@ -44,7 +44,8 @@ light_start.run_late()
 from scrapy import cmdline
 from scrapy.http import TextResponse
 from twisted.internet import asyncioreactor, ssl
-print(*[name for name in ("OpenSSL", "cryptography", "pydoc", "unittest", "twisted.web.client") if name in sys.modules])
+late = ("OpenSSL", "cryptography", "charset_normalizer.api", "pydoc", "unittest")
+print(*[name for name in late if name in sys.modules])
 from twisted.internet import _newtls
 import charset_normalizer, scrapy.utils.versions, xmlrpc.server
 print(ssl.CertificateOptions().getContext().__class__.__name__)

@@ -203,7 +203,8 @@ class LeaseDispatch:
             under_way = frontier.state.leased - frontier.renders.in_flight
             answers, pages = self._fetches.lines
             shut = not self._window.open(under_way, len(answers.waiting) + len(pages.waiting), now)
-            self._full = shut or not self._limits.may_send(under_way)
+            limits = self._limits
+            self._full = shut or under_way >= limits.max_in_flight or (limits.any and not limits.may_send(under_way))
             if self._full or self._run.stopped or self._damaged or self._budget.over():
                 return None
             try:

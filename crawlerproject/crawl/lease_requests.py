@@ -67,9 +67,10 @@ class LeaseRequests:
     def request(self, lease: Lease, error: FetchError | None) -> Request:
         """The request; with an ``error`` it fails for that without being sent."""
         row, subrequest, poison, answers, meta = lease.row, lease.subrequest, self._poison, self._pages, FOR_SCRAPY
+        kind = row.kind
         given: dict[str, Any] = {}
         headers: Any
-        if row.kind.is_hub:
+        if kind.is_hub:
             assert self._subscriptions is not None  # the gate refuses the row without
             given = {"method": "POST", "body": self._subscriptions.form(row)}
             headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -80,7 +81,7 @@ class LeaseRequests:
             if subrequest.proxy:
                 meta["proxy"] = subrequest.proxy
         else:
-            headers = self._revisits.headers(row)
+            headers = self._revisits.headers(row) if kind.is_recrawl else None
         request = Request(
             row.url,
             headers=headers,

@@ -285,10 +285,10 @@ class CrawlLimits:
     def __init__(self, limits: Limits, totals: TotalsBook, run: Run, max_in_flight: int) -> None:
         """``max_in_flight`` requests may be under way at a time, whatever else the limits allow."""
         self._limits = limits
-        self._any = any(limits)
+        self.any = any(limits)  # besides ``max_in_flight``
         self._totals = totals
         self._run = run
-        self._max_in_flight = max_in_flight
+        self.max_in_flight = max_in_flight
         self._sums: FleetQuotas | None = None
         self._pages: FleetQuota | None = None
         self._bytes: FleetQuota | None = None
@@ -309,7 +309,7 @@ class CrawlLimits:
 
     def reached(self) -> str:
         """The limit that is reached, as ``max_pages=100``; "" while none is."""
-        if not self._any:
+        if not self.any:
             return ""
         totals = self._totals.now()
         pages = self._pages.committed if self._pages else totals.pages
@@ -318,9 +318,9 @@ class CrawlLimits:
 
     def may_send(self, under_way: int) -> bool:
         """Whether one more page may be asked for while ``under_way`` are: the number of pages is never exceeded."""
-        if under_way >= self._max_in_flight:
+        if under_way >= self.max_in_flight:
             return False
-        if not self._any:
+        if not self.any:
             return True
         if self._sums is not None:
             return not (self._spent() or self.reached())

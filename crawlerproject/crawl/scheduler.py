@@ -157,6 +157,8 @@ class FrontierScheduler:
 
     async def complete_replaced(self) -> None:
         """End the leases whose request a middleware of the project replaced."""
+        if self._fast is not None:
+            return  # there is none
         spider: Any = self._crawler.spider
         for lease in self.in_flight.unanswered(self._engine.requests() | set(self._others)):
             why = "a downloader middleware put another request in its place"

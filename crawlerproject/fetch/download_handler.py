@@ -16,7 +16,6 @@ from urllib.request import getproxies, proxy_bypass_environment  # type: ignore[
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
-from scrapy.responsetypes import responsetypes
 
 from crawlerproject.config.values import identity, list_of, local_address
 from crawlerproject.errors import FetchError, LeaseOver, OperatorError
@@ -268,6 +267,8 @@ def response_of(url: str, wire: Wire, received: dict[bytes, list[bytes]], max_by
     content_type = received.get(b"Content-Type")
     cls = _class_of(content_type[-1]) if content_type else Response
     if cls is Response:
+        from scrapy.responsetypes import responsetypes  # reads the machine's list of types, which few answers need
+
         cls = responsetypes.from_args(headers=headers, url=url, body=body)
     response = cls(
         url,
@@ -284,7 +285,11 @@ def response_of(url: str, wire: Wire, received: dict[bytes, list[bytes]], max_by
 @lru_cache(maxsize=1024)
 def _class_of(content_type: bytes) -> type[Response]:
     mime = content_type.partition(b";")[0].strip().lower()
-    return _CLASSES.get(mime) or responsetypes.from_content_type(content_type)
+    if (cls := _CLASSES.get(mime)) is None:
+        from scrapy.responsetypes import responsetypes
+
+        cls = responsetypes.from_content_type(content_type)
+    return cls
 
 
 @lru_cache(maxsize=65_536)

@@ -142,8 +142,8 @@ class Frontier:
 
     def wake_at(self) -> float | None:
         """The next moment at which ``leasing.next`` may have something; None when nothing waits for time."""
-        wake, on_disk = self.workbench.wake_at(), self.hosts.on_disk.wake_at()
-        return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
+        wake, on_disk = self.workbench.wake_at(), self.hosts.on_disk
+        return wake if on_disk.first_due == inf else min(on_disk.wake_at(), inf if wake is None else wake)
 
     # --- the end of a lease -----------------------------------------------------------------------
 

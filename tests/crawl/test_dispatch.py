@@ -211,7 +211,7 @@ def test_a_store_that_fails(out: Out, monkeypatch: pytest.MonkeyPatch, error: Ex
     def fail(*given: object) -> Any:
         raise error
 
-    monkeypatch.setattr(out.frontier, "next", fail)
+    monkeypatch.setattr(out.frontier.leasing, "next", fail)
 
     async def run() -> None:
         assert out.dispatch.next() is None

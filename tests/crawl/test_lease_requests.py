@@ -81,6 +81,7 @@ def test_poison_is_not_asked_for_again(bench: Bench, monkeypatch: pytest.MonkeyP
 
 def test_a_worker_has_its_answers_before_its_lease_ends(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a fleet another may ask the host then."""
+    monkeypatch.setattr(bench.frontier.state.ownership, "sole", False)
     monkeypatch.setattr(bench.frontier.state.ownership, "ask_until", lambda host: 77.0)
     exchange = leased(requests_of(bench).request(bench.page_lease(), None))
 

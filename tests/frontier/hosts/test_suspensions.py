@@ -40,7 +40,7 @@ def test_a_paused_host_keeps_its_queue_and_others_go_on(bench: Bench) -> None:
 def test_a_pause_between_the_look_up_and_the_answer(bench: Bench) -> None:
     """The resolver's answer leads to no request; a request that is on its way ends, and none follows."""
     bench.seed(A, B)
-    first, second = bench.frontier.leasing.next(bench.now), bench.frontier.next(bench.now)
+    first, second = bench.frontier.leasing.next(bench.now), bench.frontier.leasing.next(bench.now)
     assert isinstance(first, Lookup)
     assert isinstance(second, Lookup)
     bench.frontier.pause_hosts({first.host.name: "now"}, bench.now)
