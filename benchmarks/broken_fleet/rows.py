@@ -300,11 +300,12 @@ def disks(trial: Trial, count: int = 10) -> None:
     together = trial.folder / "together"
     together.mkdir()
     for machine in at_work:
-        (together / machine.name).symlink_to(machine.folder / machine.name)
-    for name in gone:
-        status = scrapy(trial, "recover", str(together), "--lost", name, "-s", f"STATE_URL={trial.redis.url}")
-        trial.note(f"recover --lost {name}: status {status}")
+        shutil.move(machine.folder / machine.name, together / machine.name)
+    lost = [word for name in gone for word in ("--lost", name)]
+    status = scrapy(trial, "recover", str(together), *lost, "-s", f"STATE_URL={trial.redis.url}")
+    trial.note(f"recover --lost of {len(gone)}: status {status}")
     for machine in at_work:
+        shutil.move(together / machine.name, machine.folder / machine.name)
         machine.start()
     trial.finish()
 
@@ -319,13 +320,14 @@ def elastic(trial: Trial) -> None:
         second.start(name, place=second.folder / f"crawl-{name}")
     trial.until_asked(0.15)
     first.stop("a0")
-    renamed(first, "a0", "c0")
+    first.start("c0")  # its new name has a folder of its own
     trial.until_asked(0.3)
     second.stop("b1")
-    renamed(second, "b1", "c1")
+    refused_renamed(trial, second, "b1", "c1")
+    second.start("b1")
     trial.until_asked(0.4)
-    first.kill("a1")
-    renamed(first, "a1", "c2")
+    first.kill("a1")  # for good
+    first.start("c2")
     third = trial.machine("m3")
     third.start("d0", "d1", "d2", "d3")
     trial.until_asked(0.55)
@@ -337,13 +339,21 @@ def elastic(trial: Trial) -> None:
     third.start("d0")
     first.start("a2")
     trial.finish()
+    status = scrapy(trial, "recover", str(first.folder / "a1"), "-s", f"STATE_URL={trial.redis.url}")
+    trial.note(f"recover a1, which was killed for good: status {status}")
 
 
-def renamed(machine: Machine, name: str, new: str) -> None:
-    """A worker that does not run goes on under another name, its folder renamed with it."""
+def refused_renamed(trial: Trial, machine: Machine, name: str, new: str) -> None:
+    """A folder under another name is refused, since Redis knows its worker by the old one. RuntimeError."""
     place = machine.places[name]
     (place / name).rename(place / new)
     machine.start(new, place=place)
+    trial.until(lambda: any(ended == new for ended, _ in machine.look()), f"{new} ended")
+    (place / new).rename(place / name)
+    name, status = machine.ends.pop()
+    trial.note(f"its folder renamed: status {status}")
+    if status != 2:  # an operator's error
+        raise RuntimeError(f"{name} ended with {status}")
 
 
 # --- what rows have in common -----------------------------------------------------------------------

@@ -54,7 +54,12 @@ class Command(OperatorCommand):
             action="store_true",
             help="give pages that are set aside as poison another chance; nothing else is done",
         ),
-        option("--lost", metavar="NAME", default="", help="the worker of a fleet over Redis whose folder is lost"),
+        option(
+            "--lost",
+            metavar="NAME",
+            action="append",
+            help="a worker of a fleet over Redis whose folder is lost; may be repeated",
+        ),
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -81,7 +86,7 @@ class Command(OperatorCommand):
         say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
         self.exitcode = 0 if made and not found.problems else 1
 
-    def _fetch_lost_workers(self, args: list[str], name: str) -> None:
+    def _fetch_lost_workers(self, args: list[str], names: list[str]) -> None:
         folder = named_crawl(args, self.settings)
         check_there(folder)
         frontier = frontier_in_redis(folder, self.settings)
@@ -89,9 +94,9 @@ class Command(OperatorCommand):
             raise OperatorError("--lost is for a fleet over Redis: give the crawl's with -s STATE_URL=redis://…")
         folders = folders_of(folder)
         with frontier, locked({folder, *folders}), Bytes("Comparing", _files(*folders)) as progress:
-            urls = fetch_again(folder, frontier, name, progress.advance)
+            urls = fetch_again(folder, frontier, names, progress.advance)
         say(*urls)
-        say(f"Of {name} {counted(len(urls), 'page')} without any archive: to be fetched again", error=True)
+        say(f"Of {', '.join(names)} {counted(len(urls), 'page')} without any archive: to be fetched again", error=True)
 
     def _folders(self, args: list[str]) -> tuple[CrawlDir, list[CrawlDir]]:
         """The crawl's folder, and all that have files of it. Raises OperatorError."""

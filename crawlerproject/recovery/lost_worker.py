@@ -1,4 +1,4 @@
-"""A worker of a fleet over Redis that is lost with its disk: its pages are done there, and archived nowhere.
+"""Workers of a fleet over Redis that are lost with their disks: their pages are done there, and archived nowhere.
 
 Redis does not know which worker archived a page. So every page that the frontier takes for archived is looked for in
 the archives of all others; what is in none of them is queued again.
@@ -7,7 +7,7 @@ the archives of all others; what is in none of them is queued again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from tempfile import TemporaryDirectory
 
@@ -29,8 +29,10 @@ _LEASE_MS = 60_000
 _AT_A_TIME = 1_000
 
 
-def fetch_again(folder: CrawlDir, frontier: JournalView, lost: str, progress: Callable[[int], None]) -> list[str]:
-    """Queue the pages that no archive in ``folder`` has, and give the worker ``lost`` up; which they were.
+def fetch_again(
+    folder: CrawlDir, frontier: JournalView, lost: Sequence[str], progress: Callable[[int], None]
+) -> list[str]:
+    """Queue the pages that no archive in ``folder`` has, and give the workers ``lost`` up; which they were.
 
     ``progress`` gets the bytes of WARC files read. May be called again when it was interrupted. Raises OperatorError
     while a worker is at work, or when the archive of another one is not in ``folder`` or at ARCHIVE_URL.
@@ -39,20 +41,23 @@ def fetch_again(folder: CrawlDir, frontier: JournalView, lost: str, progress: Ca
     """
     here = {each.name for each in folders_of(folder)}
     elsewhere = [name for name in frontier.workers_ever() if name not in here]
-    if lost in here:
-        raise OperatorError(
-            f"{folder / lost} is there: scrapy recover {folder / lost} mends it. If its archive is worth nothing, "
-            "move it away first."
-        )
     rejoining = Rejoining(frontier.link, frontier.crawl, _WORKER)
-    if (pending := rejoining.look()) is not None and lost in pending.missing:
-        rejoining.give_up(lost)
-    elif lost not in elsewhere:
-        raise OperatorError(f"No worker {lost!r} has joined the crawl {frontier.crawl!r} that is not in {folder}.")
-    if others := [name for name in elsewhere if name != lost]:
+    waited_for = pending.missing if (pending := rejoining.look()) is not None else []
+    for name in lost:
+        if name in here:
+            raise OperatorError(
+                f"{folder / name} is there: scrapy recover {folder / name} mends it. If its archive is worth nothing, "
+                "move it away first."
+            )
+        if name not in (*waited_for, *elsewhere):
+            raise OperatorError(f"No worker {name!r} has joined the crawl {frontier.crawl!r} that is not in {folder}.")
+    for name in waited_for:
+        if name in lost:
+            rejoining.give_up(name)
+    if others := [name for name in elsewhere if name not in lost]:
         raise OperatorError(
             f"The archives of {', '.join(others)} are not in {folder}: what they hold would be fetched again. "
-            "Copy their folders there first."
+            "Copy their folders there first, or name those that are lost, too."
         )
     journals = journals_of(frontier.link, frontier.crawl, _WORKER)
     with TemporaryDirectory(prefix="frontier-") as place, closing(JournaledStore(place, journals)) as store:
@@ -74,6 +79,6 @@ def fetch_again(folder: CrawlDir, frontier: JournalView, lost: str, progress: Ca
             journals.keep(_LEASE_MS)
         end(journals)
         keys = fleet_keys(frontier.crawl)  # a worker that never comes back: its archive is asked for no more
-        frontier.link.call("HDEL", [keys.incarnations], lost)
-        frontier.link.call("ZREM", [keys.seen], lost)
+        frontier.link.call("HDEL", [keys.incarnations], *lost)
+        frontier.link.call("ZREM", [keys.seen], *lost)
     return sorted(record.url for record in look.lost)

@@ -1,4 +1,4 @@
-"""A worker of a fleet in Redis whose machine is gone with its disk: what it archived is found missing, and fetched."""
+"""Workers of a fleet in Redis whose machines are gone with their disks: what they archived is missed, and fetched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.stores.redis_servers import redis_server
 from tests.web.judge import read_captures
 from tests.web.running import synthetic_web
 
-_NAMES = ("w1", "w2")
+_NAMES = ("w1", "w2", "w3")
 
 
 def _pages(*folders: Path) -> Set[str]:
@@ -33,8 +33,8 @@ def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path)
         fleet.start(*_NAMES)
         fleet.until_archiving(60.0, *_NAMES)
         fleet.wait()
-        here, gone = (fleet.folder / name for name in _NAMES)
-        kept, all_pages = _pages(here), _pages(here, gone)
+        here, gone, gone_too = (fleet.folder / name for name in _NAMES)
+        kept, all_pages = _pages(here), _pages(here, gone, gone_too)
         lost = all_pages - kept
         said = ("-s", f"STATE_URL={redis.url}")
         whole = scrapy("verify", str(fleet.folder), *said)
@@ -44,14 +44,15 @@ def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path)
         assert (refused.returncode, f"{gone} is there" in refused.stderr) == (2, True)
         elsewhere = here.rename(tmp_path / "elsewhere")
         shutil.rmtree(gone)
+        shutil.rmtree(gone_too)
         refused = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
-        assert (refused.returncode, "The archives of w1 are not in" in refused.stderr) == (2, True)
+        assert (refused.returncode, "The archives of w1, w3 are not in" in refused.stderr) == (2, True)
         elsewhere.rename(here)
         looked = scrapy("verify", str(fleet.folder), *said)
-        assert (looked.returncode, "where the archives of w2 are not" in looked.stderr) == (0, True)
+        assert (looked.returncode, "where the archives of w2, w3 are not" in looked.stderr) == (0, True)
 
         for count in (len(lost), 0):  # what waits in the frontier is lost no more
-            done = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
+            done = scrapy("recover", str(fleet.folder), "--lost", "w2", "--lost", "w3", *said)
             if count:
                 assert (done.returncode, set(done.stdout.split())) == (0, lost), done.stderr
             else:
