@@ -229,7 +229,9 @@ class RedisFleet:
             for ip, mark, domain, quick_waits, took in rested
         ]
         calls += [
-            Call(scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits)])
+            Call(
+                scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits), rest_ms]
+            )
             for ip, mark, domain, quick_waits, _ in asks
         ]
         calls.append(Call(scripts.COUNT_QUESTIONS, [self._keys.facts], [self.crawl_id]))

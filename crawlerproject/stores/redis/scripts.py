@@ -263,6 +263,7 @@ local kept, most, newest = {_ms(turns.KEPT_SECONDS)}, {turns.MOST_DOMAINS}, {tur
 """
     + """
 local packed = redis.call('HGET', KEYS[2], 'state')
+if redis.call('PTTL', KEYS[2]) > 2 * longest then packed = nil end -- the clock was set back: its moments are far off
 local s = packed and cmsgpack.unpack(packed) or {used = {}, from = 0, places = {}, clock = 0, ['until'] = {}}
 s.take = s.take or {}
 local function keep()
@@ -362,13 +363,15 @@ end
 )
 
 # KEYS address, turns; ARGV mark of the request, ms of a reservation, mark of the worker's rests, domain, whether a
-# quick one waits in the worker's line ('1' or '0').
+# quick one waits in the worker's line ('1' or '0'), ms of a rest.
 # -> 0 reserved, else as AddressTurns.ask, in ms
 RESERVE = script(
     _NOW
     + _TURNS
     + """
-local by = redis.call('GET', KEYS[1])
+local by, most_ms = redis.call('GET', KEYS[1]), ARGV[2] + ARGV[6]
+-- No reservation and no rest lasts longer, but where the clock was set back.
+if redis.call('PTTL', KEYS[1]) > most_ms then redis.call('PEXPIRE', KEYS[1], most_ms) end
 -- The worker that asked last kept the rest by its own clock, which began when the answer ended.
 local others = by and by ~= ARGV[1] and by ~= ARGV[3]
 if others or (packed and by ~= ARGV[1]) then

@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StoreForgot
 from crawlerproject.fleet.redis.fleet_worker import Fleet, FleetTimes, Identity
-from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS, Claim
+from crawlerproject.rules.politeness.address_turns import LATEST_SECONDS, LONGEST_APART_SECONDS, Claim
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.journal_view import crawl_in_redis
@@ -285,6 +285,17 @@ def test_where_the_stores_clock_was_set_forward_no_address_is_granted_for_a_whil
     wait_until(lambda: one.addresses([claim("192.0.2.3", "one:5")], [], hold_ms, 100) == [0.0], seconds=60)
     two._unsure_until = since_boot() + 60.0  # the question leaves just before the end, and comes just behind it
     assert two.addresses([claim("192.0.2.5", "two:5")] * 2, [], hold_ms, 100) == [0.001, 0.001]
+
+
+def test_where_the_stores_clock_was_set_back_no_address_waits_longer_than_ever(store: PartitionJournals) -> None:
+    """Not by as much as it was set: what is kept for later than anything can be is of the clock of before."""
+    one, two = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
+    assert one.addresses([claim("192.0.2.9", "one:1")], [], 600, 100) == [0.0]
+    assert 0.0 < two.addresses([claim("192.0.2.9", "two:1")], [], 600, 100)[0] <= 0.7
+    for key in address_keys(store.crawl, "192.0.2.9"):
+        store.link.call("PEXPIRE", [key], int(3_600_000 + 2000 * LONGEST_APART_SECONDS))
+    assert 0.0 < two.addresses([claim("192.0.2.9", "two:1")], [], 600, 100)[0] <= 0.7
+    wait_until(lambda: two.addresses([claim("192.0.2.9", "two:1")], [], 600, 100) == [0.0], seconds=60)
 
 
 def test_keys_that_are_thrown_away_are_a_loss(tmp_path: Path) -> None:
