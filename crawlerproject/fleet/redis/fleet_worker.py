@@ -73,6 +73,11 @@ def join(settings: BaseSettings, folder: CrawlDir, *, accept_loss: bool) -> Flee
     lease_seconds = settings.getfloat("FLEET_LEASE_SECONDS")
     link = RedisLink(settings["STATE_URL"])
     identity = Identity(folder.worker, crawl, worker)
+    if folder.has_archive() and (before_name := identity.former_worker):  # Redis has its facts by that name
+        raise OperatorError(
+            f"{folder} is the folder of worker {before_name!r}: give it that name again (FLEET_WORKER), or start "
+            f"{worker!r} in a folder of its own; what {before_name!r} has archived stays where it is."
+        )
     try:
         # Before anything is written: a start must not make a crawl of this name where its own has been lost.
         answered = recognise(link, crawl, worker, identity.answered(), accept=accept_loss)
@@ -119,6 +124,8 @@ class Identity:
         self._path = path
         self._names = {"worker": worker, "crawl": crawl}
         self._facts: dict[str, Any] = orjson.loads(path.read_bytes()) if path.exists() else {}
+        named = str(self._facts.get("worker", worker))
+        self.former_worker = named if named != worker else ""  # whose folder this was
         if any(self._facts.get(name) != value for name, value in self._names.items()):  # what another crawl's answered
             self._facts = {name: value for name, value in self._facts.items() if name in _INCARNATIONS}
 

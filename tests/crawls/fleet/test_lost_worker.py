@@ -23,7 +23,10 @@ def _pages(*folders: Path) -> Set[str]:
 
 
 def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path) -> None:
-    """``verify`` says what is missing; ``recover --lost`` queues it once every other archive is there."""
+    """``verify`` says what is missing; ``recover --lost`` queues it once every other archive is there.
+
+    Nor does a folder that was given another name lose what Redis knows by the old one.
+    """
     settings = {"SCOPE_MAX_URLS_PER_HOST": "4"}
     with (
         redis_server(tmp_path / "redis") as redis,
@@ -57,6 +60,11 @@ def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path)
                 assert (done.returncode, set(done.stdout.split())) == (0, lost), done.stderr
             else:
                 assert (done.returncode, "No worker 'w2'" in done.stderr) == (2, True)
+        here.rename(fleet.folder / "w9")
+        fleet.start("w9")
+        assert fleet.ended("w9", 60.0) == 2
+        assert "w9 is the folder of worker 'w1': give it that name again" in fleet.output("w9")
+        (fleet.folder / "w9").rename(here)
         fleet.start("w1")
         fleet.wait()
         assert scrapy("verify", str(fleet.folder), *said).returncode == 0
