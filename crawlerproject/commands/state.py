@@ -25,6 +25,7 @@ from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.connection import SCHEMES
 from crawlerproject.stores.redis.texts import MOST_TEXTS
 from crawlerproject.stores.rocks.frontier_folder import refuse_shared_out
+from crawlerproject.stores.uploads.copy_place import copies_url
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
@@ -163,7 +164,7 @@ def _into_redis(settings: BaseSettings, source: str, target: str) -> Copied:
         started = [each.run.stat().st_mtime_ns for each in folders_of(folder) if each.run.exists()]
         stamp = f"{folder.resolve()} {max(started, default=0)}"
         most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
-        redis = RedisCrawl(target, crawl, partitions, most_texts)
+        redis = RedisCrawl(target, crawl, partitions, most_texts, copies_url(str(settings["ARCHIVE_URL"])))
         return to_redis(folder.frontier, stamp, redis, lambda: replace_file(folder.moved, f"{place}\n".encode()), _say)
 
 

@@ -35,6 +35,7 @@ from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
 from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
 from crawlerproject.stores.rocks.frontier_folder import FleetView
 from crawlerproject.stores.rocks.rocks_store import FrontierView
+from crawlerproject.stores.uploads.copy_place import copies_url
 
 LocalView = FrontierView | FleetView
 View = LocalView | JournalView
@@ -190,7 +191,8 @@ def frontier_in_redis(crawl: CrawlDir, settings: BaseSettings) -> JournalView | 
 
 def shared_frontier(settings: BaseSettings, folders: Sequence[CrawlDir] = ()) -> JournalView:
     """That of the crawl in Redis which settings name; ``folders`` as JournalView takes them. OperatorError."""
-    return crawl_in_redis(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"]), COMBINED, folders)
+    url, crawl, place_url = (str(settings[name]) for name in ("STATE_URL", "FLEET_CRAWL", "ARCHIVE_URL"))
+    return crawl_in_redis(url, crawl, COMBINED, folders, copies_url(place_url))
 
 
 def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:

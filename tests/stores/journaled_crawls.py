@@ -11,7 +11,6 @@ from redis import Redis
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.copies import stored_keys
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
@@ -67,8 +66,8 @@ def rows_in_redis(store: JournaledStore, partition: int) -> dict[tuple[str, byte
     """What another worker would take over."""
     mine = store.journals
     lease: dict[bytes, bytes] = mine.link.call("HGETALL", [mine._keys[partition].lease])
-    keys = stored_keys(mine.crawl, partition, int(lease.get(b"copy", 0)))
-    copy, journal = (mine.link.call("LRANGE", [key], 0, -1) for key in keys)
+    copy = mine.copies.parts(partition, int(lease.get(b"copy", 0)))
+    journal = mine.link.call("LRANGE", [mine._keys[partition].journal], 0, -1)
     assert len(journal) == int(lease.get(b"journal", 0)) - int(lease.get(b"copy", 0))
     return applied(row for packed in [*copy, *journal] for row in unpack_rows(packed))
 

@@ -23,6 +23,7 @@ from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.revisits import RevisitPolicy
+from crawlerproject.rules.archive.upload_rules import retry_seconds
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share, partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
@@ -35,6 +36,8 @@ from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Redi
 from crawlerproject.stores.redis.rejoining import Rejoining
 from crawlerproject.stores.rocks.frontier_folder import open_journaled
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from crawlerproject.stores.uploads.copy_place import CopyDamaged, copies_url
+from crawlerproject.stores.uploads.upload_target import TargetError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -88,7 +91,8 @@ def join(settings: BaseSettings, folder: CrawlDir, *, accept_loss: bool) -> Flee
     partitions = settings.getint("FLEET_PARTITIONS")
     before = identity.answered()
     rejoins = before.began and before.crawl_id not in ("", answered.crawl_id)
-    journals = PartitionJournals(link, crawl, worker, partitions, answered.crawl_id)
+    place_url = copies_url(str(settings["ARCHIVE_URL"]))
+    journals = PartitionJournals(link, crawl, worker, partitions, answered.crawl_id, place_url=place_url)
     store = open_journaled(folder, journals, rejoins=rejoins)
     if rejoins:
         Rejoining(link, crawl, worker).begin(identity.others(), store.marks())
@@ -222,6 +226,7 @@ class Fleet:
         self._known_workers = 0  # that were alive when their names were last remembered
         self._rejoining: Rejoining | None = None  # while partitions wait for workers that have their rows
         self._waited_for: list[str] = []
+        self._unread: dict[int, tuple[int, float]] = {}  # by partition: failures in a row, and not again before
 
     def begin(self) -> float:
         """Join; the store's time when ``since_boot()`` was 0. Raises OperatorError: the name is taken. Blocking."""
@@ -304,7 +309,8 @@ class Fleet:
         """What another worker would read to take a partition over stays short."""
         await asyncio.sleep(_COPY_SECONDS)
         with contextlib.suppress(StorageError, LeaseLost):  # the next commit meets it too
-            await asyncio.to_thread(self.store.copy_some)
+            while await asyncio.to_thread(self.store.copy_some):
+                pass
 
     async def share(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
@@ -409,7 +415,13 @@ class Fleet:
         began, lease_seconds = since_boot(), self._times.lease_seconds
         most_seconds = lease_seconds / _REPORT_SHARE  # the rows of some are many
         take = partial(self.store.take_some, latest=latest, most_seconds=most_seconds)
-        for partition, (granted, hosts) in (await asyncio.to_thread(take, partitions, self.fleet.lease_ms)).items():
+        wanted = [each for each in partitions if began >= self._unread.get(each, (0, 0.0))[1]]
+        for partition, taken in (await asyncio.to_thread(take, wanted, self.fleet.lease_ms)).items():
+            if isinstance(taken, TargetError):
+                self._cannot_read(partition, taken)
+                continue
+            granted, hosts = taken
+            self._unread.pop(partition, None)
             # What was asked before the loss may have left no trace.
             unsure_until = CRAWL.now() if latest else granted.unsure_until
             self._busy = True
@@ -418,6 +430,13 @@ class Fleet:
             self.store.came(hosts)
             self._arriving += hosts
         self._arrive(frontier)
+
+    def _cannot_read(self, partition: int, error: TargetError) -> None:
+        """The copy of a partition cannot be read: it is tried less and less often, by any worker."""
+        failures, _ = self._unread.get(partition, (0, 0.0))
+        if not failures and (isinstance(error, CopyDamaged) or not self._unread):
+            logger.warning("Partition %d cannot be taken: %s", partition, error)
+        self._unread[partition] = failures + 1, since_boot() + retry_seconds(failures + 1, self._rng)
 
     def _arrive(self, frontier: Frontier) -> None:
         """List hosts of partitions that were taken; those that found no room on the disk, another time."""

@@ -12,6 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,7 +23,7 @@ from crawlerproject.errors import LeaseLost, OperatorError
 from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box, Text
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.copies import listed, stored_keys
+from crawlerproject.stores.redis.copies import listed
 from crawlerproject.stores.redis.journals import PartitionJournals, Posted
 from crawlerproject.stores.redis.keys import (
     COPYING,
@@ -76,12 +77,15 @@ T = TypeVar("T")
 
 
 class RedisCrawl(NamedTuple):
-    """A crawl in Redis: where, its name, how many partitions a new one gets, and how many texts it knows."""
+    """A crawl in Redis: where, its name, how many partitions a new one gets, how many texts it knows, and where copies
+    of its partitions go, as ``copies_url`` has it.
+    """
 
     url: str
     name: str
     partitions: int = 0
     max_texts: int = 0
+    place_url: str = ""
 
 
 class Copied(NamedTuple):
@@ -107,11 +111,11 @@ def at_work(crawl: str) -> OperatorError:
 
 
 def journals_of(
-    link: RedisLink, crawl: str, worker: str, partitions: int = 0, *, copying: bool = False
+    link: RedisLink, crawl: str, worker: str, partitions: int = 0, *, copying: bool = False, place_url: str = ""
 ) -> PartitionJournals:
     """For a command, to be written under the name ``worker``. OperatorError."""
     crawl_id = (link.call("HGET", [fleet_keys(crawl).facts], CRAWL_ID) or b"").decode()
-    made = PartitionJournals(link, crawl, worker, partitions, crawl_id, copying=copying)
+    made = PartitionJournals(link, crawl, worker, partitions, crawl_id, copying=copying, place_url=place_url)
     made.begin(uuid.uuid4().hex)
     return made
 
@@ -142,7 +146,7 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, whole: Callable[[], N
                 "again."
             )
         link.call("HSET", [facts], COPYING, stamp)
-        journals = journals_of(link, crawl, _WORKER, target.partitions, copying=True)
+        journals = journals_of(link, crawl, _WORKER, target.partitions, copying=True, place_url=target.place_url)
         _give_copies(rocks, journals, say)
         _give_others(rocks, journals, target.max_texts)
         copied = compare(rocks, journals)
@@ -167,7 +171,7 @@ def _give_copies(rocks: Tables, journals: PartitionJournals, say: Say) -> None:
         parts = _kept(all_parts(rocks, partition), journals)
         if (first := next(parts, None)) is not None:
             journals.begun(partition)
-            journals.copies.copy(partition, 1, chain([first], parts))
+            journals.copies.copy(partition, 1, chain([first], parts), tick=partial(journals.keep, _LEASE_MS))
 
 
 def _kept(each: Iterable[T], journals: PartitionJournals) -> Iterator[T]:
@@ -335,12 +339,12 @@ def _named(table: str, key: bytes, value: bytes) -> str:
 def _rows_there(journals: PartitionJournals, partition: int) -> dict[tuple[str, bytes], bytes]:
     """What Redis has of a partition that is held."""
     found = dict[tuple[str, bytes], bytes]()
-    number = journals.link.call("HGET", [partition_keys(journals.crawl, partition).lease], "copy")
-    for key in stored_keys(journals.crawl, partition, int(number or 0)):
-        for packed in listed(journals.link, key):
-            for table, name, value in unpack_rows(packed):
-                if value is None:
-                    found.pop((table, name), None)
-                else:
-                    found[table, name] = value
+    keys, keep = partition_keys(journals.crawl, partition), partial(journals.keep, _LEASE_MS)
+    number = int(journals.link.call("HGET", [keys.lease], "copy") or 0)
+    for packed in chain(journals.copies.parts(partition, number, keep), listed(journals.link, keys.journal)):
+        for table, name, value in unpack_rows(packed):
+            if value is None:
+                found.pop((table, name), None)
+            else:
+                found[table, name] = value
     return found

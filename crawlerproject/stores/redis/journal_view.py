@@ -20,7 +20,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis import format_two, journals
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.copies import listed, stored_keys
+from crawlerproject.stores.redis.copies import copied_parts, listed
 from crawlerproject.stores.redis.journals import Append, PartitionJournals
 from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
@@ -30,6 +30,7 @@ from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksReader
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_facts, open_to_write
 from crawlerproject.stores.rocks.row_packing import pack_rows, unpack_rows
 from crawlerproject.stores.row_codec import ROBOTS, TEXT
+from crawlerproject.stores.uploads.copy_place import CopyDamaged, CopyPlace
 
 # A copy takes the place of another one a few times an hour: twice while one is read would be chance.
 _TRIES = 20
@@ -67,15 +68,19 @@ class JournalView(RedisCrawl):
         partitions: int,
         combined: Mapping[str, Combine],
         folders: Sequence[CrawlDir],
+        place_url: str = "",
     ) -> None:
         """``combined``: how the facts of several workers are made one; any other is that of the first that has it.
 
         ``folders``: of workers. Lists are read there for the partitions that are whole in their frontiers, as of the
         last commit, which may be a moment ahead of what Redis has. Without them Redis alone answers.
+
+        ``place_url``: where copies of partitions go, as ``copies_url`` has it.
         """
         super().__init__(link, crawl, partitions)
         self._combined = combined
         self._folders = folders
+        self._place = CopyPlace(place_url)
         self._readers: dict[int, RocksReader] = {}  # by partition
         self._views: dict[CrawlDir, FrontierView | None] = {}
         self._opened = ExitStack()
@@ -224,15 +229,19 @@ class JournalView(RedisCrawl):
         for _ in range(_TRIES):
             if not (kept.of or kept.copy):  # one of a crawl of format 2, if there is any row of it
                 put(self._tables, format_two.rows(self.link, self.crawl, partition))
-            copy, journal = stored_keys(self.crawl, partition, kept.copy)
-            for packed in listed(self.link, copy):
-                put(self._tables, unpack_rows(packed))
-            changes = 0
-            for packed in listed(self.link, journal):
+            changes, damaged = 0, None
+            try:
+                for packed in copied_parts(self.link, self._place, self.crawl, partition, kept.copy):
+                    put(self._tables, unpack_rows(packed))
+            except CopyDamaged as error:  # or it is that of before, which is gone
+                damaged = error
+            for packed in listed(self.link, self._keys[partition].journal):
                 put(self._tables, unpack_rows(packed))
                 changes += 1
             [now] = self._kept([partition])
             if now.copy == kept.copy:
+                if damaged is not None:
+                    raise damaged
                 if changes < kept.journal - kept.copy:
                     break
                 return
@@ -255,7 +264,14 @@ class JournalView(RedisCrawl):
         for origin in origins:
             of_partitions.setdefault(self.partition(_host_of(origin.decode(*TEXT))), []).append(origin)
         crawl_id = (self.link.call("HGET", [fleet_keys(self.crawl).facts], CRAWL_ID) or b"").decode()
-        writer = PartitionJournals(self.link, self.crawl, f"withdraw-{uuid.uuid4().hex}", self.partitions, crawl_id)
+        writer = PartitionJournals(
+            self.link,
+            self.crawl,
+            f"withdraw-{uuid.uuid4().hex}",
+            self.partitions,
+            crawl_id,
+            place_url=self._place.url,
+        )
         writer.begin(uuid.uuid4().hex)
         done = [self._forget(writer, partition, gone) for partition, gone in of_partitions.items()]
         writer.end()
@@ -277,6 +293,7 @@ class JournalView(RedisCrawl):
             writer.opened(partition)  # first: from now on no other frontier has these rows
             writer.append([Append(partition, taken.journal + 1, [removal])], {})
             writer.copies.copy(partition, taken.journal + 1, all_parts(self._tables, partition))
+            writer.copies.sweep(partition, at_once=True)
         finally:
             writer.release([partition])
         return True
@@ -296,9 +313,13 @@ def _host_of(origin: str) -> str:
 
 
 def crawl_in_redis(
-    url: str, crawl: str, combined: Mapping[str, Combine] | None = None, folders: Sequence[CrawlDir] = ()
+    url: str,
+    crawl: str,
+    combined: Mapping[str, Combine] | None = None,
+    folders: Sequence[CrawlDir] = (),
+    place_url: str = "",
 ) -> JournalView:
-    """A look at a crawl in Redis; close it. ``combined``, ``folders``: as JournalView takes them.
+    """A look at a crawl in Redis; close it. The others: as JournalView takes them.
 
     Raises OperatorError when there is no such crawl.
     """
@@ -313,4 +334,4 @@ def crawl_in_redis(
         )
     if int(written) != format_two.FORMAT:
         journals.require_format(link, crawl, int(written))
-    return JournalView(link, crawl, int(agreed), combined or {}, folders)
+    return JournalView(link, crawl, int(agreed), combined or {}, folders, place_url)

@@ -18,7 +18,7 @@ from crawlerproject.rules.fleet_shares import SUM_FACTS, partition_of
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.redis import format_two, journal_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.copies import PartitionCopies, lost_partition
+from crawlerproject.stores.redis.copies import CopySize, PartitionCopies, lost_partition
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.row_codec import pack_original, unpack_original
@@ -34,7 +34,7 @@ FORMAT = 3
 # read again, and its worker writes again.
 _MOST_TO_LISTENER = 5_000
 # What ACQUIRE says of a lease.
-_FIELDS = 8
+_FIELDS = 11
 
 
 class Granted(NamedTuple):
@@ -55,8 +55,9 @@ class Taken(NamedTuple):
     journal: int  # number of the last change that Redis has
     copy: int  # number of the last change that its copy holds; 0: there is no copy
     bytes: int  # of the changes since
-    copied_bytes: int  # of the copy
+    size: CopySize  # of the copy
     crawl_id: str = ""  # when it was opened last; another one: before Redis lost data
+    damaged: bool = False  # another worker could not read its copy
 
 
 class Posted(NamedTuple):
@@ -79,10 +80,18 @@ class PartitionJournals:
     """One worker's view. Blocking, safe from several threads. Raises OperatorError when made, then StorageError."""
 
     def __init__(
-        self, link: RedisLink, crawl: str, worker: str, partitions: int, crawl_id: str = "", *, copying: bool = False
+        self,
+        link: RedisLink,
+        crawl: str,
+        worker: str,
+        partitions: int,
+        crawl_id: str = "",
+        *,
+        copying: bool = False,
+        place_url: str = "",
     ) -> None:
         """``partitions`` counts for a new crawl, an old one keeps its own; ``crawl_id``: as ``recognise`` has found it;
-        ``copying`` fills an unfinished copy.
+        ``copying`` fills an unfinished copy; ``place_url``: where copies of partitions go, as ``copies_url`` has it.
         """
         self.link = link
         self.crawl = crawl
@@ -91,7 +100,7 @@ class PartitionJournals:
         self.partitions = _agreed_partitions(link, crawl, partitions, copying=copying)
         self.migrating = _is_migrating(link, crawl, self.partitions)
         self.held: dict[int, int] = {}  # partition -> token
-        self.copies = PartitionCopies(link, crawl, worker, crawl_id, self.held)
+        self.copies = PartitionCopies(link, crawl, worker, crawl_id, self.held, place_url)
         self._renewed_at = since_boot()
         self.serial = 0  # of the last change, as ``Answered`` has it
         self._own = _keys_of_worker(crawl, worker)
@@ -133,23 +142,26 @@ class PartitionJournals:
         granted = {partition: answer for partition, answer in answers if int(answer[0])}
         if self.link.cluster:
             for partition, answer in granted.items():
-                answer[2:8] = self._settled(partition, answer, latest=latest)
+                answer[2:_FIELDS] = self._settled(partition, answer, latest=latest)
         taken: dict[int, Taken] = {}
         for partition, answer in granted.items():
-            token, unsure, of, journal, copy, grown, copied = (int(each or 0) for each in answer[:7])
+            token, unsure, of, journal, copy, grown, copied, added, there = (int(each or 0) for each in answer[:9])
             self.held[partition] = token
             lasting = Granted(token, len(answer) == _FIELDS, unsure / 1000)
-            taken[partition] = Taken(lasting, of, journal, copy, grown, copied, (answer[7] or b"").decode())
+            size, crawl_id = CopySize(copied, added, bool(there)), (answer[9] or b"").decode()
+            taken[partition] = Taken(lasting, of, journal, copy, grown, size, crawl_id, bool(answer[10]))
         return taken
 
     def _settled(self, partition: int, answer: Sequence[bytes], *, latest: bool) -> list[Any]:
         """What the lease says once all is written that former holders decided about the partition."""
         keys, token = self._keys[partition], int(answer[0])
-        behind = sorted((int(old), name.decode()) for old, name in zip(answer[8::2], answer[9::2], strict=True))
+        behind = sorted(
+            (int(old), name.decode()) for old, name in zip(answer[_FIELDS::2], answer[_FIELDS + 1 :: 2], strict=True)
+        )
         for old, name in behind:
             self._settle(partition, token, (old, name), latest=latest)
         calls = [Call(scripts.SETTLE, [keys.lease, keys.behind], [self.worker, token, old]) for old, _ in behind]
-        calls.append(Call("HMGET", [keys.lease], ["of", "journal", "copy", "bytes", "copied", "crawl"]))
+        calls.append(Call("HMGET", [keys.lease], scripts.OF_LEASE))
         found: list[Any] = self.link.many(calls)[-1]
         return found
 

@@ -20,11 +20,13 @@ CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
 class PartitionKeys(NamedTuple):
     """Keys of one partition; those of its copies: ``copies.py``."""
 
-    # hash: holder, token, until (store time, ms), unsure; of, journal, copy, copying, bytes, copied, removed, crawl
+    # hash: holder, token, until (store time, ms), unsure; of, journal, bytes (of it), removed, crawl; copy, copying,
+    # copied (its bytes), added (to them since), there (1: at the place of the archive), damaged
     lease: str
     behind: str  # hash: token -> worker that held the partition and did not let go in good order
     inbox: str  # list of messages from other workers, oldest first
     journal: str  # list of the changes since the copy, packed
+    unnamed: str  # sorted set: object at the place of the archive -> until when (store time, ms) it stays there
     read: str  # hash: outbox of a worker -> number of its last message that took effect
     # Of format 2 (format_two.py):
     work: str  # set of the hosts with queued rows

@@ -38,9 +38,12 @@ return redis.call('TIME')
 """
 )
 
+OF_LEASE = ("of", "journal", "copy", "bytes", "copied", "added", "there", "crawl", "damaged")
+"""What a lease says of its partition."""
+
 # KEYS lease, behind; ARGV worker, lease ms, whether nothing that was decided can be unwritten ('1' or '0').
-# -> 0, holder, ms left | token, unsure, of, journal, copy, bytes, copied, crawl (as in the lease), then of holders that
-# did not let go in good order: token, worker ...
+# -> 0, holder, ms left | token, unsure, what is OF_LEASE, then of holders that did not let go in good order: token,
+# worker ...
 ACQUIRE = script(
     _NOW
     + """
@@ -55,9 +58,11 @@ redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + tonumber(ARGV[2]))
 local behind = redis.call('HGETALL', KEYS[2])
 -- Until now (store time, ms) a holder that did not let go in good order may have asked without a trace.
 if #behind > 0 then redis.call('HSET', KEYS[1], 'unsure', now) end
-local f = redis.call('HMGET', KEYS[1], 'unsure', 'of', 'journal', 'copy', 'bytes', 'copied', 'crawl')
+local f = redis.call('HMGET', KEYS[1], 'unsure', """
+    + ", ".join(f"'{name}'" for name in OF_LEASE)
+    + """)
 local found = {token}
-for n = 1, 7 do found[n + 1] = f[n] or '' end
+for n = 1, #f do found[n + 1] = f[n] or '' end
 for _, value in ipairs(behind) do found[#found + 1] = value end
 if ARGV[3] == '1' then redis.call('DEL', KEYS[2]) end
 return found

@@ -10,19 +10,23 @@ Of the locks one that is held leaves those behind it to be taken: ``_copying``, 
 
 from __future__ import annotations
 
+import logging
 import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice, pairwise, takewhile
 from math import inf
+from random import Random
 from sys import maxsize
 from threading import Lock
 
 from rocksdict import ColumnFamily, WriteBatch
 
 from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive.upload_rules import retry_seconds
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.clock import since_boot
@@ -36,6 +40,7 @@ from crawlerproject.stores.protocols import (
     PageRecord,
     host_of_fact,
 )
+from crawlerproject.stores.redis.copies import CopySize
 from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Posted, Taken
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
@@ -63,6 +68,7 @@ from crawlerproject.stores.row_codec import (
     partition_key,
     unpack_record,
 )
+from crawlerproject.stores.uploads.upload_target import TargetError
 
 # The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
 _REJOINS = "rejoins"
@@ -81,6 +87,9 @@ _FORGOTTEN_AT_ONCE = 1_000
 _ORIGINALS = 2_000
 # A copy is made again when a journal has so many bytes, and as many as the copy: so each byte is copied about once.
 _LEAST_COPIED_BYTES = 256 << 10
+_CHANCE = Random()
+
+logger = logging.getLogger(__name__)
 
 
 class JournaledStore(RocksStore):
@@ -103,7 +112,9 @@ class JournaledStore(RocksStore):
         self._copying = Lock()  # until the folder is closed
         self._closed = False
         self._grown: dict[int, int] = {}  # bytes that journals have, by partition
-        self._copied: dict[int, int] = {}  # bytes that their copies have
+        self._copied: dict[int, CopySize] = {}  # what their copies have
+        self._refused = 0  # times in a row that the place of copies did not take one
+        self._copied_next = 0.0  # when it is asked again
         self._payloads: list[tuple[bytes, Original | None]] = []  # that other workers cannot know yet
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
         self._posted: dict[Box, int] = {}  # of messages: what Redis has
@@ -397,33 +408,49 @@ class JournaledStore(RocksStore):
         return f"{MARK_FACT}{partition}".encode(), mark.encode()
 
     def take(self, partition: int, lease_ms: int, *, latest: bool = False) -> tuple[Granted, list[str]] | None:
-        """As ``take_some``, one; None when another holds it."""
-        return self.take_some([partition], lease_ms, latest=latest).get(partition)
+        """As ``take_some``, one; None when another holds it. Raises TargetError."""
+        taken = self.take_some([partition], lease_ms, latest=latest).get(partition)
+        if isinstance(taken, TargetError):
+            raise taken
+        return taken
 
     def take_some(
         self, partitions: Sequence[int], lease_ms: int, *, latest: bool = False, most_seconds: float = inf
-    ) -> dict[int, tuple[Granted, list[str]]]:
+    ) -> dict[int, tuple[Granted, list[str]] | TargetError]:
         """Take partitions that are free: how, and their hosts. Their rows are here then. In a thread.
+
+        One whose copy cannot be had of its place is free again: why.
 
         ``latest``: no other worker has rows of them that are later, and Redis has lost what it had. What is not here
         after ``most_seconds`` is given back, but for the first.
         """
-        began, taken = since_boot(), dict[int, tuple[Granted, list[str]]]()
+        began, taken = since_boot(), dict[int, tuple[Granted, list[str]] | TargetError]()
         acquired = self.journals.acquire_some(partitions, lease_ms, latest=latest)
         with self._sending:
             loaded: dict[int, int] = {}  # number of the last change
             anew: dict[int, int] = {}  # bytes of a copy that Redis was given
             for partition, each in acquired.items():
-                if loaded and since_boot() - began > most_seconds:
+                if (loaded or taken) and since_boot() - began > most_seconds:
                     break
-                loaded[partition], lost = self._load(partition, each, lease_ms, latest=latest)
+                try:
+                    loaded[partition], lost = self._load(partition, each, lease_ms, latest=latest)
+                except TargetError as error:
+                    taken[partition] = error
+                    continue
                 if lost:
                     anew[partition] = 0
             super().sync()
             tables = self._opened()
-            for partition in anew:
+            for partition in list(anew):
                 marks, parts = partition_rows.read_up_to(tables, partition), self._kept_parts(partition, lease_ms)
-                anew[partition] = self.journals.copies.opened_anew(partition, loaded[partition], parts, marks)
+                tick, last = partial(self.journals.keep, lease_ms), loaded[partition]
+                try:
+                    anew[partition] = self.journals.copies.opened_anew(partition, last, parts, marks, tick)
+                except TargetError as error:
+                    taken[partition] = error
+                    del anew[partition], loaded[partition]
+                else:
+                    tables.put([(FACTS, *self._mark(partition, last))])
             self.journals.opened(*(partition for partition in loaded if partition not in anew))
             for partition, last in loaded.items():
                 each = acquired[partition]
@@ -434,9 +461,10 @@ class JournaledStore(RocksStore):
                     self._sent[partition] = self._numbers[partition] = last
                     self._unsent[partition] = []
                     self._grown[partition] = 0 if partition in anew else each.bytes
-                    self._copied[partition] = anew.get(partition, each.copied_bytes)
-        if len(taken) < len(acquired):
-            self.journals.release([partition for partition in acquired if partition not in taken])
+                    made = CopySize(anew.get(partition, 0), there=self.journals.copies.to_place)
+                    self._copied[partition] = made if partition in anew else each.size
+        if len(loaded) < len(acquired):
+            self.journals.release([partition for partition in acquired if partition not in loaded])
         return taken
 
     def _load(self, partition: int, taken: Taken, lease_ms: int, *, latest: bool) -> tuple[int, bool]:
@@ -451,6 +479,8 @@ class JournaledStore(RocksStore):
         same = crawl_id.decode() == (self.journals.crawl_id or "-") and int(token) == taken.of > 0
         if same and int(number) > taken.journal:
             raise self.journals.lacks(partition, int(number), taken.journal)
+        same = same and not unsent and int(number) == taken.journal
+        mends = same and taken.damaged
         if anew:
             last += 1
             batch = tables.batch()
@@ -459,18 +489,20 @@ class JournaledStore(RocksStore):
             batch.put(FACTS, *self._mark(partition, last))
             tables.write(batch)
         else:
-            last = taken.journal
-            if not same or unsent or int(number) != last:
+            last = taken.journal + mends
+            if not same:
                 tables.put([(FACTS, key, b"- 0 0")])
                 partition_rows.clear(tables, partition)
                 if taken.of or taken.copy:
-                    for packed in self.journals.copies.stored(partition, taken):
+                    tick = partial(self.journals.keep, lease_ms)
+                    for packed in self.journals.copies.stored(partition, taken, tick):
                         partition_rows.put(tables, unpack_rows(packed))
                         self.journals.keep(lease_ms)
                 elif self._took_old(partition, lease_ms):
                     last = 1
-        tables.put([(FACTS, *self._mark(partition, last))])
-        return last, anew
+        if not mends:  # as the former holder's the rows count until Redis knows of the new copy
+            tables.put([(FACTS, *self._mark(partition, last))])
+        return last, anew or mends
 
     def _took_old(self, partition: int, lease_ms: int) -> bool:
         """Take in the rows of a crawl of format 2, and give Redis a copy of them; whether there were any."""
@@ -487,7 +519,8 @@ class JournaledStore(RocksStore):
     def give_copy(self, partition: int, lease_ms: int) -> None:
         """Give Redis the first copy of a partition that is held, as change number 1. May be done again."""
         self.journals.begun(partition)
-        self.journals.copies.copy(partition, 1, self._kept_parts(partition, lease_ms))
+        parts = self._kept_parts(partition, lease_ms)
+        self.journals.copies.copy(partition, 1, parts, tick=lambda: self.journals.keep(lease_ms))
 
     def _kept_parts(self, partition: int, lease_ms: int) -> Iterator[bytes]:
         for part in partition_rows.all_parts(self._opened(), partition):
@@ -520,38 +553,75 @@ class JournaledStore(RocksStore):
         """Those of partitions that are held; of others there are rows that may be of before."""
         return (host for host in super().hosts_with_work() if self.journals.partition(host) in self._numbers)
 
-    def copy_some(self) -> None:
-        """Copy a partition whose journal has grown most, if any has by much. In a thread. StorageError, LeaseLost."""
+    def copy_some(self) -> bool:
+        """Copy a partition whose journal has grown most, if any has by much. In a thread. StorageError, LeaseLost.
+
+        Whether it cost little, so that another may be copied now. When the place of copies takes none, that is said
+        once, and it is asked less and less.
+        """
         with self._copying:
+            if self._closed or since_boot() < self._copied_next:
+                return False
+            to_place, least = self.journals.copies.to_place, _LEAST_COPIED_BYTES
             grown = dict(self._grown)
-            if self._closed or not grown:
-                return
-            partition = max(grown, key=lambda each: grown[each] - self._copied.get(each, 0))
-            if grown[partition] <= max(_LEAST_COPIED_BYTES, self._copied.get(partition, 0)):
-                return
-            if (number := self._sent.get(partition)) is None:
-                return
+            too_much = {each: self._copied[each].wanted(grown[each], least, to_place=to_place) for each in grown}
+            partition = max(too_much, key=too_much.__getitem__, default=-1)
+            if partition < 0 or too_much[partition][0] <= 0 or (number := self._sent.get(partition)) is None:
+                return False
+            whole = too_much[partition][1]
+            try:
+                if whole:
+                    self._copy_whole(partition, number, grown[partition])
+                else:
+                    self._extend(partition, number)
+            except TargetError as error:
+                self._refused += 1
+                self._copied_next = since_boot() + retry_seconds(self._refused, _CHANCE)
+                if self._refused == 1:
+                    logger.warning(
+                        "Copies of partitions cannot be put to where the archive goes (%s): until they can, Redis "
+                        "keeps what changes.", error,
+                    )  # fmt: skip
+                return False
+            if self._refused:
+                logger.info("Copies of partitions are put to where the archive goes again.")
+                self._refused = 0
+            return not whole
 
-            def whole() -> None:
-                """What was read may be newer than ``number``: it does not count before Redis has all of it."""
-                with self._changing:
-                    last = self._numbers.get(partition, maxsize)
-                self.sync()
-                if self._sent.get(partition, -1) < last:
-                    raise StorageError(f"partition {partition} was given back while it was copied")
+    def _copy_whole(self, partition: int, number: int, grown: int) -> None:
+        def whole() -> None:
+            """What was read may be newer than ``number``: it does not count before Redis has all of it."""
+            with self._changing:
+                last = self._numbers.get(partition, maxsize)
+            self.sync()
+            if self._sent.get(partition, -1) < last:
+                raise StorageError(f"partition {partition} was given back while it was copied")
 
-            with closing(self._parts(partition)) as parts:  # what an error keeps of it would keep the folder locked
-                copied = self.journals.copies.copy(partition, number, parts, whole)
-            if copied:
-                with self._sending:
-                    if partition in self._grown:
-                        self._grown[partition] -= grown[partition]
-                        self._copied[partition] = copied
+        copies = self.journals.copies
+        with closing(self._parts(partition)) as parts:  # what an error keeps of it would keep the folder locked
+            copied = copies.copy(partition, number, parts, whole, self._go_on)
+        if copied:
+            self._has_copied(partition, grown, CopySize(copied, there=copies.to_place))
+
+    def _extend(self, partition: int, number: int) -> None:
+        left, added = self.journals.copies.extend(partition, number, self._go_on)
+        size = self._copied.get(partition, CopySize())
+        self._has_copied(partition, left, size._replace(added=size.added + added))
+
+    def _has_copied(self, partition: int, left: int, size: CopySize) -> None:
+        """So many bytes have left the journal."""
+        with self._sending:
+            if partition in self._grown:
+                self._grown[partition] -= left
+                self._copied[partition] = size
+
+    def _go_on(self) -> None:
+        if self._closed or self._failed:
+            raise StorageError(f"the frontier in {self._folder} is closed")
 
     def _parts(self, partition: int) -> Generator[bytes, None, None]:
         for part in partition_rows.all_parts(self._opened(), partition):
-            if self._closed or self._failed:
-                raise StorageError(f"the frontier in {self._folder} is closed")
+            self._go_on()
             yield part
 
     def hosts_in(self, partition: int) -> list[str]:

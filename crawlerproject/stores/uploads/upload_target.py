@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import md5, sha256
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
@@ -26,6 +27,7 @@ from crawlerproject.rules.archive.upload_rules import (
     Measured,
     Seen,
     address_problem,
+    agrees,
     part_bytes,
     without_secrets,
 )
@@ -100,6 +102,25 @@ class UploadTarget(ABC):
         with target_errors(self.where(name)), self._open(name) as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
+
+    def put(self, name: str, data: bytes) -> Measured:
+        """Put a small file there, and have it confirmed."""
+        with target_errors(self.where(name)), NamedTemporaryFile(prefix="upload-") as file:
+            file.write(data)
+            file.flush()
+            path = Path(file.name)
+            what = measured(path)
+            self.send(name, path, what, Transfer("", lambda token: None, lambda count: None))
+        if not self.has(name, what):
+            raise TargetError(f"{name} was sent, and what is there is not what was sent")
+        return what
+
+    def has(self, name: str, what: Measured, *, read_back: bool = False) -> bool:
+        """Whether a file is there, by the place's word or, where that says nothing, by the bytes that it gives."""
+        verdict = agrees(what, self.look(name))
+        if verdict is None or (verdict and read_back):
+            return self.read_sha256(name) == (what.size, what.sha256)
+        return verdict
 
     def read_sha256(self, name: str) -> tuple[int, str]:
         """Size and digest of what is there, by its bytes."""

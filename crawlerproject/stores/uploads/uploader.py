@@ -23,7 +23,7 @@ from crawlerproject.rules.archive.upload_rules import (
     manifest,
     next_step,
 )
-from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_path
+from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
 from crawlerproject.stores.uploads.upload_journal import Group, Journal, Source, groups
 from crawlerproject.stores.uploads.upload_target import TargetError, Transfer, UploadTarget, here, measured
@@ -130,7 +130,7 @@ class Uploader:
         if self._claimed:
             return
         if self._target.look(MARK) is None:
-            self._put(MARK, orjson.dumps({"crawl": self._folder.resolve().name, "id": self._journal.identity}))
+            self._target.put(MARK, orjson.dumps({"crawl": self._folder.resolve().name, "id": self._journal.identity}))
         try:
             found = orjson.loads(b"".join(self._target.read(MARK)))
         except orjson.JSONDecodeError:
@@ -205,11 +205,7 @@ class Uploader:
         self._journal.set(name, known._replace(stage=Stage.LOCAL, token=""))
 
     def _is_there(self, name: str, what: Measured) -> bool:
-        """Whether the other side has it, by its word or, where that says nothing, by the bytes that it gives."""
-        verdict = agrees(what, self._target.look(name))
-        if verdict is None or (verdict and self._options.read_back):
-            return self._target.read_sha256(name) == (what.size, what.sha256)
-        return verdict
+        return self._target.has(name, what, read_back=self._options.read_back)
 
     def _remove(self, group: Group) -> None:
         """Remove files of which the other side says, once more, that it has them; the WARC file first.
@@ -261,21 +257,8 @@ class Uploader:
         known, digest = self._journal.get(MANIFEST), sha256(listed).hexdigest()
         if not listed or (known is not None and known.here == Here(len(listed), 0) and known.measured.sha256 == digest):
             return
-        what = self._put(MANIFEST, listed)
+        what = self._target.put(MANIFEST, listed)
         self._journal.set(MANIFEST, Upload(Stage.CONFIRMED, Here(len(listed), 0), what))
-
-    def _put(self, name: str, data: bytes) -> Measured:
-        """Put a small file there. Raises TargetError when it does not arrive."""
-        path = self._folder.upload_staged / name
-        with storage_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data)
-        what = measured(path)
-        self._target.send(name, path, what, Transfer("", lambda token: None, lambda count: None))
-        if not self._is_there(name, what):
-            raise TargetError(f"{name} was sent, and what is there is not what was sent")
-        path.unlink()
-        return what
 
     def _count(self, found: list[Group]) -> None:
         waiting = [

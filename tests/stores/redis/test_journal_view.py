@@ -13,7 +13,6 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, Fingerprint, HostFact, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.copies import stored_keys
 from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
 from crawlerproject.stores.redis.keys import fleet_keys, partition_keys
 from crawlerproject.stores.rocks import journaled_store
@@ -121,7 +120,7 @@ def test_it_answers_as_the_workers_frontier_does(
 def test_a_question_about_a_host_reads_its_partition_alone(store: JournaledStore) -> None:
     """The others' need not be there."""
     crawl, link = store.journals.crawl, store.journals.link
-    link.call("DEL", [stored_keys(crawl, partition_of("a.test", PARTITIONS), 0)[1]])
+    link.call("DEL", [partition_keys(crawl, partition_of("a.test", PARTITIONS)).journal])
 
     with view_of(store) as view:
         other = next(host for host in HOSTS if view.partition(host) != view.partition("a.test"))
@@ -160,7 +159,7 @@ def test_frontiers_of_this_machine_answer_for_what_is_whole_there(
         other.apply(Changes(hosts=[("a.test", b"moved")]))
         other.sync()
     for partition in {*range(PARTITIONS)} - {moved}:
-        link.call("DEL", [stored_keys(crawl, partition, 0)[1]])
+        link.call("DEL", [partition_keys(crawl, partition).journal])
 
     with crawl_in_redis(server.url, crawl, folders=folders) as view:
         assert dict(view.hosts()) == {host: b"moved" if host == "a.test" else b"state" for host in HOSTS}
@@ -189,7 +188,7 @@ def test_robots_texts_of_an_erased_site_leave_redis_and_every_frontier(
         assert view.forget_robots(lambda origin: origin == GONE)
 
     link = RedisLink(server.url)
-    assert link.call("LLEN", [stored_keys(crawl, gone, 0)[1]]) == 0
+    assert link.call("LLEN", [partition_keys(crawl, gone).journal]) == 0
     with crawl_in_redis(server.url, crawl) as view:
         assert [view.robots(f"http://{host}") for host in HOSTS] == [None, *[b"text"] * 7]
     with closing(worker(server.url, tmp_path, crawl)) as again:

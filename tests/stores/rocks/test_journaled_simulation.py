@@ -1,4 +1,7 @@
-"""Workers fetch, hand partitions over, lose answers and leases, and die anywhere: nothing is lost or done twice."""
+"""Workers fetch, hand partitions over, lose answers and leases, and die anywhere: nothing is lost or done twice.
+
+In one of the crawls copies go to a folder, which fails and in which they die as well.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import contextlib
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,16 @@ from xxhash import xxh3_64_digest
 from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import Box, Changes, QueuedPage
+from crawlerproject.stores.redis import copies
 from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.copies import copy_key
+from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.rocks import journaled_store, partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.rocks_tables import RawBatch, Tables
+from crawlerproject.stores.uploads import copy_place
+from crawlerproject.stores.uploads.copy_place import placed
+from crawlerproject.stores.uploads.upload_target import TargetError
 from tests.stores.journaled_crawls import (
     LEASE_MS,
     PARTITIONS,
@@ -40,6 +50,7 @@ STEPS = 220
 ARCHIVE = "warc"
 # Pipelines of which a part never comes to Redis.
 _CUT = 0.1
+_AWAY_TURNS = 5
 
 
 class Killed(BaseException):
@@ -73,7 +84,7 @@ class Worker:
     def start(self) -> None:
         """A process begins; its archive is cut to what counts."""
         machine = self.machine
-        self.store = opened(machine.folder, machine.url, self.name, machine.crawl)
+        self.store = opened(machine.folder, machine.url, self.name, machine.crawl, place_url=machine.place_url)
         del self.archive[int(self.store.fact(ARCHIVE) or 0) :]
 
     def end(self) -> None:
@@ -134,8 +145,11 @@ class Worker:
         assert self.store is not None
         others, chance = [number for number in range(PARTITIONS) if number not in self.held], self.machine.chance
         some = chance.sample(others, min(len(others), chance.choice((1, 1, 1, 3))))
-        for _, hosts in self.store.take_some(some, LEASE_MS, most_seconds=chance.choice((0.0, inf))).values():
-            self.store.came(hosts)
+        for taken in self.store.take_some(some, LEASE_MS, most_seconds=chance.choice((0.0, inf))).values():
+            if isinstance(taken, TargetError):
+                self.machine.happened["unread"] += 1
+            else:
+                self.store.came(taken[1])
 
     def give(self) -> None:
         """One of its partitions back, or two."""
@@ -151,18 +165,23 @@ class Worker:
     def copy(self) -> None:
         """As between commits."""
         assert self.store is not None
-        self.store.copy_some()
+        self.store._copied_next = 0.0  # the place is asked again however often it has refused
+        while self.store.copy_some():
+            self.machine.happened["extended"] += 1
+        self.machine.happened["refused"] += bool(self.store._refused)
 
 
 class Machine:
     """All workers and what may happen to them."""
 
-    def __init__(self, seed: int, url: str, folder: Path) -> None:
+    def __init__(self, seed: int, url: str, folder: Path, *, has_place: bool = False) -> None:
         self.chance, self.url, self.folder = random.Random(seed), url, folder / str(seed)
+        self.place = self.folder / "place"
+        self.place_url = self.place.as_uri() if has_place else ""
         self.crawl = f"simulated-{next(numbers)}"
         self.workers = [Worker(self, name) for name in NAMES]
         self.happened: Counter[str] = Counter()
-        self.trouble = 0.0
+        self.trouble, self.is_away = 0.0, False
         for worker in self.workers:
             worker.start()
 
@@ -177,7 +196,7 @@ class Machine:
 
     def run(self, steps: int) -> None:
         """So many things happen."""
-        acts = {"fetch": 12, "read": 5, "sync": 5, "take": 5, "give": 1, "copy": 2, "lose_lease": 0.7, "die": 0.7}
+        acts = {"fetch": 12, "read": 5, "sync": 5, "take": 5, "give": 1, "copy": 8, "lose_lease": 0.7, "die": 0.7}
         acts["lose_disk"] = 0.3
         for _ in range(steps):
             [act] = self.chance.choices(list(acts), list(acts.values()))
@@ -236,20 +255,21 @@ class Machine:
         finally:
             self.trouble = before
 
-    def fail(self, *, surely: bool = False) -> None:
+    def fail(self, failure: type[StorageError] = StorageError, times: int = 1, *, surely: bool = False) -> None:
         """Something may break here."""
-        if surely or (self.trouble and self.chance.random() < self.trouble):
-            raise self.chance.choice((Killed, StorageError))("here")
+        if surely or (self.trouble and self.chance.random() < self.trouble * times):
+            raise self.chance.choice((Killed, failure))("here")
 
     def come_to_rest(self) -> None:
-        """Nothing breaks any more: all is fetched."""
-        self.trouble = 0.0
+        """Nothing breaks any more: all is fetched. The place of copies comes back last."""
+        self.trouble, self.is_away = 0.0, True
         for worker in self.workers:
             self.revive(worker)
         self.lose_lease(self.workers[0])
-        for _ in range(400):
+        for turn in range(400):
+            self.is_away = turn < _AWAY_TURNS
             for worker in self.workers:
-                for act in ("take", "read", "fetch", "fetch", "fetch", "sync"):
+                for act in ("take", "read", "fetch", "fetch", "fetch", "sync", "copy"):
                     self.step(worker, act)
             if self.at_rest():
                 return
@@ -283,6 +303,19 @@ class Machine:
                 assert not any(table == "queue" for table, _ in here)
         assert known == reached
         assert archived == dict.fromkeys(reached, 1)
+        assert {file.as_uri() for file in self.place.rglob("*") if file.is_file()} <= set(self.objects())
+
+    def objects(self) -> Iterator[str]:
+        """Those of copies, and those that may go."""
+        for worker in self.workers:
+            assert worker.store is not None
+            link = worker.store.journals.link
+            for number in worker.held:
+                keys = partition_keys(self.crawl, number)
+                copy = int(link.call("HGET", [keys.lease], "copy") or 0)
+                entries = link.call("LRANGE", [copy_key(self.crawl, number, copy)], 0, -1)
+                yield from (found.address for entry in entries if (found := placed(entry)) is not None)
+                yield from (address.decode() for address in link.call("ZRANGE", [keys.unnamed], 0, -1))
 
 
 @pytest.fixture(scope="module")
@@ -320,20 +353,33 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
         write(tables, batch)
         made[-1].fail()
 
+    def asked(do: Callable[[], Any]) -> Future[Any]:
+        made[-1].fail(TargetError, 10)
+        if made[-1].is_away:
+            raise TargetError("away")
+        future: Future[Any] = Future()
+        future.set_result(do())
+        made[-1].fail(TargetError, 10)
+        return future
+
+    for module in (copies, copy_place):
+        monkeypatch.setattr(module, "begun", asked)
+    monkeypatch.setattr(copies, "_KEPT_MS", 0)
+    monkeypatch.setattr(copies, "_MOST_GROUPED", 1000)
     monkeypatch.setattr(RedisLink, "_at_once", called)
     monkeypatch.setattr(Tables, "write", written)
-    monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 2000)
+    monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 20)
     for module in (journaled_store, partition_rows):
         monkeypatch.setattr(module, "ROWS_AT_A_TIME", 10)
     return made
 
 
-def simulate(made: list[Machine], seed: int, url: str, folder: Path) -> Counter[str]:
+def simulate(made: list[Machine], seed: int, url: str, folder: Path, *, has_place: bool = False) -> Counter[str]:
     """A whole crawl; what happened in it."""
     machine = Machine.__new__(Machine)
     made.append(machine)
     machine.trouble = 0.0
-    machine.__init__(seed, url, folder)  # type: ignore[misc]
+    machine.__init__(seed, url, folder, has_place=has_place)  # type: ignore[misc]
     try:
         machine.seed()
         machine.trouble = 0.02
@@ -348,8 +394,9 @@ def simulate(made: list[Machine], seed: int, url: str, folder: Path) -> Counter[
 
 
 def test_each_page_is_archived_once_whatever_dies(machines: list[Machine], server: RedisServer, tmp_path: Path) -> None:
-    """On one server; and all that may happen does."""
-    happened = simulate(machines, 1, server.url, tmp_path) + simulate(machines, 2, server.url, tmp_path)
+    """On one server, with and without a place for copies; and all that may happen does."""
+    happened = simulate(machines, 1, server.url, tmp_path) + simulate(machines, 2, server.url, tmp_path, has_place=True)
+    assert min(happened[what] for what in ("refused", "extended")) > 0
     assert min(happened[what] for what in ("killed", "failed", "lost", "lose_disk", "die", "copy", "give", "cut")) > 0
 
 
