@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from crawlerproject.rules.archive.upload_rules import FIRST_PART_BYTES
+from crawlerproject.rules.archive.upload_rules import FIRST_PART_BYTES, SCHEMES
 from crawlerproject.stores.uploads.upload_target import TargetError, UploadTarget, open_target
 
 MOST_BYTES = FIRST_PART_BYTES
@@ -60,7 +60,8 @@ def placed(entry: bytes) -> Placed | None:
 
 def copies_url(archive_url: str) -> str:
     """Where copies go when the archive goes to ``archive_url``: "" is Redis, for what other machines may not see."""
-    return "" if archive_url.startswith("file:") else archive_url.rstrip("/")
+    scheme = archive_url.partition("://")[0]
+    return archive_url.rstrip("/") if scheme in SCHEMES and scheme != "file" else ""
 
 
 class CopyPlace:

@@ -243,5 +243,5 @@ def test_the_place_may_come_and_go(store: JournaledStore, server: RedisServer, t
 
 def test_a_folder_is_no_place_for_copies() -> None:
     """Other machines may not see it."""
-    urls = {"": "", "file:///mnt/archive": "", "s3://bucket/web/": "s3://bucket/web"}
+    urls = {"": "", "None": "", "file:///mnt/archive": "", "s3://bucket/web/": "s3://bucket/web"}
     assert {url: copies_url(url) for url in urls} == urls
