@@ -167,15 +167,15 @@ class _LateModule(ModuleType):
         importer, called = _LATE[self.__name__] or ("", "")
         if name == called and sys._getframe(1).f_globals.get("__name__") in (importer, "importlib._bootstrap"):
             return _Called(self, name)
-        return getattr(self._run(), name)
+        return ModuleType.__getattribute__(self._run(), name)
 
     def _run(self) -> ModuleType:
         with _loading:
             spec = self.__spec__
             if spec is not None and isinstance(spec.loader, _LateFinder):
                 spec.loader = self.__loader__ = spec.loader_state
-                self.__class__ = ModuleType
                 spec.loader.exec_module(self)
+                self.__class__ = ModuleType  # now: another thread's question waits until then
         return self
 
 

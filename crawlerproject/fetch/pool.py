@@ -375,10 +375,20 @@ class Pool:
             wire.truncated, wire.flaw, wire.received_bytes = reader.truncated, reader.flaw, reader.received_bytes
             if head[:8].upper() == b"HTTP/1.0":
                 wire.protocols = ("http/1.0", *wire.protocols[1:])
-            if reusable:
-                self._keep(connection, reader.keepalive_seconds, now, pause_seconds)
-            else:
+            seconds = self._limits.keepalive_seconds
+            if reader.keepalive_seconds is not None:  # what the server has promised
+                seconds = min(seconds, reader.keepalive_seconds - _KEEPALIVE_MARGIN_SECONDS)
+            if not reusable or seconds <= pause_seconds or connection.is_closing():
                 connection.close()
+            else:
+                connection.expires_at = now + seconds
+                if older := self._idle.pop(endpoint, None):
+                    older.close()
+                self._idle[endpoint] = connection
+                if len(self._idle) > self._limits.max_idle_connections:
+                    self._idle.pop(next(iter(self._idle))).close()
+                if self._sweeper is None:
+                    self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
         return Exchanged(wire, reader.headers)
 
     async def reaches(self, endpoint: Endpoint) -> bool:
@@ -407,22 +417,6 @@ class Pool:
 
     def _context(self, endpoint: Endpoint) -> ssl.SSLContext | None:
         return self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None
-
-    def _keep(self, connection: Connection, promised_seconds: float | None, now: float, pause_seconds: float) -> None:
-        seconds = self._limits.keepalive_seconds
-        if promised_seconds is not None:
-            seconds = min(seconds, promised_seconds - _KEEPALIVE_MARGIN_SECONDS)
-        if seconds <= pause_seconds or connection.is_closing():
-            connection.close()
-            return
-        connection.expires_at = now + seconds
-        if older := self._idle.pop(connection.endpoint, None):
-            older.close()
-        self._idle[connection.endpoint] = connection
-        if len(self._idle) > self._limits.max_idle_connections:
-            self._idle.pop(next(iter(self._idle))).close()
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
         now = monotonic()
