@@ -43,8 +43,10 @@ if ARGV[3] ~= '0' then
   local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[3])
   if last ~= serial and last ~= serial - 1 then return {'serial', last} end
 end
+local held = {}
 local wrong = each(function(p, k, i)
-  local h = redis.call('HMGET', KEYS[k], 'holder', 'token', 'journal')
+  local h = redis.call('HMGET', KEYS[k], 'holder', 'token', 'journal', 'bytes', 'removed')
+  held[p] = h
   if not h[2] or tonumber(h[2]) < tonumber(ARGV[i]) then return {'lacks', p} end
   if h[1] ~= ARGV[1] or h[2] ~= ARGV[i] then return {'lost', p} end
   if tonumber(ARGV[i + 1]) > tonumber(h[3] or '0') + 1 then return {'lacks', p} end
@@ -54,23 +56,21 @@ if wrong then return wrong end
 if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1], 'serial', ARGV[3]) end
 for i = 5, 4 + facts, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
 each(function(p, k, i, marks, changes)
-  local h = redis.call('HMGET', KEYS[k], 'journal', 'removed')
-  local last, first, bytes = tonumber(h[1] or '0'), tonumber(ARGV[i + 1]), 0
+  local h, now = held[p], {}
+  local last, first, bytes = tonumber(h[3] or '0'), tonumber(ARGV[i + 1]), 0
   local at = i + 5 + 2 * marks
   for n = at + last + 1 - first, at + changes - 1 do
     redis.call('RPUSH', KEYS[k + 1], ARGV[n])
     last, bytes = last + 1, bytes + #ARGV[n]
   end
-  if bytes > 0 then
-    redis.call('HSET', KEYS[k], 'journal', last)
-    redis.call('HINCRBY', KEYS[k], 'bytes', bytes)
-  end
-  for n = i + 5, at - 1, 2 do redis.call('HSET', KEYS[k + 3], ARGV[n], ARGV[n + 1]) end
-  local removed, remove = tonumber(h[2] or '0'), tonumber(ARGV[i + 2])
+  if bytes > 0 then now = {'journal', last, 'bytes', tonumber(h[4] or '0') + bytes} end
+  if marks > 0 then redis.call('HSET', KEYS[k + 3], unpack(ARGV, i + 5, at - 1)) end
+  local removed, remove = tonumber(h[5] or '0'), tonumber(ARGV[i + 2])
   if remove > removed then
     redis.call('LTRIM', KEYS[k + 2], remove - removed, -1)
-    redis.call('HSET', KEYS[k], 'removed', remove)
+    now[#now + 1], now[#now + 2] = 'removed', remove
   end
+  if #now > 0 then redis.call('HSET', KEYS[k], unpack(now)) end
 end)
 return {'ok', 0}
 """

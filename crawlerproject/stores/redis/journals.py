@@ -170,7 +170,7 @@ class PartitionJournals:
         theirs = _keys_of_worker(self.crawl, former[1])
         packed = self.link.call(scripts.FENCE, [theirs.fenced, theirs.batch, theirs.left], partition, former[0])
         if packed:
-            self._add([(partition, token, packed)], latest=latest)
+            self._add([(partition, token, list(_words(packed)))], latest=latest)
         self.link.call("HDEL", [theirs.left], partition)
 
     def opened(self, *partitions: int) -> None:
@@ -217,12 +217,12 @@ class PartitionJournals:
         The partitions of a cluster are on several servers: there the change is decided where the worker's facts are,
         then written to each partition, by the worker that takes it over if this one dies in between.
         """
-        parts = [(each.partition, self.held.get(each.partition, 0), each.packed()) for each in some]
+        parts: list[_Part] = [(each.partition, self.held.get(each.partition, 0), each.words()) for each in some]
         words = [word for fact in facts.items() for word in fact]
         if self.link.cluster:
             self._finish()
             self._doubtful = parts
-            named = [word for part in parts for word in part]
+            named = [word for partition, token, of_it in parts for word in (partition, token, _packed(of_it))]
             places = [self._own.state, self._own.batch, self._own.fenced]
             answer = self.link.call(
                 scripts.JOURNAL, places, self._incarnation, self.serial + 1, len(facts), *words, *named
@@ -265,10 +265,10 @@ class PartitionJournals:
 
     def _append(self, first: str, head: Sequence[Any], parts: Sequence[_Part]) -> Call:
         names, words = [first], list(head)
-        for partition, token, packed in parts:
+        for partition, token, of_it in parts:
             keys = self._keys[partition]
             names += (keys.lease, keys.journal, keys.inbox, keys.read)
-            words += (token, *_words(packed))
+            words += (token, *of_it)
         return Call(journal_scripts.APPEND, names, words)
 
     def _check(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
@@ -380,17 +380,20 @@ class Append(NamedTuple):
     removed: int = 0  # messages that may go from the inbox, counted from the crawl's beginning
     marks: Sequence[tuple[bytes, int]] = ()  # outbox, and number of its last message that took effect
 
-    def packed(self) -> bytes:
-        """As the words of the script."""
+    def words(self) -> list[bytes]:
+        """As the script takes it."""
         numbers = (self.first, self.removed, len(self.marks), len(self.changes))
         words = [b"%d" % number for number in numbers]
         words += [word for outbox, number in self.marks for word in (outbox, b"%d" % number)]
-        words += self.changes
-        return b"".join(part for word in words for part in (_LENGTH.pack(len(word)), word))
+        return [*words, *self.changes]
 
 
-_Part = tuple[int, int, bytes]  # partition, token of its holder, packed Append
+_Part = tuple[int, int, Sequence[bytes]]  # partition, token of its holder, words of an Append
 _LENGTH = Struct("<I")
+
+
+def _packed(words: Iterable[bytes]) -> bytes:
+    return b"".join([part for word in words for part in (_LENGTH.pack(len(word)), word)])
 
 
 def _words(packed: bytes) -> Iterator[bytes]:
