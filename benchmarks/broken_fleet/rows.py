@@ -299,6 +299,7 @@ def disks(trial: Trial, count: int = 10) -> None:
         gone.append(machine.name)
         joins = trial.machine(f"m{number + 4}")
         joins.start()
+        trial.until(lambda: any((joins.folder / joins.name / "warc").glob("*")), f"{joins.name} archives")  # noqa: B023
         at_work.append(joins)
         trial.note(f"{machine.name} is destroyed, {joins.name} joins")
     trial.finish()

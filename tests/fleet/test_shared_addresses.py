@@ -89,7 +89,7 @@ class InRedis:
         self._number += 1
         mark = self._marks[worker] = f"{worker}:{self._number}"
         self._domains[worker] = domain
-        given = self.hold_ms, f"{worker}:rest", domain, int(quick_waits)
+        given = self.hold_ms, f"{worker}:rest", domain, int(quick_waits), int(REST_SECONDS * 1000)
         return self._call(self._reserve, now, mark, *given) / 1000
 
     def rest(self, worker: str, now: float, *, quick_waits: bool, took_seconds: float | None) -> None:
