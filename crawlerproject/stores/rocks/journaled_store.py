@@ -226,6 +226,10 @@ class JournaledStore(RocksStore):
                 rows[partition(host)].append((PAYLOADS, digest, packed))
                 if digest not in first:
                     batch.put(digest, packed, self._tables.handles[PAYLOADS])
+        # One that is lost is no capture that its page's next holder may name.
+        for digest, original in changes.payloads:
+            if original is None and (lost := self.original(digest)) is not None:
+                rows[partition(host_key(lost.url))].append((PAYLOADS, digest, None))
         for number, changed in partition_rows.read_marks(changes):
             rows[number].append(changed)
         if changes.payloads:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import workers
 from tests.stores.redis_servers import redis_server
-from tests.web.judge import read_captures
+from tests.web.judge import judge_references, read_captures
 from tests.web.running import synthetic_web
 
 _NAMES = ("w1", "w2", "w3")
@@ -69,7 +69,9 @@ def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path)
         fleet.wait()
         assert scrapy("verify", str(fleet.folder), *said).returncode == 0
         now = _pages(here)
+        dangling = judge_references(here / "warc", gone / "warc").faults
 
     assert len(lost) > 5
     assert len(kept) > 5
     assert now == all_pages
+    assert dangling == []  # what was fetched again is there itself, not as what the lost archive had
