@@ -18,7 +18,7 @@ from crawlerproject.commands.spider_command import log_refusal
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import LOCAL, shared, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.local_fleet import LOCAL_NAME, LocalFleet, WholeCrawl
+from crawlerproject.fleet.local.local_fleet import LOCAL_NAME, LocalFleet, LockedCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.json_log import take_process
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -88,14 +88,14 @@ class Command(CrawlCommand):
             self.exitcode = _kept_running(folder, workers)
             return
         try:
-            with WholeCrawl(folder) as whole:
+            with LockedCrawl(folder) as whole:
                 self._run_local(whole, opts)
         except (OperatorError, StorageError, UsageError) as error:
             raise log_refusal(self.settings, refusal(error)) from None
         except KeyboardInterrupt:  # workers are not at work yet: from then on the supervisor has the signals
             logger.warning("Stopped before the crawl began; the same command goes on where it was.")
 
-    def _run_local(self, whole: WholeCrawl, opts: argparse.Namespace) -> None:
+    def _run_local(self, whole: LockedCrawl, opts: argparse.Namespace) -> None:
         self.settings.set("STATE_URL", LOCAL, priority="cmdline")
         plan = whole.plan(opts.name, opts.workers, self.settings.getint("FLEET_PARTITIONS"))
         self._check_as(plan.workers, opts)
@@ -103,7 +103,7 @@ class Command(CrawlCommand):
             whole.folder,
             plan.workers,
             rest_seconds=self.settings.getfloat("PACE_IP_SECONDS"),
-            say_seconds=self.settings.getfloat("PROGRESS_LOG_SECONDS"),
+            log_seconds=self.settings.getfloat("PROGRESS_LOG_SECONDS"),
             is_new=whole.is_new,
         )
         workers = [self._worker(whole.folder, name, opts, whole.lock) for name in plan.workers]

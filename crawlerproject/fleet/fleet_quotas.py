@@ -34,7 +34,7 @@ class FleetQuota:
         return 0 if self.granted is None else self.granted - self._used()
 
     def claim(self, *, gives: bool, idle: bool = False) -> QuotaRequest:
-        """What to say now; what is given back is not used from here on."""
+        """What to request now; what is given back is not used from here on."""
         used = self._used()
         if gives:
             self.granted = used

@@ -1,4 +1,4 @@
-"""Links, word of changed pages and other messages between the workers of a fleet, whatever carries them.
+"""Links, news of changed pages and other messages between the workers of a fleet, whatever carries them.
 
 ``local_exchange`` (sockets between processes of one machine) and ``journal_exchange`` (inboxes in Redis) carry them.
 """
@@ -50,7 +50,7 @@ class Exchange:
         return frontier.admission.add(found, now)
 
     def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
-        """Take word that known pages have changed, or hand it on; how many are believed here."""
+        """Take the news that known pages have changed, or hand it on; how many are believed here."""
         return frontier.changed(pages, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
@@ -104,7 +104,7 @@ class FleetHosts(HostOwnership):
         self._packed.clear()
 
     def send_changed(self, pages: Iterable[ChangedPage]) -> list[ChangedPage]:
-        """Send word of those that are others'; the own ones."""
+        """Send the news of those that are others'; the own ones."""
         own: list[ChangedPage] = []
         others: defaultdict[int, list[ChangedPage]] = defaultdict(list)
         for page in pages:

@@ -25,10 +25,10 @@ _LOOK_SECONDS = 0.2
 # Scrapy's status for what the operator must mend; the same start would end the same way. So would the other's.
 _EXIT_USAGE = 2
 _FINAL = (_EXIT_USAGE, EXIT_FORGOTTEN)
-# What asks it to end. Workers are given the second, which is the same to a crawl: Python that has not begun it yet ends
-# by the first with a traceback.
-_ASKED = (signal.SIGINT, signal.SIGTERM)
-_PASSED_ON = signal.SIGTERM
+# What ends it in good order. Workers are sent the second, which is the same to a crawl: Python that has not begun it
+# yet ends by the first with a traceback.
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_FORWARDED_SIGNAL = signal.SIGTERM
 LOCAL_REFUSALS = 5
 """Of a worker in a row, before it is left: what its supervisor found in order a moment ago, its disk for example, may
 be so again soon. With the waits in between half a minute."""
@@ -56,7 +56,7 @@ class Worker:
         self.done = False
 
     def start(self, output: IO[bytes]) -> None:
-        """Start in a session of its own: a terminal's Ctrl-C reaches the worker once, passed on by the supervisor."""
+        """Start in a session of its own: a terminal's Ctrl-C reaches the worker once, forwarded by the supervisor."""
         self.started_at = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
@@ -114,8 +114,8 @@ class Supervisor:
 
     async def _run(self) -> int:
         loop = asyncio.get_running_loop()
-        for number in _ASKED:
-            loop.add_signal_handler(number, self._pass_on)
+        for number in _STOP_SIGNALS:
+            loop.add_signal_handler(number, self._forward_stop)
         status = 0
         with contextlib.ExitStack() as stack:
             outputs = {worker.name: stack.enter_context(worker.output.open("ab")) for worker in self.workers}
@@ -128,7 +128,7 @@ class Supervisor:
                 if self._service is not None:
                     self._service.look()
                 if not self._stopping and self._asked_to_stop():
-                    self._pass_on()
+                    self._forward_stop()
                 await asyncio.sleep(_LOOK_SECONDS)
         return status
 
@@ -146,7 +146,7 @@ class Supervisor:
         if status is None:
             return 0
         worker.process = None
-        if self._stopping and -status in _ASKED:  # before it had begun
+        if self._stopping and -status in _STOP_SIGNALS:  # before it had begun
             status = 0
         if now - worker.started_at > _LIVED_SECONDS:
             worker.lived()
@@ -169,8 +169,8 @@ class Supervisor:
         if self._service is not None:
             self._service.ended(worker.name)
 
-    def _pass_on(self) -> None:
+    def _forward_stop(self) -> None:
         self._stopping = True
         for worker in self.workers:
             if worker.process is not None and worker.process.poll() is None:
-                worker.process.send_signal(_PASSED_ON)
+                worker.process.send_signal(_FORWARDED_SIGNAL)

@@ -182,7 +182,7 @@ class Link:
     """As ``SupervisorLink``, which hears reports."""
 
     def __init__(self) -> None:
-        self.gone = ""
+        self.broken = ""
         self.done = False
         self.said: list[tuple[list[str], Counts, bool]] = []
         self.closed = False
@@ -285,9 +285,9 @@ def test_a_local_worker_ends_with_all_or_without_its_supervisor(bench: Bench) ->
     worker, link, post = local(bench)
     assert not worker.finished(lambda: True)
     assert [worker.forsaken] == [""]
-    link.done, link.gone = True, "the supervisor is gone"
+    link.done, link.broken = True, "the supervisor has exited"
     assert worker.finished(lambda: False)
-    assert [worker.forsaken] == ["the supervisor is gone"]
+    assert [worker.forsaken] == ["the supervisor has exited"]
     worker.close()
     assert (post.log, link.closed) == (["close"], True)
 

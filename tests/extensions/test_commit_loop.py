@@ -115,7 +115,7 @@ def test_a_worker_whose_supervisor_died_ends(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(loop, "close_crawl", closed.append)
     scheduler: Any = crawl
     crawl.run.halted = "paused"
-    crawl.role.forsaken = "the supervisor is gone"
+    crawl.role.forsaken = "the supervisor has exited"
 
     assert asyncio.run(loop.tick(scheduler)) is False
     assert closed == [SUPERVISOR_GONE]

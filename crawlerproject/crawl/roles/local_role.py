@@ -64,7 +64,7 @@ class LocalWorker(SingleProcess):
     @property
     def forsaken(self) -> str:
         """Its supervisor has died, and with it the addresses that it reserves."""
-        return self._link.gone
+        return self._link.broken
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Listen from the first commit on; let the others know by which redirected seeds the scope has widened."""
@@ -100,7 +100,7 @@ class LocalWorker(SingleProcess):
                 run.joined(max(0.0, running_seconds - run.running_seconds))
             await sums.exchange(idle=idle)
         except StorageError:
-            return  # the commit loop sees that the supervisor is gone
+            return  # the commit loop sees that the supervisor has exited
         finally:
             self._sharing = None
 

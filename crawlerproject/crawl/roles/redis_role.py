@@ -62,49 +62,49 @@ class RedisWorker(SingleProcess):
         self._fleet = fleet
         self._sums: FleetQuotas | None = None
         self._revisits = revisits
-        self._listens = False  # hubs reach this worker
-        self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
-        self._moved = 0  # messages to all workers about seeds, those that are known here
+        self._is_listener = False  # hubs reach this worker
+        self._unacknowledged = 0  # messages to the one that they reach, whose effects may not be committed yet
+        self._scope_messages = 0  # messages to all workers about seeds, those that are known here
         self._in_order = since_boot()  # when leases and report were last as they should be
-        self._remembered = False  # the others know what had widened the scope here before this start
+        self._scope_announced = False  # the others know what had widened the scope here before this start
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
         await self._widen_scope(frontier, clock())
         await self.exchange.read(frontier, clock)
-        if self._listens and not self._heard:
+        if self._is_listener and not self._unacknowledged:
             messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
             for message in messages:
                 frontier.read(unpack_message(message), clock())
-            self._heard = len(messages)
+            self._unacknowledged = len(messages)
 
     async def _widen_scope(self, frontier: Frontier, now: float) -> None:
         """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
         fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
-        said = await asyncio.to_thread(fleet.moved, self._moved)
-        for message in map(unpack_message, said):
+        messages = await asyncio.to_thread(fleet.moved, self._scope_messages)
+        for message in map(unpack_message, messages):
             frontier.read(message, now)
             if isinstance(message, ScopeWidened):
                 hosts.update(message.hosts)
                 moves.update(message.moves)
-        self._moved += len(said)
+        self._scope_messages += len(messages)
         own = frontier.state.moved
-        if not self._remembered and (kept := await asyncio.to_thread(widened_by, self.store)) is not None:
+        if not self._scope_announced and (kept := await asyncio.to_thread(widened_by, self.store)) is not None:
             own = [
                 *own,
                 ScopeWidened(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves]),
             ]
         if packed := [pack_message(each) for each in own if any(each)]:
             await asyncio.to_thread(fleet.announce_scope, packed)
-        self._remembered = True
+        self._scope_announced = True
         frontier.state.moved = []
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
         """They reach the listener that the workers have chosen, which takes over what the one before it had."""
         fleet = self._fleet.fleet
         listener, before = fleet.listener()
-        self._listens = listener == fleet.worker
-        if not self._listens:
+        self._is_listener = listener == fleet.worker
+        if not self._is_listener:
             logger.info("Hubs push to the worker %s, which does what they say for all workers.", listener)
             return partial(self._fleet.held.send_to, LISTENER)
         if before and before != fleet.worker:
@@ -121,9 +121,9 @@ class RedisWorker(SingleProcess):
         self._in_order = since_boot()
         if self._sums is not None:
             await self._sums.turn(idle=idle() and not choosing)
-        if self._heard:
-            await asyncio.to_thread(fleet.fleet.listener_read, self._heard)
-            self._heard = 0
+        if self._unacknowledged:
+            await asyncio.to_thread(fleet.fleet.listener_read, self._unacknowledged)
+            self._unacknowledged = 0
         return True
 
     async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:

@@ -43,7 +43,7 @@ class LocalContent:
         """No process writes the workers' frontiers yet. Raises OperatorError when one of them cannot be read."""
         self._folders = {name: CrawlDir(folder / name) for name in workers}
         self._clock, self._began = clock, clock()
-        self._silent = False  # the disk refuses, and that was said
+        self._warned = False  # that the disk refuses
         self._texts = RocksTexts(folder.texts)
         self._take_up(folder)
         by_worker = {name: self._spent(name) for name in workers}
@@ -90,11 +90,11 @@ class LocalContent:
         try:
             answers = self._texts.exchange(texts, values, MAX_BITS)
         except StorageError as error:
-            if not self._silent:
+            if not self._warned:
                 logger.warning("Texts are not compared across hosts: %s", error)
-            self._silent = True
+            self._warned = True
             return None
-        self._silent = False
+        self._warned = False
         return [[[near.bits, near.key.hex(), near.url] for near in some] for some in answers]
 
     def _answer_shares(self, worker: str, *claims: list[Any]) -> list[list[Any]]:

@@ -19,8 +19,8 @@ class Counts(NamedTuple):
     pages: int = 0
     bytes: int = 0
     errors: int = 0
-    queued_urls: int | None = None  # None: it has not said yet
-    paused: str = ""  # why it asks nothing
+    queued_urls: int | None = None  # None: not yet reported
+    paused: str = ""  # why it requests nothing
 
     def after(self, before: Counts) -> Counts:
         """Over two processes of one worker, one after the other."""
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
 
 
 class WorkerReport(NamedTuple):
-    """What a worker says about once a second."""
+    """What a worker reports about once a second."""
 
     quiet: bool  # it has nothing to do, and has read nothing since the report before
     activity: int  # grows with every report that is not quiet
@@ -52,31 +52,31 @@ class Agreement:
         self._round: dict[str, int] = {}
         self.done = False
 
-    def report(self, worker: str, said: WorkerReport) -> bool:
-        """Whether the crawl is done."""
+    def take(self, worker: str, report: WorkerReport) -> bool:
+        """Take a worker's report; whether the crawl is done."""
         if self.done:
             return True
-        if not said.quiet or not self._ended.issuperset(said.unread):
-            self._begin()
+        if not report.quiet or not self._ended.issuperset(report.unread):
+            self._begin_rounds()
             return False
-        self._round[worker] = said.activity
+        self._round[worker] = report.activity
         if self._round.keys() >= self._workers - self._ended:
             self.done = bool(self._before) and self._before == self._round
             self._before, self._round = self._round, {}
         return self.done
 
-    def gone(self, worker: str, *, ended: bool = False) -> None:
-        """The worker's process is not there now; ``ended``: it is not started again."""
+    def exited(self, worker: str, *, ended: bool = False) -> None:
+        """The worker's process has; ``ended``: it is not started again."""
         if ended:
             self._ended.add(worker)
-        self._begin()
+        self._begin_rounds()
 
-    def back(self, worker: str) -> None:
+    def started(self, worker: str) -> None:
         """A process of the worker has begun."""
         self._ended.discard(worker)
-        self._begin()
+        self._begin_rounds()
 
-    def _begin(self) -> None:
+    def _begin_rounds(self) -> None:
         self._before, self._round = {}, {}
 
 
@@ -92,7 +92,7 @@ class QuotaTable:
         self.claimed = False  # anything, by any worker
 
     def exchange(self, worker: str, claim: QuotaRequest) -> Share:
-        """Take what a worker says of one sum, and grant it some."""
+        """Take a worker's request for one sum, and grant it some."""
         self.claimed = True
         granted, committed = (each.setdefault(claim.kind, {}) for each in (self._granted, self._committed))
         starved = self._starved.setdefault(claim.kind, set())
@@ -162,7 +162,7 @@ class AddressTable:
         if len(self._free_at) > self._sweep_at:
             self._sweep(now)
 
-    def gone(self, worker: str, now: float) -> None:
+    def exited(self, worker: str, now: float) -> None:
         """The worker's process has ended, and with it all that it had under way."""
         for address in [address for address, (holder, _, _) in self._holders.items() if holder == worker]:
             self.rest(worker, address, now)

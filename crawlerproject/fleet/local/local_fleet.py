@@ -40,11 +40,11 @@ class LocalFleet:
         workers: Sequence[str],
         *,
         rest_seconds: float,
-        say_seconds: float,
+        log_seconds: float,
         is_new: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``rest_seconds``: of an IP address. ``say_seconds``: between two lines on progress; 0: none.
+        """``rest_seconds``: of an IP address. ``log_seconds``: between two lines on progress; 0: none.
 
         Unless the crawl ``is_new`` every address rests once from now on.
         """
@@ -53,24 +53,24 @@ class LocalFleet:
         self._clock = clock
         self._rest_seconds = rest_seconds
         self._is_new = is_new
-        self._say_seconds = say_seconds
+        self._log_seconds = log_seconds
         self._agreement = Agreement(workers)
         self._counts = dict.fromkeys(workers, Counts())
         self._before = dict.fromkeys(workers, Counts())  # of processes of this run that have ended
-        self._said_at = self._looked_at = 0.0
-        self._said_pages = 0
+        self._logged_at = self._looked_at = 0.0
+        self._logged_pages = 0
         self._ended_early = False  # a worker has, and left what it had
         self._processes: dict[str, Worker] = {}
         self._addresses: AddressTable
         self._content: LocalContent | None = None
-        self.server = QuestionServer(self._came, self._went)
+        self.server = QuestionServer(self._refusal, self._exited)
         self.server.answers |= {ADDRESSES: self._answer_addresses, REPORT: self._answer_report}
 
     async def begin(self, workers: Sequence[Worker]) -> None:
         """Listen. Raises OperatorError."""
         now = self._clock()
         self._addresses = AddressTable(self._rest_seconds, 0.0 if self._is_new else now + self._rest_seconds)
-        self._said_at = now
+        self._logged_at = now
         self._processes = {worker.name: worker for worker in workers}
         self._content = LocalContent(self._folder, list(self._processes), self._clock)
         self.server.answers |= self._content.answers
@@ -83,29 +83,29 @@ class LocalFleet:
             ) from error
 
     def look(self) -> None:
-        """Hand on orders, say how it goes."""
+        """Hand on orders, log progress."""
         now = self._clock()
         if now - self._looked_at >= _ORDERS_SECONDS:
             self._looked_at = now
             self._hand_on()
-        if self._say_seconds and now - self._said_at >= self._say_seconds:
-            self._say(now)
+        if self._log_seconds and now - self._logged_at >= self._log_seconds:
+            self._log_progress(now)
 
     def ended(self, worker: str) -> None:
         """The worker is not started again in this run."""
         self._ended_early |= not self._agreement.done
-        self._agreement.gone(worker, ended=True)
+        self._agreement.exited(worker, ended=True)
         if self._content is not None:
             self._content.ended(worker)
 
     def close(self) -> None:
-        """Say what all did."""
+        """Log what all have done."""
         self.server.close()
         if self._content is not None:
             self._content.close()
         self._folder.supervisor_socket.unlink(missing_ok=True)
-        done = self._sums()
-        shares = ", ".join(f"{name} {counts.pages:,}" for name, counts in self._each().items())
+        done = self._total()
+        shares = ", ".join(f"{name} {counts.pages:,}" for name, counts in self._of_workers().items())
         logger.info(
             "%s: %s (%s), %s, %s", "This run has ended" if self._ended_early else "The crawl is done",
             counted(done.pages, "page"), shares, human_bytes(done.bytes), counted(done.errors, "error"),
@@ -115,19 +115,19 @@ class LocalFleet:
 
     # --- workers ----------------------------------------------------------------------------------
 
-    def _came(self, name: str, pid: int) -> str:
+    def _refusal(self, name: str, pid: int) -> str:
         worker = self._processes.get(name)
         if worker is None:
             return f"{name!r} is none of its workers ({', '.join(self._processes)})"
         if worker.process is None or worker.process.pid != pid:
             return f"it starts {name} itself"
-        self._agreement.back(name)
+        self._agreement.started(name)
         return ""
 
-    def _went(self, name: str) -> None:
-        self._addresses.gone(name, self._clock())
-        self._agreement.gone(name)
-        self._before[name] = self._each()[name]
+    def _exited(self, name: str) -> None:
+        self._addresses.exited(name, self._clock())
+        self._agreement.exited(name)
+        self._before[name] = self._of_workers()[name]
         self._counts[name] = Counts()
 
     def _answer_addresses(
@@ -146,7 +146,7 @@ class LocalFleet:
         self._counts[worker] = now
         if now.paused and not before.paused:
             logger.warning("%s pauses: %s; the others go on.", worker, now.paused, extra={"worker": worker})
-        return self._agreement.report(worker, WorkerReport(quiet and not self._control.added(), activity, unread))
+        return self._agreement.take(worker, WorkerReport(quiet and not self._control.added(), activity, unread))
 
     # --- the operator's ---------------------------------------------------------------------------
 
@@ -158,19 +158,19 @@ class LocalFleet:
 
     # --- progress ---------------------------------------------------------------------------------
 
-    def _each(self) -> dict[str, Counts]:
+    def _of_workers(self) -> dict[str, Counts]:
         """By worker, over its processes of this run."""
         return {name: now.after(self._before[name]) for name, now in self._counts.items()}
 
-    def _sums(self) -> Counts:
-        each = self._each().values()
+    def _total(self) -> Counts:
+        each = self._of_workers().values()
         pages, received, errors, queued = (sum(getattr(one, name) or 0 for one in each) for name in _SUMS)
         return Counts(pages, received, errors, queued)
 
-    def _say(self, now: float) -> None:
-        done = self._sums()
-        rate = (done.pages - self._said_pages) / (now - self._said_at)
-        self._said_at, self._said_pages = now, done.pages
+    def _log_progress(self, now: float) -> None:
+        done = self._total()
+        rate = (done.pages - self._logged_pages) / (now - self._logged_at)
+        self._logged_at, self._logged_pages = now, done.pages
         logger.info(
             "%s · %.1f pages/s · %s · %s · %s queued · %d of %d workers at work",
             counted(done.pages, "page"), rate, human_bytes(done.bytes), counted(done.errors, "error"),
@@ -186,8 +186,8 @@ _LOOK_SECONDS = 0.2
 _STARTING_SECONDS = 5.0
 
 
-class WholeCrawl:
-    """Owns the crawl's folder. The lock's descriptor goes to every worker, so it holds until the last one has ended."""
+class LockedCrawl:
+    """The crawl, locked. The lock's descriptor goes to every worker, so it holds until the last one has ended."""
 
     def __init__(self, folder: CrawlDir, sleep: Callable[[float], None] = time.sleep) -> None:
         """Wait for what a killed supervisor left running. Raises OperatorError: another process is at work here."""
@@ -196,7 +196,7 @@ class WholeCrawl:
         self.lock = self._locked()
         self.is_new = False
 
-    def __enter__(self) -> WholeCrawl:
+    def __enter__(self) -> LockedCrawl:
         return self
 
     def __exit__(
@@ -221,7 +221,7 @@ class WholeCrawl:
         return move(folder, names, logger.info, partitions)
 
     def _locked(self) -> int:
-        said, left = False, _STARTING_SECONDS
+        warned, left = False, _STARTING_SECONDS
         while True:
             try:
                 return take_lock(self.folder)
@@ -233,8 +233,8 @@ class WholeCrawl:
                 at_work = [folder.name for folder in folders if folder.locked()]
                 if not at_work and left <= 0:
                     raise
-            if at_work and not said:
-                said = True
+            if at_work and not warned:
+                warned = True
                 logger.warning("Waiting for workers of an earlier start to end: %s", ", ".join(at_work))
             left -= _LOOK_SECONDS
             self._sleep(_LOOK_SECONDS)

@@ -1,9 +1,7 @@
-"""A local worker's connection to its supervisor: questions and reports, and the word that the supervisor has exited.
-
-What a local fleet's workers ask their supervisor: named questions and their answers, a line of JSON each.
+"""A local worker's connection to its supervisor: named questions and their answers, a line of JSON each.
 
 A worker writes ``[number, name, …]``, the supervisor ``[number, answer]``, in the order of the questions. The first
-question of a connection is ``hello``. A connection that closes is a worker that is gone, or a supervisor that is.
+question of a connection is ``hello``. A connection closes when the worker, or the supervisor, has exited.
 """
 
 from __future__ import annotations
@@ -42,9 +40,9 @@ Answer = Callable[..., Any]
 """Is called with the worker's name and what the question brings; returns what JSON can hold."""
 
 
-def packed(said: Any) -> bytes:
-    """As a line."""
-    return orjson.dumps(said) + b"\n"
+def json_line(values: Any) -> bytes:
+    """One question or answer."""
+    return orjson.dumps(values) + b"\n"
 
 
 class Lines:
@@ -64,11 +62,11 @@ class Lines:
 class QuestionServer:
     """The supervisor's end: a table of questions by name, and the workers that are connected."""
 
-    def __init__(self, came: Callable[[str, int], str], went: Callable[[str], None]) -> None:
-        """``came(worker, pid)``: "" when it may ask; ``went(worker)``: its connection has closed."""
+    def __init__(self, refusal: Callable[[str, int], str], disconnected: Callable[[str], None]) -> None:
+        """``refusal(worker, pid)``: why it may not ask, "" when it may; ``disconnected(worker)``: it has exited."""
         self.answers: dict[str, Answer] = {}
         self.connected: set[str] = set()
-        self.came, self.went = came, went
+        self.refusal, self.disconnected = refusal, disconnected
         self._server: asyncio.AbstractServer | None = None
 
     async def serve(self, path: Path) -> None:
@@ -95,8 +93,8 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for number, name, *said in self._lines(data):
-                self._transport.write(packed([number, self._answer(name, said)]))
+            for number, name, *arguments in self._lines(data):
+                self._transport.write(json_line([number, self._answer(name, arguments)]))
         except Exception:  # no worker of ours, or a mistake of ours: the worker ends in good order
             logger.exception("a question of %s cannot be answered", self._worker or "a stranger")
             self._transport.abort()
@@ -104,20 +102,20 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._worker:
             self._server.connected.discard(self._worker)
-            self._server.went(self._worker)
+            self._server.disconnected(self._worker)
 
-    def _answer(self, name: str, said: list[Any]) -> Any:
+    def _answer(self, name: str, arguments: list[Any]) -> Any:
         if name != HELLO:
             if not self._worker:
                 raise ValueError(f"{name} before {HELLO}")
-            return self._server.answers[name](self._worker, *said)
-        server, worker = self._server, said[0]
+            return self._server.answers[name](self._worker, *arguments)
+        server, worker = self._server, arguments[0]
         if worker in server.connected:
             return f"{worker} is at work already"
         peer = self._transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
         pid, _, _ = _PEER.unpack(peer)
-        if refused := server.came(worker, pid):
-            return refused
+        if refusal := server.refusal(worker, pid):
+            return refusal
         self._worker = worker
         server.connected.add(worker)
         return True
@@ -135,7 +133,7 @@ class SupervisorLink:
 
     def __init__(self, path: Path, worker: str) -> None:
         """Connect and say hello. Blocking. Raises OperatorError: there is no supervisor, or it wants no such worker."""
-        self.gone = ""  # why nothing can be asked any more; "" while the supervisor is there
+        self.broken = ""  # why nothing can be asked any more; "" while the supervisor is there
         self.done = False  # nothing is left to do in the whole crawl
         self._activity = 0
         self._reporting: asyncio.Task[None] | None = None
@@ -146,30 +144,30 @@ class SupervisorLink:
         self._unsent = b""
         try:
             self._socket = connected(path, _HELLO_SECONDS)
-            self._socket.sendall(packed([0, HELLO, worker]))
-            said: list[Any] = []
-            while not said:
+            self._socket.sendall(json_line([0, HELLO, worker]))
+            lines: list[Any] = []
+            while not lines:
                 if not (data := self._socket.recv(_READ_BYTES)):
-                    raise ConnectionResetError("the supervisor has ended")
-                said = self._lines(data)
+                    raise ConnectionResetError("the supervisor has exited")
+                lines = self._lines(data)
         except OSError as error:
             raise OperatorError(f"{path} does not answer ({error}); the same scrapy fleet continues.") from error
-        _, answer = said[0]
+        _, answer = lines[0]
         if answer is not True:
             self._socket.close()
             raise OperatorError(f"The supervisor refuses this worker: {answer}.")
         self._socket.setblocking(False)
 
-    async def ask(self, name: str, *said: Any) -> Any:
-        """The answer to a question. Raises StorageError when the supervisor is gone, or goes meanwhile."""
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        """The answer to a question. Raises StorageError when the supervisor has exited, or exits meanwhile."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
             loop.add_reader(self._socket, self._read)
-        if self.gone:
-            raise StorageError(self.gone)
+        if self.broken:
+            raise StorageError(self.broken)
         self._number += 1
-        line = packed([self._number, name, *said])
+        line = json_line([self._number, name, *arguments])
         answer = self._waiting[self._number] = loop.create_future()
         self._send(line)
         return await answer
@@ -188,7 +186,7 @@ class SupervisorLink:
         try:
             self.done = await self.ask(REPORT, *report, list(counts)) or self.done
         except StorageError:
-            return  # the commit loop sees that the supervisor is gone
+            return  # the commit loop sees that the supervisor has exited
         finally:
             self._reporting = None
 
@@ -196,7 +194,7 @@ class SupervisorLink:
         """Ask no more: addresses that were reserved rest and are free. Harmless when done twice."""
         if self._reporting is not None:
             self._reporting.cancel()
-        self._end("the connection to the supervisor is closed")
+        self._break("the connection to the supervisor is closed")
 
     def _send(self, data: bytes) -> None:
         assert self._loop is not None
@@ -215,7 +213,7 @@ class SupervisorLink:
         except BlockingIOError:
             return
         except OSError as error:
-            self._end(f"the supervisor is gone ({error.strerror})")
+            self._break(f"the supervisor has exited ({error.strerror})")
             return
         if not self._unsent:
             self._loop.remove_writer(self._socket)
@@ -228,22 +226,22 @@ class SupervisorLink:
         except OSError:
             data = b""
         if not data:
-            self._end("the supervisor is gone")
+            self._break("the supervisor has exited")
             return
         for number, answer in self._lines(data):
             waiting = self._waiting.pop(number)
             if not waiting.done():  # who asked may have been cancelled
                 waiting.set_result(answer)
 
-    def _end(self, why: str) -> None:
-        if self.gone:
+    def _break(self, reason: str) -> None:
+        if self.broken:
             return
-        self.gone, self._unsent = why, b""
+        self.broken, self._unsent = reason, b""
         if self._loop is not None:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
         self._socket.close()
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(StorageError(why))
+                waiting.set_exception(StorageError(reason))
         self._waiting.clear()

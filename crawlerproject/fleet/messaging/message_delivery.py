@@ -1,6 +1,6 @@
 """Messages on their way between two workers: sent in order, some at a time; taken once; acknowledged when durable.
 
-What is said on a connection between two workers, as bytes: a length, what kind of frame it is, its content.
+What is sent over a connection between two workers, as bytes: a length, what kind of frame it is, its content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _POST = Struct(">I16sQQI")
 _ACK = Struct(">I16sQ")
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """Of a frame."""
 
     HELLO = 0
@@ -38,7 +38,7 @@ class Kind(IntEnum):
     ACKS = 2
 
 
-_KINDS = {int(kind): kind for kind in Kind}
+_KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Hello(NamedTuple):
@@ -59,12 +59,12 @@ class Post(NamedTuple):
 
 
 class BrokenConnection(Exception):
-    """What came over a connection is not what is to come: it must begin again."""
+    """What was received does not follow what was received before: the connection must begin again."""
 
 
 def hello_frame(hello: Hello) -> bytes:
     """As bytes."""
-    return _frame(Kind.HELLO, orjson.dumps(hello._asdict()))
+    return _frame(FrameKind.HELLO, orjson.dumps(hello._asdict()))
 
 
 def hello_of(body: bytes) -> Hello:
@@ -80,7 +80,7 @@ def posts_frame(posts: Iterable[Post]) -> bytes:
     parts: list[bytes] = []
     for (partition, outbox), after, number, packed in posts:
         parts += (_POST.pack(partition, outbox, after, number, len(packed)), packed)
-    return _frame(Kind.POSTS, b"".join(parts))
+    return _frame(FrameKind.POSTS, b"".join(parts))
 
 
 def posts_of(body: bytes) -> Iterator[Post]:
@@ -99,7 +99,7 @@ def posts_of(body: bytes) -> Iterator[Post]:
 
 def acks_frame(acks: Iterable[tuple[Box, int]]) -> bytes:
     """As bytes."""
-    return _frame(Kind.ACKS, b"".join([_ACK.pack(*box, up_to) for box, up_to in acks]))
+    return _frame(FrameKind.ACKS, b"".join([_ACK.pack(*box, up_to) for box, up_to in acks]))
 
 
 def acks_of(body: bytes) -> Iterator[tuple[Box, int]]:
@@ -110,7 +110,7 @@ def acks_of(body: bytes) -> Iterator[tuple[Box, int]]:
         yield Box(partition, outbox), up_to
 
 
-def head_of(head: bytes) -> tuple[Kind, int]:
+def head_of(head: bytes) -> tuple[FrameKind, int]:
     """Of which kind a frame is, and how many bytes follow. Raises BrokenConnection."""
     size, number = HEAD.unpack(head)
     if size > MAX_BYTES or number not in _KINDS:
@@ -118,7 +118,7 @@ def head_of(head: bytes) -> tuple[Kind, int]:
     return _KINDS[number], size
 
 
-def _frame(kind: Kind, body: bytes) -> bytes:
+def _frame(kind: FrameKind, body: bytes) -> bytes:
     return HEAD.pack(len(body), kind) + body
 
 
@@ -212,19 +212,19 @@ class Connection:
 
     def __init__(self, wake: Callable[[], object]) -> None:
         """``wake``: there is something to acknowledge."""
-        self.came: dict[Box, int] = {}
+        self.received: dict[Box, int] = {}
         self._acks: dict[Box, int] = {}
         self._wake = wake
 
     def acknowledge(self, box: Box, up_to: int) -> None:
-        """Say so with the next frame."""
+        """With the next frame."""
         first = not self._acks
         self._acks[box] = up_to
         if first:
             self._wake()
 
     def take_acks(self) -> list[tuple[Box, int]]:
-        """What to say now."""
+        """What to acknowledge now."""
         acks, self._acks = list(self._acks.items()), {}
         return acks
 
@@ -262,7 +262,7 @@ class Incoming:
         return connection
 
     def end(self, connection: Connection) -> None:
-        """It is gone; what came over it stays."""
+        """It is closed; what was received over it stays."""
         self._connections.discard(connection)
 
     def take(self, connection: Connection, posts: Iterable[Post]) -> None:
@@ -270,12 +270,12 @@ class Incoming:
         for box, after, number, packed in posts:
             if box.partition not in self._mine:
                 raise BrokenConnection(f"a message for partition {box.partition}, which another worker holds")
-            came = connection.came.get(box, 0)
-            if number <= came:
+            last = connection.received.get(box, 0)
+            if number <= last:
                 continue
-            if after != came:
-                raise BrokenConnection(f"after message {came} comes the one behind {after}")
-            connection.came[box] = number
+            if after != last:
+                raise BrokenConnection(f"after message {last} comes the one behind {after}")
+            connection.received[box] = number
             if number > (self._taken.get(box) or self._durable_up_to(box)):
                 self._taken[box] = number
                 self.unread.append(Unread(box, number, packed))
@@ -307,7 +307,7 @@ class Incoming:
             self._durable.update(marks)
             for connection in self._connections:
                 for box, up_to in marks.items():
-                    if box in connection.came:
+                    if box in connection.received:
                         connection.acknowledge(box, up_to)
 
     def _durable_up_to(self, box: Box) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.messaging import message_delivery
 from crawlerproject.fleet.messaging.local_exchange import LocalExchange, LocalHosts
-from crawlerproject.fleet.messaging.message_delivery import BrokenConnection, Hello, Incoming, Kind, Outgoing
+from crawlerproject.fleet.messaging.message_delivery import BrokenConnection, FrameKind, Hello, Incoming, Outgoing
 from crawlerproject.runtime.unix_sockets import connected, listening
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan
@@ -59,7 +59,7 @@ class PeerLinks:
         self._to_listen = False  # from the start on, until it does
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()  # frames may be taken from connections
-        self._trouble: BaseException | None = None
+        self._error: BaseException | None = None
 
     def _others(self, crawl: CrawlDir) -> dict[str, _Receiver]:
         mail, boxes = self._store.messages, defaultdict[str, list[Box]](list)
@@ -110,8 +110,8 @@ class PeerLinks:
         if not self._incoming.full:
             self._room.set()
         self._listen_when_ready()
-        if self._trouble is not None:
-            raise self._trouble
+        if self._error is not None:
+            raise self._error
 
     def unread(self) -> list[str]:
         """The workers that have not acknowledged all that was sent, or is to be sent, to them."""
@@ -131,22 +131,24 @@ class PeerLinks:
                 reader, writer = await asyncio.open_unix_connection(sock=connected(receiver.socket, 0.0))
                 with _aborting(writer):
                     writer.write(message_delivery.hello_frame(Hello(self._worker, receiver.name)))
-                    self._require(await _frame(reader, Kind.HELLO), receiver.name)
-                    await self._talk(receiver, reader, writer)
+                    self._require(await _frame(reader, FrameKind.HELLO), receiver.name)
+                    await self._send_until_broken(receiver, reader, writer)
             receiver.outgoing.lost()
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _talk(self, receiver: _Receiver, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _send_until_broken(
+        self, receiver: _Receiver, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Send and read until the connection is broken."""
-        hearing = asyncio.create_task(self._hear(receiver, reader))
+        receiving = asyncio.create_task(self._receive_acks(receiver, reader))
 
         def ended(_: object) -> None:
             writer.transport.abort()
             receiver.wake.set()
 
-        hearing.add_done_callback(ended)
+        receiving.add_done_callback(ended)
         try:
-            while not hearing.done():
+            while not receiving.done():
                 posts = receiver.outgoing.next()
                 if posts:
                     writer.write(message_delivery.posts_frame(posts))
@@ -155,13 +157,13 @@ class PeerLinks:
                 else:
                     receiver.wake.clear()
                     await receiver.wake.wait()
-            hearing.result()
+            receiving.result()
         finally:
-            hearing.cancel()
+            receiving.cancel()
 
-    async def _hear(self, receiver: _Receiver, reader: asyncio.StreamReader) -> None:
+    async def _receive_acks(self, receiver: _Receiver, reader: asyncio.StreamReader) -> None:
         while True:
-            for box, up_to in message_delivery.acks_of(await _frame(reader, Kind.ACKS)):
+            for box, up_to in message_delivery.acks_of(await _frame(reader, FrameKind.ACKS)):
                 receiver.outgoing.acknowledged(box, up_to)
             receiver.wake.set()
 
@@ -185,7 +187,7 @@ class PeerLinks:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with _until_broken("another worker"), _aborting(writer):
-            hello = message_delivery.hello_of(await _frame(reader, Kind.HELLO))
+            hello = message_delivery.hello_of(await _frame(reader, FrameKind.HELLO))
             self._require(hello, hello.sender if hello.sender in self._receivers else "a worker of this crawl")
             writer.write(message_delivery.hello_frame(Hello(self._worker, hello.sender)))
 
@@ -196,7 +198,7 @@ class PeerLinks:
             connection = self._incoming.begin(partial(asyncio.get_running_loop().call_soon, acknowledge))
             try:
                 while True:
-                    body = await _frame(reader, Kind.POSTS)
+                    body = await _frame(reader, FrameKind.POSTS)
                     self._incoming.take(connection, message_delivery.posts_of(body))
                     while self._incoming.full:
                         self._room.clear()
@@ -206,9 +208,9 @@ class PeerLinks:
 
     # --- both -----------------------------------------------------------------------------------
 
-    def _require(self, said: bytes | Hello, sender: str) -> None:
+    def _require(self, greeting: bytes | Hello, sender: str) -> None:
         """Raise BrokenConnection unless the other side is this worker, and speaks to us in our format."""
-        hello = said if isinstance(said, Hello) else message_delivery.hello_of(said)
+        hello = greeting if isinstance(greeting, Hello) else message_delivery.hello_of(greeting)
         if hello != Hello(sender, self._worker):
             raise BrokenConnection(f"instead of {sender} there is {hello}")
 
@@ -220,7 +222,7 @@ class PeerLinks:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._trouble = self._trouble or error
+            self._error = self._error or error
 
 
 @contextmanager
@@ -232,7 +234,7 @@ def _aborting(writer: asyncio.StreamWriter) -> Iterator[None]:
         writer.transport.abort()
 
 
-async def _frame(reader: asyncio.StreamReader, wanted: Kind) -> bytes:
+async def _frame(reader: asyncio.StreamReader, wanted: FrameKind) -> bytes:
     """The content of the next frame. Raises OSError, EOFError, BrokenConnection."""
     kind, size = message_delivery.head_of(await reader.readexactly(message_delivery.HEAD.size))
     if kind is not wanted:

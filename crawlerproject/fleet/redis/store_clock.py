@@ -75,12 +75,12 @@ class StoreClock:
         apart = self._clock.apart(found.seconds)
         if abs(apart) - found.doubt_seconds > self._most_apart_seconds:
             self._read_at = float("-inf")
-            said = f"this machine's clock and the store's have come {abs(apart):.3g} s apart"
+            reason = f"this machine's clock and the store's have come {abs(apart):.3g} s apart"
             if self._apart_since is None:
                 self._apart_since = now
             if now - self._apart_since >= self._patience_seconds:
-                raise LeaseLost(said)
-            raise StorageError(said)
+                raise LeaseLost(reason)
+            raise StorageError(reason)
         self._read_at, self._apart_since = now, None
         if abs(apart) > found.doubt_seconds:
             self._clock.steer(found.seconds, READ_SECONDS)

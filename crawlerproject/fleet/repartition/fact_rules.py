@@ -43,18 +43,18 @@ _MESSAGES_AT_A_TIME = 1000
 class FactMove(Enum):
     """Where a fact is afterwards."""
 
-    OWN = auto()  # where it was: it is about that folder and nothing else
-    ALL = auto()  # with every worker, of all workers together
-    ONE = auto()  # where it was; that of a worker who holds nothing any more is added to the first one's
-    FIRST = auto()  # with the first worker, of all workers together
+    STAYS = auto()  # where it was: it is about that folder and nothing else
+    WITH_ALL = auto()  # with every worker, of all workers together
+    STAYS_OR_FIRST = auto()  # where it was; that of a worker who holds nothing any more is added to the first one's
+    WITH_FIRST = auto()  # with the first worker, of all workers together
 
 
 class Rule(NamedTuple):
-    """Where a fact goes to, and what several of them make, of the first worker first."""
+    """Which workers have a fact afterwards, and what several of them make, of the first worker first."""
 
-    goes: FactMove
+    move: FactMove
     join: Callable[[list[bytes]], bytes] = itemgetter(0)
-    empty: bytes = b""  # with FactMove.FIRST: what the others have of it
+    empty: bytes = b""  # with FactMove.WITH_FIRST: what the others have of it
 
 
 def _sums(kept: list[bytes]) -> bytes:
@@ -70,27 +70,29 @@ def _subscriptions(kept: list[bytes]) -> bytes:
 
 
 RULES = {
-    FORMAT_FACT: Rule(FactMove.OWN),
-    ARCHIVE_FACT: Rule(FactMove.OWN),  # none is open: ``close_archive``
-    GIVEN_ARCHIVE_FACT: Rule(FactMove.OWN),  # stores/rocks/journaled_store.py: a worker's over Redis
-    "copied": Rule(FactMove.OWN),  # stores/copy: where the frontier came from
-    "copied from": Rule(FactMove.OWN),
-    DUE_FACT: Rule(FactMove.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
-    CLEAN_FACT: Rule(FactMove.ALL),  # ``_clean``
-    IMPORTED_FACT: Rule(FactMove.ALL),
-    "unsure-until": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/frontier_state.py
-    "clock": Rule(FactMove.ALL, partial(max, key=float)),  # frontier/hosts/table.py
-    **{name: Rule(FactMove.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
-    "totals": Rule(FactMove.ONE, _sums),  # crawl/run.py
-    "renders": Rule(FactMove.ONE, lambda kept: b"%d" % sum(map(int, kept))),  # frontier/learned/render_gains.py
-    "texts": Rule(FactMove.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
-    "websub": Rule(FactMove.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
-    HUBS_FACT: Rule(FactMove.FIRST, COMBINED[HUBS_FACT], b"{}"),
-    UNREAD_FACT: Rule(FactMove.OWN),  # ``_letters``
-    MARK_FACT: Rule(FactMove.OWN),  # stores/rocks/journaled_store.py: of a crawl that came from Redis, worth nothing
+    FORMAT_FACT: Rule(FactMove.STAYS),
+    ARCHIVE_FACT: Rule(FactMove.STAYS),  # none is open: ``close_archive``
+    GIVEN_ARCHIVE_FACT: Rule(FactMove.STAYS),  # stores/rocks/journaled_store.py: a worker's over Redis
+    "copied": Rule(FactMove.STAYS),  # stores/copy: where the frontier came from
+    "copied from": Rule(FactMove.STAYS),
+    DUE_FACT: Rule(FactMove.STAYS),  # counted again: ``copying``; here only whether all hosts with work are listed
+    CLEAN_FACT: Rule(FactMove.WITH_ALL),  # ``_join_clean``
+    IMPORTED_FACT: Rule(FactMove.WITH_ALL),
+    "unsure-until": Rule(FactMove.WITH_ALL, partial(max, key=float)),  # frontier/frontier_state.py
+    "clock": Rule(FactMove.WITH_ALL, partial(max, key=float)),  # frontier/hosts/table.py
+    **{name: Rule(FactMove.WITH_ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
+    "totals": Rule(FactMove.STAYS_OR_FIRST, _sums),  # crawl/run.py
+    "renders": Rule(
+        FactMove.STAYS_OR_FIRST, lambda kept: b"%d" % sum(map(int, kept))
+    ),  # frontier/learned/render_gains.py
+    "texts": Rule(FactMove.STAYS),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
+    "websub": Rule(FactMove.WITH_FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
+    HUBS_FACT: Rule(FactMove.WITH_FIRST, COMBINED[HUBS_FACT], b"{}"),
+    UNREAD_FACT: Rule(FactMove.STAYS),  # ``_unread_messages``
+    MARK_FACT: Rule(FactMove.STAYS),  # stores/rocks/journaled_store.py: of a crawl that came from Redis, worth nothing
 }
 """By name; every fact of the code has a line (a test says so)."""
-_OF_ANOTHER_VERSION = Rule(FactMove.ONE)
+_OF_ANOTHER_VERSION = Rule(FactMove.STAYS_OR_FIRST)
 
 
 def rule_of(name: str) -> Rule:
@@ -103,53 +105,57 @@ Known = dict[str, dict[str, bytes]]
 """By worker and name: facts that are not of hosts."""
 
 
-def joined(known: Known, shift: PlanChange) -> Iterator[tuple[str, dict[str, bytes]]]:
+def joined(known: Known, change: PlanChange) -> Iterator[tuple[str, dict[str, bytes]]]:
     """What each worker of the new plan will have. ``known``: of every worker of the old plan that has a frontier."""
-    workers = shift.after.workers
+    workers = change.after.workers
     names = sorted({name for facts in known.values() for name in facts if not name.startswith(UNREAD_PREFIX)})
-    letters = _letters(known, shift.after)
+    unread = _unread_messages(known, change.after)
     for worker in workers:
         facts: dict[str, bytes] = {}
         for name in names:
             rule = rule_of(name)
-            kept = [found[name] for one, found in known.items() if name in found and _comes(rule, one, worker, workers)]
+            kept = [
+                found[name]
+                for one, found in known.items()
+                if name in found and _contributes(rule, one, worker, workers)
+            ]
             if kept:
                 facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
-            elif rule.goes is FactMove.FIRST and name in known.get(worker, {}):
+            elif rule.move is FactMove.WITH_FIRST and name in known.get(worker, {}):
                 facts[name] = rule.empty
-        givers = [known[giver] for giver in shift.givers_of(worker) if giver in known]
-        _clean(facts, givers or list(known.values()))
-        if worker in redivided(shift):
-            _whole(facts, givers)
-        yield worker, facts | letters[worker]
+        givers = [known[giver] for giver in change.givers_of(worker) if giver in known]
+        _join_clean(facts, givers or list(known.values()))
+        if worker in workers_that_change(change):
+            _join_due(facts, givers)
+        yield worker, facts | unread[worker]
 
 
-def redivided(shift: PlanChange) -> set[str]:
+def workers_that_change(change: PlanChange) -> set[str]:
     """The workers of the new plan that have other partitions than before."""
-    before, after = shift.before, shift.after
+    before, after = change.before, change.after
     kept = {
         worker for worker in before.workers if worker in after.workers and before.held(worker) == after.held(worker)
     }
     return set(after.workers) - kept
 
 
-def _comes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
+def _contributes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
     """Whether what ``one`` knows becomes part of what ``worker`` will know."""
-    if rule.goes is FactMove.FIRST:
+    if rule.move is FactMove.WITH_FIRST:
         return worker == workers[0]
-    if rule.goes is FactMove.ALL or one == worker:
+    if rule.move is FactMove.WITH_ALL or one == worker:
         return True
-    return rule.goes is FactMove.ONE and worker == workers[0] and one not in workers
+    return rule.move is FactMove.STAYS_OR_FIRST and worker == workers[0] and one not in workers
 
 
-def _clean(facts: dict[str, bytes], givers: Iterable[dict[str, bytes]]) -> None:
+def _join_clean(facts: dict[str, bytes], givers: Iterable[dict[str, bytes]]) -> None:
     """One that died may have asked any of its hosts without a trace, so the holders of these begin as after a crash."""
     ends = [found[CLEAN_FACT] for found in givers if CLEAN_FACT in found]
     if ends:
         facts[CLEAN_FACT] = min(ends)
 
 
-def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
+def _join_due(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
     """Hosts with work are all listed where all that came were; ``tidy_lists`` sums up the rest."""
     lists = [found.get(DUE_FACT) for found in givers]
     facts.pop(DUE_FACT, None)
@@ -157,16 +163,16 @@ def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
         facts[DUE_FACT] = Counts(whole=all(Counts.unpack(each).whole for each in lists)).pack()
 
 
-# --- letters ------------------------------------------------------------------------------------
+# --- messages that no start has read -----------------------------------------------------------
 
 
-def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
+def _unread_messages(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
     """Messages that no start has read yet (stores/copy/copying.py), each with the holder of what it is about."""
     read: dict[str, list[bytes]] = {worker: [] for worker in plan.workers}
     for one in known.values():
         for number in range(int(one.get(UNREAD_FACT) or 0)):
             for packed in orjson.loads(one.get(f"{UNREAD_PREFIX}{number}") or b"[]"):
-                for worker, message in _shared_out(unpack_message(orjson.dumps(packed)), plan):
+                for worker, message in _by_holder(unpack_message(orjson.dumps(packed)), plan):
                     read[worker].append(pack_message(message))
     if not any(UNREAD_FACT in one for one in known.values()):
         return {worker: {} for worker in plan.workers}
@@ -178,7 +184,7 @@ def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
     return facts
 
 
-def _shared_out(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Message]]:
+def _by_holder(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Message]]:
     if isinstance(message, Links):
         for worker in plan.workers:
             if found := [item for item in message.found if plan.holder(item.address.host) == worker]:

@@ -32,7 +32,7 @@ _BUFFER_BYTES = 16 * MIB
 class Phase(StrEnum):
     """What is being done; each may be done again from its beginning."""
 
-    HANDING = "handing"  # whole frontiers get the folders of other workers
+    RENAMING = "handing"  # whole frontiers get the folders of other workers
     GATHERING = "gathering"  # what becomes of facts of the crawl is written here; givers list their hosts
     COPYING = "copying"  # partitions are put into the frontiers of their new holders
     SWITCHING = "switching"  # so are the facts; then the new plan is written
@@ -40,11 +40,11 @@ class Phase(StrEnum):
 
 
 class PlanChange(NamedTuple):
-    """Who holds what before and after; ``before`` names frontiers by the folders that they are handed to."""
+    """Who holds what before and after; ``before`` names frontiers by the folders that they get."""
 
     before: FleetPlan
     after: FleetPlan
-    handed: tuple[tuple[str, str], ...]  # worker whose frontier becomes another one's, as it is
+    renamed: tuple[tuple[str, str], ...]  # worker whose frontier becomes another one's, as it is
 
     def moving(self) -> dict[str, dict[int, str]]:
         """By worker, its partitions that others will hold, each with the next holder."""
@@ -79,7 +79,7 @@ class Journal:
             self.close()
             raise OperatorError(f"A newer version began the move of partitions in {crawl.fleet_moving}; use that.")
         before, after = (FleetPlan(tuple(plan[0]), tuple(plan[1])) for plan in (written["before"], written["after"]))
-        self.shift = PlanChange(before, after, tuple((old, new) for old, new in written["handed"]))
+        self.change = PlanChange(before, after, tuple((old, new) for old, new in written["handed"]))
 
     # --- how far it is --------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class Journal:
         return Phase.GATHERING if self.of_rows and phase is Phase.COPYING else phase
 
     def enter(self, phase: Phase) -> None:
-        """The one before is done and safe from a power loss; so is this word of it."""
+        """The one before is done and safe from a power loss; so is this note of it."""
         self._put([(None, _PHASE, phase.encode())])
         self.sync()
 
@@ -150,12 +150,12 @@ class Journal:
     def end(self) -> None:
         """The move is done: nothing is left of this."""
         self.close()
-        gone = _unfinished(self._crawl)
-        with storage_errors(gone):
-            shutil.rmtree(gone, ignore_errors=True)
-            self._crawl.fleet_moving.rename(gone)
+        removed = _unfinished(self._crawl)
+        with storage_errors(removed):
+            shutil.rmtree(removed, ignore_errors=True)
+            self._crawl.fleet_moving.rename(removed)
             sync_path(self._crawl)
-            shutil.rmtree(gone, ignore_errors=True)
+            shutil.rmtree(removed, ignore_errors=True)
 
 
 def under_way(crawl: CrawlDir) -> bool:
@@ -163,20 +163,20 @@ def under_way(crawl: CrawlDir) -> bool:
     return crawl.fleet_moving.is_dir()
 
 
-def begin(crawl: CrawlDir, shift: PlanChange) -> Journal:
+def begin(crawl: CrawlDir, change: PlanChange) -> Journal:
     """Write down durably what will be moved: from now on it is under way. Raises OperatorError, StorageError."""
     made = _unfinished(crawl)
     shutil.rmtree(made, ignore_errors=True)
     database = _opened(made)
     facts = {
         "format": _FORMAT,
-        "before": (shift.before.workers, shift.before.holders),
-        "after": (shift.after.workers, shift.after.holders),
-        "handed": shift.handed,
+        "before": (change.before.workers, change.before.holders),
+        "after": (change.after.workers, change.after.holders),
+        "handed": change.renamed,
     }
     try:
         database.put(_MOVE, orjson.dumps(facts))
-        database.put(_PHASE, Phase.HANDING.encode())
+        database.put(_PHASE, Phase.RENAMING.encode())
         database.flush_wal(sync=True)
     except Exception as error:  # rocksdict raises no narrower class
         raise StorageError(f"{made} cannot be written: {error}") from error

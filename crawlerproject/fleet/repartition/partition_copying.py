@@ -42,7 +42,7 @@ from crawlerproject.stores.row_codec import (
     due_of,
 )
 
-_SAY_SECONDS = 3.0  # between two words of how far it is
+_SAY_SECONDS = 3.0  # between two lines on progress
 
 Say = Callable[[str], None]
 
@@ -112,13 +112,13 @@ def tidy_lists(frontier: Tables, worker: str, change: PlanChange) -> None:
         frontier.put([(FACTS, DUE_FACT.encode(), counts.pack())])
 
 
-def said(partitions: Iterable[int], say: Say, what: str) -> Iterator[int]:
-    """The same; every few seconds it is said how many there are, and how many were gone through."""
+def with_progress(partitions: Iterable[int], say: Say, what: str) -> Iterator[int]:
+    """The same; every few seconds ``say`` has a line on how far they were gone through."""
     each = list(partitions)
-    said_at = time.monotonic()
+    reported_at = time.monotonic()
     for done, partition in enumerate(each):
-        if time.monotonic() - said_at >= _SAY_SECONDS:
-            said_at = time.monotonic()
+        if time.monotonic() - reported_at >= _SAY_SECONDS:
+            reported_at = time.monotonic()
             say(f"Partitions move: {done:,} of {len(each):,} are {what}")
         yield partition
 
@@ -127,15 +127,15 @@ def said(partitions: Iterable[int], say: Say, what: str) -> Iterator[int]:
 _COPIES = 3
 
 
-def refuse_without_room(crawl: CrawlDir, shift: PlanChange, sources: dict[str, CrawlDir]) -> None:
+def refuse_without_room(crawl: CrawlDir, change: PlanChange, sources: dict[str, CrawlDir]) -> None:
     """Raise OperatorError when less is free than the rows that move will take. ``sources``: folders, by worker."""
     free, bytes_moving = shutil.disk_usage(crawl).free, 0
-    for worker, partitions in shift.moving().items():
+    for worker, partitions in change.moving().items():
         if worker in sources:
-            bytes_moving += _size(sources[worker]) * len(partitions) // len(shift.before.held(worker))
+            bytes_moving += _size(sources[worker]) * len(partitions) // len(change.before.held(worker))
     if free < (needed := _COPIES * bytes_moving + RESERVE_BYTES):
-        handed = {new: old for old, new in shift.handed}
-        were = ", ".join(handed.get(name, name) or "scrapy crawl alone" for name in shift.before.workers)
+        renamed = {new: old for old, new in change.renamed}
+        were = ", ".join(renamed.get(name, name) or "scrapy crawl alone" for name in change.before.workers)
         raise OperatorError(
             f"Partitions that change hands need {human_bytes(needed)} ({needed:,} bytes) on the disk of {crawl}, and "
             f"{free:,} bytes are free; make room, or go on with the workers that there were ({were})."

@@ -19,8 +19,8 @@ from crawlerproject.fleet.repartition.partition_copying import (
     list_hosts,
     refuse_without_room,
     rows_of,
-    said,
     tidy_lists,
+    with_progress,
 )
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
@@ -33,8 +33,8 @@ from crawlerproject.stores.row_codec import FACTS
 
 DEFAULT_PARTITIONS = 256
 """Of a crawl that has had one process so far; FLEET_PARTITIONS."""
-# A frontier whose rows have all moved, until its files are gone.
-_GONE = "frontier.moved"
+# A frontier whose rows have all moved, until its files are removed.
+_EMPTIED = "frontier.moved"
 
 
 def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DEFAULT_PARTITIONS) -> FleetPlan:
@@ -47,19 +47,19 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
     May be interrupted anywhere: called again, with whatever workers, it goes on. Raises OperatorError, before anything
     is touched where it can be known.
     """
-    with _one_sentence():
+    with _disk_errors():
         return _moved(crawl, workers, say, partitions)
 
 
 def finish(crawl: CrawlDir, say: Say) -> None:
     """Bring a move that was begun to its end, if there is one; else as ``move``."""
     if journal.under_way(crawl):
-        with _one_sentence():
+        with _disk_errors():
             _finish(crawl, say)
 
 
 @contextmanager
-def _one_sentence() -> Iterator[None]:
+def _disk_errors() -> Iterator[None]:
     """What the disk refuses is the operator's to mend."""
     try:
         yield
@@ -101,24 +101,24 @@ def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -
                     f"There is a frontier in {folder.frontier} and {crawl.fleet_plan} does not say whose hosts it "
                     "holds; move it out of the crawl's folder."
                 )
-        shift = _shift(crawl, before, workers)
-        handed = dict(shift.handed)
-        refuse_without_room(crawl, shift, {handed.get(worker, worker): each for worker, each in sources.items()})
+        change = _change(crawl, before, workers)
+        renamed = dict(change.renamed)
+        refuse_without_room(crawl, change, {renamed.get(worker, worker): each for worker, each in sources.items()})
         for folder in sources.values():
             close_archive(folder, say)
         say(f"Partitions move: {_held_by(before.workers)} held them, {_held_by(workers)} will")
-        journal.begin(crawl, shift).close()
+        journal.begin(crawl, change).close()
     return _finish(crawl, say)
 
 
 def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
     with closing(Journal(crawl)) as written, ExitStack() as locks:
-        _lock(crawl, {*written.shift.before.workers, *written.shift.after.workers}, locks)
+        _lock(crawl, {*written.change.before.workers, *written.change.after.workers}, locks)
         _Move(crawl, written, say).run()
-        _take_back_seeds(crawl, [*(old for old, _ in written.shift.handed), *written.shift.before.workers])
+        _take_back_seeds(crawl, [*(old for old, _ in written.change.renamed), *written.change.before.workers])
         written.end()
         say("The partitions have moved")
-        return written.shift.after
+        return written.change.after
 
 
 def _take_back_seeds(crawl: CrawlDir, workers: Iterable[str]) -> None:
@@ -127,14 +127,14 @@ def _take_back_seeds(crawl: CrawlDir, workers: Iterable[str]) -> None:
         take_back(crawl, [CrawlDir(crawl / worker) for worker in workers if worker != ALONE])
 
 
-def _shift(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> PlanChange:
+def _change(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> PlanChange:
     """Workers that come take whole frontiers of workers that go, so that only what is too much of one moves by rows."""
     going = [name for name in before.workers if name not in workers and CrawlDir(crawl / name).has_frontier()]
     disk = crawl.stat().st_dev
     coming = [name for name in workers if name not in before.workers and (crawl / name).stat().st_dev == disk]
-    handed = dict(zip(going, coming, strict=False))
-    renamed = replace(before, workers=tuple(handed.get(name, name) for name in before.workers))
-    return PlanChange(renamed, shared_out(renamed, workers), tuple(handed.items()))
+    renamed = dict(zip(going, coming, strict=False))
+    named = replace(before, workers=tuple(renamed.get(name, name) for name in before.workers))
+    return PlanChange(named, shared_out(named, workers), tuple(renamed.items()))
 
 
 def _lock(crawl: CrawlDir, workers: Iterable[str], locks: ExitStack) -> None:
@@ -150,9 +150,9 @@ def _held_by(workers: Sequence[str]) -> str:
 class _Frontiers:
     """Those of the workers, open from when they are first needed."""
 
-    def __init__(self, crawl: CrawlDir, shift: PlanChange) -> None:
+    def __init__(self, crawl: CrawlDir, change: PlanChange) -> None:
         self._crawl = crawl
-        self._shares = len({*shift.before.workers, *shift.after.workers})
+        self._shares = len({*change.before.workers, *change.after.workers})
         self._open: dict[str, Tables] = {}
 
     def folder(self, worker: str) -> CrawlDir:
@@ -171,13 +171,13 @@ class _Frontiers:
         if (known := self._open.pop(worker, None)) is not None:
             known.close()
         folder = self.folder(worker)
-        gone = folder / _GONE
-        with storage_errors(gone):
-            shutil.rmtree(gone, ignore_errors=True)
+        emptied = folder / _EMPTIED
+        with storage_errors(emptied):
+            shutil.rmtree(emptied, ignore_errors=True)
             if folder.frontier.exists():
-                folder.frontier.rename(gone)
+                folder.frontier.rename(emptied)
                 sync_path(folder)
-            shutil.rmtree(gone, ignore_errors=True)
+            shutil.rmtree(emptied, ignore_errors=True)
 
     def close(self) -> None:
         """Let go of all."""
@@ -192,13 +192,13 @@ class _Move:
         self._crawl = crawl
         self._journal = written
         self._say = say
-        self._shift = written.shift
-        self._frontiers = _Frontiers(crawl, self._shift)
+        self._change = written.change
+        self._frontiers = _Frontiers(crawl, self._change)
 
     def run(self) -> None:
         """All phases that are left."""
         steps = {
-            Phase.HANDING: self._hand,
+            Phase.RENAMING: self._rename,
             Phase.GATHERING: self._gather,
             Phase.COPYING: self._copy,
             Phase.SWITCHING: self._switch,
@@ -211,9 +211,9 @@ class _Move:
                     self._journal.enter(phase)
                 steps[phase]()
 
-    def _hand(self) -> None:
+    def _rename(self) -> None:
         """Give whole frontiers the folders of other workers."""
-        for old, new in self._shift.handed:
+        for old, new in self._change.renamed:
             source, target = self._frontiers.folder(old), self._frontiers.folder(new)
             if not source.has_frontier():  # done before
                 continue
@@ -226,31 +226,31 @@ class _Move:
         """Write down what every worker will know of the crawl, before anything of it is written over."""
         known = {
             worker: partition_rows.facts_of(self._frontiers.of(worker))
-            for worker in self._shift.before.workers
+            for worker in self._change.before.workers
             if self._frontiers.folder(worker).has_frontier()
         }
-        for worker, facts in fact_rules.joined(known, self._shift):
+        for worker, facts in fact_rules.joined(known, self._change):
             self._journal.put_facts(worker, ((name.encode(), value) for name, value in facts.items()))
         self._list_hosts()
 
     def _list_hosts(self) -> None:
         for giver, partitions in self._moving().items():
-            list_hosts(self._frontiers.of(giver), partitions, self._shift.before.partitions)
+            list_hosts(self._frontiers.of(giver), partitions, self._change.before.partitions)
             self._frontiers.of(giver).sync()
 
     def _copy(self) -> None:
         """Put every row that goes to another frontier into it; nothing is removed meanwhile."""
         moving = self._moving()
-        targets = {worker: self._frontiers.of(worker) for worker in self._shift.after.workers}
+        targets = {worker: self._frontiers.of(worker) for worker in self._change.after.workers}
         holders = {partition: (giver, new) for giver, each in moving.items() for partition, new in each.items()}
         left = [partition for partition in holders if not self._journal.is_copied(partition)]
-        for partition in said(left, self._say, "copied"):
+        for partition in with_progress(left, self._say, "copied"):
             giver, new = holders[partition]
             partition_rows.put(targets[new], rows_of(self._frontiers.of(giver), partition))
             targets[new].sync()
             self._journal.copied(partition)
         for giver in moving:
-            copy_others(self._frontiers.of(giver), giver, self._shift, targets)
+            copy_others(self._frontiers.of(giver), giver, self._change, targets)
         for worker, target in targets.items():
             target.sync()
             folder = self._frontiers.folder(worker)
@@ -260,12 +260,12 @@ class _Move:
 
     def _moving(self) -> dict[str, dict[int, str]]:
         """As ``PlanChange.moving``, of workers that have frontiers."""
-        moving = self._shift.moving()
+        moving = self._change.moving()
         return {worker: moving[worker] for worker in moving if self._frontiers.folder(worker).has_frontier()}
 
     def _switch(self) -> None:
         """What is known of the crawl gets to its places; then the new plan counts."""
-        for worker in self._shift.after.workers:
+        for worker in self._change.after.workers:
             frontier, facts = self._frontiers.of(worker), dict(self._journal.facts_of(worker))
             batch = frontier.batch()
             for name, value in facts.items():
@@ -275,22 +275,22 @@ class _Move:
                     batch.delete(FACTS, name)
             frontier.write(batch)
             frontier.sync()
-        write_plan(self._crawl, self._shift.after)
+        write_plan(self._crawl, self._change.after)
 
     def _clear(self) -> None:
         """Remove what is elsewhere now: whole frontiers of workers that hold nothing, else row by row."""
-        staying = self._shift.after.workers
-        for worker in self._shift.before.workers:
+        staying = self._change.after.workers
+        for worker in self._change.before.workers:
             if worker not in staying:
                 self._frontiers.remove(worker)
         if self._journal.of_rows:
             self._list_hosts()
         for giver, partitions in self._moving().items():
-            for partition in said(partitions, self._say, "removed where they were"):
+            for partition in with_progress(partitions, self._say, "removed where they were"):
                 partition_rows.clear(self._frontiers.of(giver), partition)
         for worker in staying:
-            if worker in fact_rules.redivided(self._shift):
-                tidy_lists(self._frontiers.of(worker), worker, self._shift)
+            if worker in fact_rules.workers_that_change(self._change):
+                tidy_lists(self._frontiers.of(worker), worker, self._change)
             self._frontiers.of(worker).sync()
 
 
@@ -322,6 +322,6 @@ def _workers(crawl: CrawlDir) -> set[str]:
     found = set(plan.workers) if plan is not None else set[str]()
     if journal.under_way(crawl):
         with suppress(OperatorError), closing(journal.Journal(crawl)) as written:
-            shift = written.shift
-            found |= {*shift.before.workers, *shift.after.workers}
+            change = written.change
+            found |= {*change.before.workers, *change.after.workers}
     return found

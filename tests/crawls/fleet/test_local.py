@@ -120,7 +120,7 @@ def test_what_happened_is_said(crawled: Crawled) -> None:
     assert "The crawl is done: " in said
     for name in fleet.names:
         output = fleet.output(name)
-        assert "The crawl ends: the supervisor is gone" in output
+        assert "The crawl ends: the supervisor has exited" in output
         assert "Spider closed (finished)" in output
         assert "guard_refused" not in output
         assert "Traceback" not in output

@@ -17,7 +17,7 @@ QUIET = WorkerReport(True, 3, [])
 def test_two_rounds_in_which_nothing_happened() -> None:
     """Every worker in each; a round begins with what is said after the one before."""
     agreement = Agreement(["a", "b"])
-    assert [agreement.report(worker, QUIET) for worker in "aabab"] == [False, False, False, False, True]
+    assert [agreement.take(worker, QUIET) for worker in "aabab"] == [False, False, False, False, True]
     assert agreement.done
 
 
@@ -25,9 +25,9 @@ def test_what_a_worker_did_in_between_counts() -> None:
     """It is quiet again, and its activity has grown."""
     agreement = Agreement(["a", "b"])
     for worker in "ab":
-        agreement.report(worker, QUIET)
+        agreement.take(worker, QUIET)
     said = [("a", 4), ("b", 3), ("a", 4), ("b", 3)]
-    assert [agreement.report(worker, WorkerReport(True, activity, [])) for worker, activity in said] == [
+    assert [agreement.take(worker, WorkerReport(True, activity, [])) for worker, activity in said] == [
         False, False, False, True,
     ]  # fmt: skip
 
@@ -37,29 +37,29 @@ def test_one_that_is_not_done_begins_it_anew(said: WorkerReport) -> None:
     """It has work, or something of its is on the way."""
     agreement = Agreement(["a", "b"])
     for worker in "aba":
-        agreement.report(worker, QUIET)
-    agreement.report("a", said)
-    assert [agreement.report(worker, QUIET) for worker in "baab"] == [False, False, False, True]
+        agreement.take(worker, QUIET)
+    agreement.take("a", said)
+    assert [agreement.take(worker, QUIET) for worker in "baab"] == [False, False, False, True]
 
 
 def test_one_that_died_is_waited_for() -> None:
     """It is started again; one that is not is not waited for, nor is what was sent to it."""
     agreement = Agreement(["a", "b"])
     for worker in "ab":
-        agreement.report(worker, QUIET)
-    agreement.gone("b")
-    assert not any(agreement.report("a", QUIET) for _ in range(5))
-    agreement.gone("b", ended=True)
-    assert [agreement.report("a", WorkerReport(True, 3, ["b"])) for _ in range(2)] == [False, True]
+        agreement.take(worker, QUIET)
+    agreement.exited("b")
+    assert not any(agreement.take("a", QUIET) for _ in range(5))
+    agreement.exited("b", ended=True)
+    assert [agreement.take("a", WorkerReport(True, 3, ["b"])) for _ in range(2)] == [False, True]
 
 
 def test_one_that_comes_back_is_waited_for() -> None:
     """As at the start."""
     agreement = Agreement(["a", "b"])
-    agreement.gone("b", ended=True)
-    agreement.report("a", QUIET)
-    agreement.back("b")
-    assert not any(agreement.report("a", QUIET) for _ in range(5))
+    agreement.exited("b", ended=True)
+    agreement.take("a", QUIET)
+    agreement.started("b")
+    assert not any(agreement.take("a", QUIET) for _ in range(5))
 
 
 class _Simulated:
@@ -101,7 +101,7 @@ def test_no_end_is_too_soon(seed: int) -> None:
             other.work += 1
             other.moved = True
             del worker.outbox[0]
-        elif agreement.report(name, worker.report()):
+        elif agreement.take(name, worker.report()):
             assert not any(one.work or one.outbox for one in workers.values())
             return
     raise AssertionError("no end was found")
@@ -143,7 +143,7 @@ def test_the_addresses_of_one_that_is_gone_rest_once() -> None:
     table = AddressTable(0.5)
     table.reserve("a", "1.1.1.1", DOMAIN, 10.0)
     assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.0) > 0
-    table.gone("a", 1000.0)
+    table.exited("a", 1000.0)
     assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.4) > 0
     assert table.reserve("b", "1.1.1.1", DOMAIN, 1000.5) == 0.0
 
@@ -186,7 +186,7 @@ def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]
                 ended[address] = now
                 del holder[address]
         elif what == "gone":
-            table.gone(worker, now)
+            table.exited(worker, now)
             for one in [one for one, name in holder.items() if name == worker]:
                 ended[one] = now
                 del holder[one]

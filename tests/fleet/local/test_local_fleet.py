@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> CrawlDir:
 
 def fleet_of(folder: CrawlDir, clock: Clock, *, is_new: bool = True) -> LocalFleet:
     """A supervisor's side."""
-    return LocalFleet(folder, NAMES, rest_seconds=0.5, say_seconds=10.0, is_new=is_new, clock=clock)
+    return LocalFleet(folder, NAMES, rest_seconds=0.5, log_seconds=10.0, is_new=is_new, clock=clock)
 
 
 async def link_of(folder: CrawlDir, name: str) -> SupervisorLink:

@@ -9,7 +9,7 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.local import local_fleet as local_start
-from crawlerproject.fleet.local.local_fleet import WholeCrawl
+from crawlerproject.fleet.local.local_fleet import LockedCrawl
 from crawlerproject.runtime.unix_sockets import listening
 from crawlerproject.stores import crawl_dir
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> CrawlDir:
 
 def test_a_new_crawl_is_shared_out(folder: CrawlDir) -> None:
     """Evenly, durably; the folder is another process's no more until it ends."""
-    with WholeCrawl(folder) as whole:
+    with LockedCrawl(folder) as whole:
         plan = whole.plan("", 3, 16)
         assert (plan.workers, plan.partitions, whole.is_new) == (NAMES, 16, True)
         assert sorted(len(plan.held(name)) for name in NAMES) == [5, 5, 6]
@@ -48,19 +48,19 @@ def test_a_new_crawl_is_shared_out(folder: CrawlDir) -> None:
 
 def test_a_later_start_goes_on_as_before(folder: CrawlDir) -> None:
     """With as many workers, be they named or not."""
-    with WholeCrawl(folder) as whole:
+    with LockedCrawl(folder) as whole:
         plan = whole.plan("w", 2, 16)
     for name, workers in (("", None), ("", 2), ("w", 2)):
-        with WholeCrawl(folder) as whole:
+        with LockedCrawl(folder) as whole:
             assert whole.plan(name, workers, 99) == plan
             assert not whole.is_new
 
 
 def test_another_number_shares_out_anew(folder: CrawlDir) -> None:
     """Before anything runs: three workers of two, and the first has what it is given."""
-    with WholeCrawl(folder) as whole:
+    with LockedCrawl(folder) as whole:
         whole.plan("", 2, 16)
-    with WholeCrawl(folder) as whole:
+    with LockedCrawl(folder) as whole:
         plan = whole.plan("", 3, 99)
     assert (plan.workers, plan.partitions) == (NAMES, 16)
     assert read_plan(folder) == plan
@@ -69,21 +69,21 @@ def test_another_number_shares_out_anew(folder: CrawlDir) -> None:
 def test_by_default_there_is_one_a_core(folder: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a new crawl."""
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    with WholeCrawl(folder) as whole:
+    with LockedCrawl(folder) as whole:
         assert whole.plan("", None, 16).workers == NAMES
 
 
 def test_two_fleets_in_one_folder(folder: CrawlDir) -> None:
     """The second is refused at once, since the first answers."""
-    with WholeCrawl(folder), listening(folder.supervisor_socket), pytest.raises(OperatorError, match="in use"):
-        WholeCrawl(folder, sleep=lambda seconds: pytest.fail("it waits"))
+    with LockedCrawl(folder), listening(folder.supervisor_socket), pytest.raises(OperatorError, match="in use"):
+        LockedCrawl(folder, sleep=lambda seconds: pytest.fail("it waits"))
 
 
 def test_a_crawl_alone_in_the_folder(folder: CrawlDir) -> None:
     """No worker of its has a lock: after some seconds, in which one might start, it is refused."""
     lock, slept = take_lock(folder), list[float]()
     with pytest.raises(OperatorError, match="in use"):
-        WholeCrawl(folder, sleep=slept.append)
+        LockedCrawl(folder, sleep=slept.append)
     os.close(lock)
     assert sum(slept) >= local_start._STARTING_SECONDS
 
@@ -102,6 +102,6 @@ def test_workers_of_a_killed_supervisor_are_waited_for(folder: CrawlDir, caplog:
             os.close(own)
             os.close(inherited)
 
-    with WholeCrawl(folder, sleep):
+    with LockedCrawl(folder, sleep):
         assert looks == LOOKS
     assert [record.message for record in caplog.records] == ["Waiting for workers of an earlier start to end: worker-2"]

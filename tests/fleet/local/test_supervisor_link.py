@@ -12,25 +12,25 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local.supervisor_link import Lines, QuestionServer, SupervisorLink, packed
+from crawlerproject.fleet.local.supervisor_link import Lines, QuestionServer, SupervisorLink, json_line
 from crawlerproject.runtime.unix_sockets import connected
 
 SECONDS = 60.0
 
 
 class Office:
-    """A server, and what it was told."""
+    """A server, and what it was asked."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.came: list[tuple[str, int]] = []
-        self.went: list[str] = []
+        self.admitted: list[tuple[str, int]] = []
+        self.exited: list[str] = []
         self.refusal = ""
-        self.server = QuestionServer(self._came, self.went.append)
+        self.server = QuestionServer(self._refusal, self.exited.append)
         self.server.answers["twice"] = lambda worker, number: [worker, 2 * number]
 
-    def _came(self, worker: str, pid: int) -> str:
-        self.came.append((worker, pid))
+    def _refusal(self, worker: str, pid: int) -> str:
+        self.admitted.append((worker, pid))
         return self.refusal
 
     async def link(self, worker: str) -> SupervisorLink:
@@ -59,17 +59,17 @@ def in_office(folder: Path, work: Callable[[Office], Awaitable[None]]) -> None:
 
 
 def test_many_questions_at_once(tmp_path: Path) -> None:
-    """Each has its own answer; the server knows which process asks, and when it has gone."""
+    """Each has its own answer; the server knows which process asks, and when that has exited."""
 
     async def work(office: Office) -> None:
         link = await office.link("w1")
         assert await asyncio.gather(*(link.ask("twice", n) for n in range(2000))) == [
             ["w1", 2 * n] for n in range(2000)
         ]
-        assert office.came == [("w1", os.getpid())]
+        assert office.admitted == [("w1", os.getpid())]
         assert office.server.connected == {"w1"}
         link.close()
-        await office.until(lambda: office.went == ["w1"])
+        await office.until(lambda: office.exited == ["w1"])
         assert not office.server.connected
 
     in_office(tmp_path, work)
@@ -126,7 +126,7 @@ def test_a_supervisor_that_has_just_died(tmp_path: Path) -> None:
         assert await link.ask("twice", 1) == ["w1", 2]
         link._socket.shutdown(socket.SHUT_WR)
         for number in range(2):
-            with pytest.raises(StorageError, match="the supervisor is gone"):
+            with pytest.raises(StorageError, match="the supervisor has exited"):
                 await link.ask("twice", number)
 
     in_office(tmp_path, work)
@@ -138,11 +138,11 @@ def test_a_supervisor_that_dies(tmp_path: Path) -> None:
     async def work(office: Office) -> None:
         link = await office.link("w1")
         assert await link.ask("twice", 1) == ["w1", 2]
-        assert link.gone == ""
+        assert link.broken == ""
         office.server.answers["die"] = _abort
-        with pytest.raises(StorageError, match="the supervisor is gone"):
+        with pytest.raises(StorageError, match="the supervisor has exited"):
             await link.ask("die")
-        assert link.gone
+        assert link.broken
         with pytest.raises(StorageError):
             await link.ask("twice", 1)
         link.close()
@@ -158,14 +158,14 @@ def _abort(worker: str) -> None:
     raise ValueError("a mistake")
 
 
-@pytest.mark.parametrize("said", [b"no json\n", packed([1, "twice", 4]), packed([1, "hello"])])
-def test_a_stranger_is_hung_up_on(tmp_path: Path, said: bytes, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("line", [b"no json\n", json_line([1, "twice", 4]), json_line([1, "hello"])])
+def test_a_stranger_is_hung_up_on(tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture) -> None:
     """Others go on."""
 
     async def work(office: Office) -> None:
         link = await office.link("w1")
         reader, writer = await asyncio.open_unix_connection(sock=connected(office.path))
-        writer.write(said)
+        writer.write(line)
         assert await reader.read() == b""
         writer.close()
         assert await link.ask("twice", 4) == ["w1", 8]
@@ -178,6 +178,6 @@ def test_a_stranger_is_hung_up_on(tmp_path: Path, said: bytes, caplog: pytest.Lo
 def test_lines_come_in_pieces() -> None:
     """Whatever a read returns."""
     lines, found = Lines(), []
-    for byte in packed([1, "a\nb"]) + packed([2, None]):
+    for byte in json_line([1, "a\nb"]) + json_line([2, None]):
         found += lines(bytes([byte]))
     assert found == [[1, "a\nb"], [2, None]]

@@ -219,12 +219,12 @@ STRANGERS = [
     message_delivery.HEAD.pack(2**32 - 1, 0),
     message_delivery.HEAD.pack(5, 9) + b"12345",
     message_delivery.acks_frame([]),
-    message_delivery._frame(message_delivery.Kind.HELLO, b"[]"),
+    message_delivery._frame(message_delivery.FrameKind.HELLO, b"[]"),
     message_delivery.hello_frame(message_delivery.Hello("worker-9", "worker-1")),
     message_delivery.hello_frame(message_delivery.Hello("worker-2", "worker-3")),
     message_delivery.hello_frame(message_delivery.Hello("worker-2", "worker-1", message_delivery.FORMAT + 1)),
     message_delivery.hello_frame(message_delivery.Hello("worker-2", "worker-1"))
-    + message_delivery._frame(message_delivery.Kind.POSTS, b"short"),
+    + message_delivery._frame(message_delivery.FrameKind.POSTS, b"short"),
 ]
 
 

@@ -110,7 +110,7 @@ def test_a_fact_of_another_version_is_not_lost() -> None:
 
 def test_letters_go_to_the_holders_of_their_hosts() -> None:
     """Links of one letter may be for several workers; each is read by one, once."""
-    shift = from_two("two", "three")
+    change = from_two("two", "three")
     hosts = [f"h{number}.example" for number in range(12)]
     found = [DiscoveredUrl(parse(f"https://{host}/"), 1, "L", "https://a.example/", 1, 0) for host in hosts]
     wanted = RobotsWanted("https://h1.example", "https://h2.example/robots.txt", "PR", "https://h1.example/robots.txt")
@@ -121,28 +121,28 @@ def test_letters_go_to_the_holders_of_their_hosts() -> None:
     two = {"letters": b"1", "letters/0": b"[" + pack_message(Links(found[9:])) + b"]"}
     links: dict[str, str] = {}
     others: dict[str, str] = {}
-    told = 0
-    for worker, facts in joined({"one": one, "two": two}, shift):
+    announced = 0
+    for worker, facts in joined({"one": one, "two": two}, change):
         for number in range(int(facts["letters"])):
             for each in orjson.loads(facts[f"letters/{number}"]):
                 message = unpack_message(orjson.dumps(each))
                 if isinstance(message, Changed):
-                    assert {shift.after.holder(address.host) for address, _ in message.pages} == {worker}
-                    told += len(message.pages)
+                    assert {change.after.holder(address.host) for address, _ in message.pages} == {worker}
+                    announced += len(message.pages)
                 elif isinstance(message, Links):
                     assert not links.keys() & {item.address.host for item in message.found}
                     links |= {item.address.host: worker for item in message.found}
                 else:
                     others[type(message).__name__] = worker
-    assert told == len(hosts)
-    assert links == {host: shift.after.holder(host) for host in hosts}
-    assert others == {"RobotsWanted": shift.after.holder(hosts[2]), "RobotsGiven": shift.after.holder(hosts[3])}
+    assert announced == len(hosts)
+    assert links == {host: change.after.holder(host) for host in hosts}
+    assert others == {"RobotsWanted": change.after.holder(hosts[2]), "RobotsGiven": change.after.holder(hosts[3])}
 
 
 def test_rules_name_what_they_join() -> None:
     """What all have, or one is given, is put together by a rule of its own where two may differ."""
     first = RULES["clean"].join
-    assert {name for name, rule in RULES.items() if rule.goes is not FactMove.OWN and rule.join is first} == {
+    assert {name for name, rule in RULES.items() if rule.move is not FactMove.STAYS and rule.join is first} == {
         "clean",
         "imported",
     }
