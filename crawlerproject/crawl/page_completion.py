@@ -15,7 +15,7 @@ from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Ori
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
-from crawlerproject.rules.row_kinds import Budget, requisite_key
+from crawlerproject.rules.row_kinds import Budget, RowKind, requisite_key
 from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.archive.warc_reader import PlainResponse
 from crawlerproject.stores.logs.request_log import attempt_line
@@ -272,7 +272,7 @@ class PageCompletion:
                 run.tallies.errors += result.reason is not Reason.RENDERED
                 self.renders.end(result, written)
                 return
-            self._count(result)
+            self._count(result, kind)
             self._records.log(now, log_line(result, written, now))
             self._weigh(result, written, now)
             if kind.is_robots:
@@ -340,9 +340,9 @@ class PageCompletion:
             models.traps.learn_requisite(result, wanted=wanted)
         models.certificates.learn(result, now)
 
-    def _count(self, result: LeaseResult) -> None:
+    def _count(self, result: LeaseResult, kind: RowKind) -> None:
         stats, tallies, lease, wire = self._run.stats, self._run.tallies, result.lease, result.wire
-        host, kind, status = lease.host, result.row.kind, 0
+        host, status = lease.host, 0
         if wire is not None:
             status = wire.status
             stats.inc_value("bytes/received", wire.received_bytes)

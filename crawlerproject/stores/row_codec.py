@@ -48,6 +48,7 @@ _MOMENT = Struct(">Q")
 # Table, rotated fingerprint: big-endian, so that those with one front block stand together.
 _ROTATED = Struct(">BQ")
 _OF_ALL_HOSTS = bytes(HASH_BYTES)
+_UUID_DIGITS = 32
 FINGERPRINT_BYTES = 8
 
 # The table of messages: a byte that says what a row is, then the box, then of a message its number. Big-endian, so that
@@ -235,7 +236,11 @@ def fingerprints_of(keys: list[bytes]) -> array[int]:
 
 def pack_original(original: Original) -> bytes:
     """The whole of it; the record id as its 16 bytes."""
-    identity = UUID(original.record_id.strip("<>")).bytes
+    record_id = original.record_id
+    if record_id.startswith("<urn:uuid:") and len(digits := record_id[10:-1].replace("-", "")) == _UUID_DIGITS:
+        identity = bytes.fromhex(digits)  # as we write it
+    else:
+        identity = UUID(record_id.strip("<>")).bytes
     return identity + f"{original.date} {original.url}".encode("utf-8", _ERRORS)
 
 
@@ -291,5 +296,7 @@ FIRST_TABLE: Final = table_key(0, 0)[:-FINGERPRINT_BYTES]
 
 def rows_of_all_hosts(value: int, page: bytes) -> list[tuple[bytes, bytes]]:
     """The rows of a fingerprint in the tables of all hosts, that with the page's key last."""
-    numbers = reversed(range(across.TABLES))
-    return [(table_key(number, across.rotated(value, number)), b"" if number else page) for number in numbers]
+    rows, pack = [], _ROTATED.pack
+    for number, turned in across.all_rotated(value):
+        rows.append((_OF_ALL_HOSTS + pack(number, turned), b"" if number else page))
+    return rows

@@ -225,26 +225,25 @@ class Host:
         flags = STATE_FLAGS[self.state] + self.on_disk * _ON_DISK + self.absent * _ABSENT
         flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
         flags += _HAS_DOOR if door else 0
-        fixed = _FIXED.pack(
-            self.pace_free if self.held_until and not held else self.next_free,
-            self.delay_seconds, self.floor_seconds, self.rest_until, self.last_trouble,
-            0.0 if "http" in unstored else self.robots_until_http,
-            0.0 if "https" in unstored else self.robots_until_https,
-            self.rows, self.known, self.fetched,
-            min(self.failures, 0xFFFF), min(self.escalation, 0xFFFF), min(self.breaker_opened, 0xFFFF),
-            flags, len(self.samples),
-        )  # fmt: skip
-        return (
-            _VERSION
-            + fixed
-            + struct.pack(f"<{len(self.samples)}d", *self.samples)
-            + _ARRIVAL.pack(self.arrival)
-            + _NAME_FREE.pack(self.name_free)
-            + (_PACE_FREE.pack(self.pace_free) if held else b"")
-            + _SPENT.pack(self.pages, self.received_bytes, self.busy_seconds)
-            + door
-            + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
-        )
+        samples, ports, troubles = self.samples, self.other_ports, (self.failures, self.escalation, self.breaker_opened)
+        if max(troubles) > 0xFFFF:
+            troubles = min(self.failures, 0xFFFF), min(self.escalation, 0xFFFF), min(self.breaker_opened, 0xFFFF)
+        count = len(samples)
+        return b"".join((
+            _VERSION,
+            struct.pack(
+                f"{_FIXED.format}{count}dQd",
+                self.pace_free if self.held_until and not held else self.next_free,
+                self.delay_seconds, self.floor_seconds, self.rest_until, self.last_trouble,
+                0.0 if "http" in unstored else self.robots_until_http,
+                0.0 if "https" in unstored else self.robots_until_https,
+                self.rows, self.known, self.fetched, *troubles, flags, count, *samples, self.arrival, self.name_free,
+            ),
+            _PACE_FREE.pack(self.pace_free) if held else b"",
+            _SPENT.pack(self.pages, self.received_bytes, self.busy_seconds),
+            door,
+            struct.pack(f"<{len(ports)}H", *ports) if ports else b"",
+        ))  # fmt: skip
 
     @classmethod
     def unpack(cls, name: str, packed: bytes) -> Host:

@@ -105,12 +105,13 @@ class Revisits(HostModel[HostHistory]):
     def learn(self, visit: Visit, now: float) -> PageRecord:
         """What is known of a page after this visit; its host's history has learned from it by then."""
         row, status, etag, modified = visit.row, visit.status or 0, fit(visit.etag), fit(visit.last_modified)
+        kind = row.kind
         record = PageRecord(row.url, visit.reason, status, now, visit.digest, etag, modified)
-        if row.kind.is_hub:  # no page: neither archived nor visited again
+        if kind.is_hub:  # no page: neither archived nor visited again
             return PageRecord(row.url, visit.reason, 0, now)
-        if row.kind.is_robots:  # asked for when a host's rules are needed
+        if kind.is_robots:  # asked for when a host's rules are needed
             return record
-        old = self._pages.page(row.page_key, row.host) if row.kind.is_recrawl else None
+        old = self._pages.page(row.page_key, row.host) if kind.is_recrawl else None
         if old is not None and (history := History.unpack(old.history)).visits:
             return self._again(visit, record, old, history, now)
         if status != 200:
@@ -173,10 +174,11 @@ def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageR
 
 def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
     """What is to be remembered of where a page was found."""
-    if row.kind.is_requisite:
+    kind = row.kind
+    if kind.is_requisite:
         origin = linking_domain(row.host, row.via, row.flags, row.note)
         return History(REQUISITE, row.hops.count(HOP_EMBED), origin=origin)
-    if row.kind.is_list:
+    if kind.is_list:
         return History(SITEMAP, row.hops.count("M"), origin=row.note)
     return History(FEED if is_feed else PAGE, row.depth)
 

@@ -135,24 +135,28 @@ def capture(
         peer = f"{common}WARC-IP-Address: {ip_address(ip.partition('%')[0]) if ':' in ip else ip}\r\n"
     identified = payload_type(context.sample) if body else None
     payload = digest_text(digest)
-    request = make_member(
+    seal, pack, gzip = sealed_in_python if reader is None else reader.sealed, igzip_lib.compress, igzip_lib.COMP_GZIP
+    request = seal(
         f"{_BEGIN}request\r\nWARC-Record-ID: {request_id}\r\n{peer}{with_response}http; msgtype=request\r\n",
         wire.request_bytes,
+        b"",
     )
-    response = make_member(
+    response = seal(
         f"{_BEGIN}{'revisit' if original else 'response'}\r\nWARC-Record-ID: {response_id}\r\n{peer}"
         f"WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
         f"{_response_fields(wire, payload, identified, original)}"
         "Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
-        ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL,
     )
-    metadata = make_member(
+    metadata = seal(
         f"{_BEGIN}metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}{with_response}warc-fields\r\n",
         _metadata_block(wire, context),
+        b"",
     )
-    members, status = request + response + metadata, wire.status
+    request = pack(request, COMPRESSION_LEVEL, gzip)
+    response = pack(response, ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL, gzip)
+    members, status = request + response + pack(metadata, COMPRESSION_LEVEL, gzip), wire.status
     row = CdxjEntry(
         start=start,
         end=start + len(members),

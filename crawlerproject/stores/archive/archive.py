@@ -287,7 +287,8 @@ class Archive:
         ids, info_id = new_record_ids(3), self.warc.warcinfo_id
         built = capture(wire, context, digest, original, warcinfo_id=info_id, ids=ids, start=start)
         row = built.row
-        self._append(built.members)
+        with self._waiting:
+            self.warc.append(built.members)
         self._index.append(filename, row)
         return Written(filename, row.offset, row.length, digest, built.record_id, built.date)
 
