@@ -224,30 +224,32 @@ class Admission:
         """Those for which there is room and which robots.txt allows, with their final priorities."""
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
-        settled: dict[str, _Settled] = {}  # by host name: the host that the last URL was let in for
+        settled: dict[str, _Settled] = {}  # by host name: that of the last URL
         page, place = native.reader(), 0
         while place < len(unknown):
             item = unknown[place]
             address = item.address
             host, url = address.host, address.url
             own, name = not item.flags & ~FLAG_LISTED and (url[-1] != "/" or not address.is_front), host_name(host)
-            last = settled.get(name)
+            last, taken = settled.get(name), coming.get(name, 0)
+            if last is None and own and (last := self._known_host(address, now)) is not None:
+                settled[name] = last
             if last is not None and own and url.startswith(last.front):  # as most links of a page
                 if page is not None and last.natively:
-                    alike = page.settled(unknown, place, last.front, last.room - coming[name], last.matcher)
+                    alike = page.settled(unknown, place, last.front, last.room - taken, last.matcher)
                     if alike:
-                        coming[name] += alike
+                        coming[name] = taken + alike
                         new += unknown[place : place + alike]
                         place += alike
                         continue
                 place += 1
-                refusal = Reason.BUDGET if coming[name] >= last.room else None
+                refusal = Reason.BUDGET if taken >= last.room else None
                 if refusal is None and last.rules is not None:
                     refusal = self._state.robots.refusal(url[len(last.front) - 1 :], last.rules)
                 if refusal is not None:
                     self._state.refused.counts[refusal] += 1
                     continue
-                coming[name] += 1
+                coming[name] = taken + 1
                 new.append(item)
                 continue
             place += 1
@@ -271,8 +273,14 @@ class Admission:
                 settled[name] = self._settled(address, now)
         return new
 
+    def _known_host(self, address: Address, now: float) -> _Settled | None:
+        """``_settled`` of a host that none of the other bounds can be against, as a page's own."""
+        host = self._state.workbench.hosts.get(address.host)
+        known = host is not None and host.fetched and host.ever_queued and not host.left_alone
+        return self._settled(address, now) if known else None
+
     def _settled(self, address: Address, now: float) -> _Settled:
-        """What ``_within_rules``, which has let a URL in, would find for others of its host."""
+        """What ``_within_rules`` finds for URLs of a host that is known, or of which it has let one in."""
         host, origin = self._host(address.host, ""), f"{address.scheme}://{address.host}"
         clock = self._clock(host)
         room = self._filters.max_urls_per_host - (host.known if clock is None else clock.known)
