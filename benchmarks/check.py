@@ -1,7 +1,8 @@
 """``python -m benchmarks.check [--write] [--libraries]``: has a page become dearer? Instructions, counted by Valgrind.
 
 Two crawls of the same real pages, a short one and a longer one: what the longer one executes more, divided by the pages
-that it has more, is what a page costs; what is left of the short one is the start. Counts of the same program differ by
+that it has more, is what a page costs; what is left of the short one is the start. A broad page is one of
+``benchmarks.broad``: other text on each, and most of its 27 links new. Counts of the same program differ by
 some tenths of a percent (the event loop turns a little more or less often), so more than three are a change. Stored
 figures are of one interpreter and one kind of processor; ``--write`` stores yours. ``--libraries`` tells what counts
 are made of: the interpreter, and each C library by itself.
@@ -21,13 +22,15 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.real_pages.site import RealSite, install, nginx
+from benchmarks.broad.__main__ import web
+from benchmarks.real_pages.site import install, nginx
 from benchmarks.side_by_side.cases import small_pages
 from crawlerproject.settings import EXTENSIONS
 from tests.web.running import PROJECT, crawl_command, start
 
 HOSTS = 8
 FEW, MANY = 2, 25  # pages of each host
+BROAD_HOSTS, BROAD_FEW, BROAD_MANY = 40, 120, 520  # pages of all
 MOST_DEARER = 0.03  # far more than two counts of the same program differ by
 FIGURES = Path(__file__).with_suffix(".json")
 WHOLE = "whole"
@@ -41,16 +44,19 @@ _NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object on
 _LEAST_SHOWN = 0.005  # of all
 
 
-def crawled(site: RealSite, pages_per_host: int, by_library: bool) -> tuple[Counter[str], int]:
-    """(instructions by library or as a whole, pages) of one crawl."""
-    folder, output, counts = site.folder / "crawl", site.folder / "valgrind.log", site.folder / "callgrind.out"
-    for old in site.folder.glob(f"{counts.name}.*"):
+def crawled(place: Path, seeds: str, pages: dict[str, str], by_library: bool) -> tuple[Counter[str], int]:
+    """(instructions by library or as a whole, pages) of one crawl; ``place`` has its seeds and ``hosts``.
+
+    ``pages``: the setting, or the argument of the spider, that says how many there are.
+    """
+    folder, output, counts = place / "crawl", place / "valgrind.log", place / "callgrind.out"
+    for old in place.glob(f"{counts.name}.*"):
         old.unlink()
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "WARNING", **_PACE}
-    settings["SCOPE_MAX_URLS_PER_HOST"] = str(pages_per_host)
     settings["EXTENSIONS"] = json.dumps({**EXTENSIONS, _BY_THE_CLOCK: None})
-    crawl = crawl_command(site.folder / "few.txt", folder, site.folder / "hosts", settings, scope="host")
+    crawl = crawl_command(place / seeds, folder, place / "hosts", settings, scope="host")
+    crawl += [part for name, value in pages.items() for part in ("-s" if name.isupper() else "-a", f"{name}={value}")]
     crawl[crawl.index("scrapy")] = "crawlerproject"  # ``polite-crawler``, whose start imports less
     tool = ["--trace-children=yes", "--tool=callgrind", f"--callgrind-out-file={counts}.%p"] if by_library else _COUNT
     os.environ["PYTHONHASHSEED"] = "0"
@@ -59,10 +65,10 @@ def crawled(site: RealSite, pages_per_host: int, by_library: bool) -> tuple[Coun
     found = [int(count.replace(",", "")) for count in _COUNTED.findall(output.read_text())]
     if status or not found:
         sys.exit(f"the crawl ended with status {status}:\n{output.read_text()[-2000:]}")
-    pages = sum(file.read_bytes().count(b"\n") for file in (folder / "log").glob("requests-*.jsonl"))
+    done = sum(file.read_bytes().count(b"\n") for file in (folder / "log").glob("requests-*.jsonl"))
     if by_library:
-        return sum(map(libraries, site.folder.glob(f"{counts.name}.*")), Counter()), pages
-    return Counter({WHOLE: sum(found)}), pages
+        return sum(map(libraries, place.glob(f"{counts.name}.*")), Counter()), done
+    return Counter({WHOLE: sum(found)}), done
 
 
 def libraries(counts: Path) -> Counter[str]:
@@ -95,12 +101,23 @@ def measure(by_library: bool) -> tuple[Counter[str], Counter[str]]:
     with tempfile.TemporaryDirectory(prefix="check-") as scratch:
         site = small_pages(Path(scratch) / "a").site
         (site.folder / "few.txt").write_text("\n".join(site.seeds[:HOSTS]))
+        ways = [{"SCOPE_MAX_URLS_PER_HOST": str(each)} for each in (FEW, MANY)]
         with nginx(site):
-            crawled(site, FEW, by_library=False)  # compiles what is not compiled yet
-            short, few = crawled(site, FEW, by_library)
-            whole, many = crawled(site, MANY, by_library)
+            crawled(site.folder, "few.txt", ways[0], by_library=False)  # compiles what is not compiled yet
+            short, few = crawled(site.folder, "few.txt", ways[0], by_library)
+            whole, many = crawled(site.folder, "few.txt", ways[1], by_library)
     a_page = Counter({name: (whole[name] - short[name]) // (many - few) for name in whole})
     return a_page, Counter({name: short[name] - few * a_page[name] for name in short})
+
+
+def broad_page() -> int:
+    """Instructions a page of a broad crawl."""
+    with tempfile.TemporaryDirectory(prefix="check-") as scratch, web(Path(scratch) / "b", BROAD_HOSTS, 27, 0.9):
+        place = Path(scratch) / "b"
+        (short, few), (whole, many) = [
+            crawled(place, "seeds.txt", {"max_pages": str(each)}, by_library=False) for each in (BROAD_FEW, BROAD_MANY)
+        ]
+    return (whole[WHOLE] - short[WHOLE]) // (many - few)
 
 
 def show_libraries(a_page: Counter[str], a_start: Counter[str]) -> None:
@@ -118,9 +135,10 @@ def compare(now: dict[str, int], *, store: bool) -> None:
     known = figures.get(interpreter())
     dearer = []
     for what, count in now.items():
-        change = f"{count / known[what] - 1:+.1%}" if known else "no figure of this interpreter: --write stores it"
-        print(f"{what:8} {count / 1e6:9.2f} million instructions  {change}")
-        if known and count > known[what] * (1 + MOST_DEARER):
+        known_one = known.get(what) if known else None
+        change = f"{count / known_one - 1:+.1%}" if known_one else "no figure of this interpreter: --write stores it"
+        print(f"{what:12} {count / 1e6:9.2f} million instructions  {change}")
+        if known_one and count > known_one * (1 + MOST_DEARER):
             dearer.append(what)
     if store:
         FIGURES.write_text(json.dumps({**figures, interpreter(): now}, indent=1) + "\n")
@@ -142,7 +160,8 @@ def main() -> None:
     if given.libraries:
         show_libraries(a_page, a_start)
     else:
-        compare({"a page": a_page[WHOLE], "a start": a_start[WHOLE]}, store=given.write)
+        now = {"a page": a_page[WHOLE], "a start": a_start[WHOLE], "a broad page": broad_page()}
+        compare(now, store=given.write)
 
 
 if __name__ == "__main__":
