@@ -292,23 +292,17 @@ class TrapModel:
 
     def learn(self, visit: Visit, now: float) -> bool:
         """Take in a visit; one that says nothing about its template is left out. Whether its text was new."""
-        row, kind = visit.row, visit.row.kind
-        if kind.is_render:
-            if not visit.marks:
-                return False
-            if kind.is_external:
-                return self._learn_of_external(row, visit.marks, True)
-            return self._learn_own(row, self.yields.changed(row.host).new_text(visit.marks))
-        if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT:
+        row, kind, cut = visit.row, visit.row.kind, visit.too_slow
+        is_render = kind.is_render
+        if not visit.marks if is_render else _says_nothing(visit):
             return False
-        if visit.status is None and not (kind.is_external and visit.reason in URLS_DOING):
-            return False
-        if visit.location and host_key(visit.location) != row.host:
-            return False  # a way out is worth its request
         marks = visit.marks or (int.from_bytes(visit.digest[:4], "big"),)
+        read = is_render or visit.reason is Reason.FETCHED
+        # It says nothing that the host had not shown, unless another site named that page.
+        repeated = "" if is_render else _repeated(visit)
         if kind.is_external:
-            read = visit.reason is Reason.FETCHED and not (kind.is_list and not visit.found)
-            return self._learn_of_external(row, marks, read and not _repeated(visit), cut=visit.too_slow)
+            read = read and not (kind.is_list and not visit.found) and not repeated
+            return self._learn_of_external(row, marks, read, cut=cut)
         if kind.is_list and kind.is_recrawl:
             return False
         yields = self.yields.changed(row.host)
@@ -317,29 +311,21 @@ class TrapModel:
             elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
             yields.lists.fetched += not (elsewhere and visit.found)
             return False  # what it names may be
-        repeated = _repeated(visit)  # it says nothing that the host had not shown, unless another site named that page
-        new = visit.reason is Reason.FETCHED and yields.new_text(marks)
+        new = read and yields.new_text(marks)
         similar = new and bool(repeated) and not self.external.of(row.host).named(repeated)
         new = new and not similar
         if visit.is_feed and not kind.is_recrawl:
             new = new and not yields.lists.spent
             yields.lists.fetched += 1
-        if visit.location and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
+        redirected = row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host
+        if redirected and visit.location:
             yields.led_on(row.via, False)
-        return self._learn_own(row, new, cut=visit.too_slow, similar=similar)
-
-    def _learn_own(self, row: QueuedPage, new: bool, *, cut: bool = False, similar: bool = False) -> bool:
-        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness.
-
-        ``similar``: with a text of its own that is nearly another page's.
-        """
-        yields = self.yields.changed(row.host)
         cost = CUT_COSTS_PAGES if cut else SIMILAR_COSTS_PAGES if similar else 1
         if (trapped := yields.learn(row.url, new and not cut, cost)) is not None:
             _log(row.host, trapped)
-        if new and row.hops.endswith(_REDIRECT) and host_key(row.via) == row.host:
+        if new and redirected:
             yields.led_on(row.via, True)
-        if new and row.kind.is_listed:
+        if new and kind.is_listed:
             yields.lists.new += 1
         return new
 
@@ -382,6 +368,16 @@ class TrapModel:
 def _log(host: str, trapped: Trapped) -> None:
     known = {"host": host, "reason": Reason.TRAP}
     logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why, extra=known)
+
+
+def _says_nothing(visit: Visit) -> bool:
+    """Whether a visit, but of a page in the browser, is no sign of what its host has."""
+    kind = visit.row.kind
+    if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT:
+        return True
+    if visit.status is None and not (kind.is_external and visit.reason in URLS_DOING):
+        return True
+    return bool(visit.location) and host_key(visit.location) != visit.row.host  # a way out is worth its request
 
 
 def _repeated(visit: Visit) -> str:
