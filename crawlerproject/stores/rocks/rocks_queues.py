@@ -9,7 +9,6 @@ answer in the store's stead, also that there is no row at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 from operator import itemgetter
 from struct import Struct
 from typing import Final
@@ -264,9 +263,12 @@ class QueueHeadCache:
         places = sorted({*known, *joined})
         if len(places) > MAX_PLACES:
             kind, places = _MORE, places[:MAX_PLACES]
-        first = map(packed.get, places[:MAX_ROWS])
-        unbroken = takewhile(lambda row: row is not None, first)
-        self._put(host, kind, b"".join(places), [row for row in unbroken if row is not None])
+        first: list[bytes] = []
+        for place in places[:MAX_ROWS]:
+            if (row := packed.get(place)) is None:
+                break
+            first.append(row)
+        self._put(host, kind, b"".join(places), first)
 
     def forget(self, host: str) -> None:
         """Let go of one host."""
@@ -282,7 +284,9 @@ class QueueHeadCache:
     def _put(self, host: str, kind: int, places: bytes, rows: Sequence[bytes]) -> None:
         if (head := self._heads.get(host)) is not None:
             self._row_room += len(head) - _HEAD.size - head[1] * PLACE_BYTES
-        packed = b"".join([_LENGTH.pack(len(row)) + row for row in rows[: self._most_rows()]])
+        packed = b""
+        for row in rows[: self._most_rows()]:
+            packed += _LENGTH.pack(len(row)) + row
         if len(packed) > self._row_room:
             packed = b""
         self._row_room -= len(packed)
@@ -313,7 +317,7 @@ def _row_at(head: bytes, number: int) -> tuple[int, int]:
 
 
 def _rows(head: bytes, most: int) -> list[bytes]:
-    at = _end(head)
+    at = _HEAD.size + head[1] * PLACE_BYTES
     found: list[bytes] = []
     while at < len(head) and len(found) < most:
         begin = at + _LENGTH.size
