@@ -158,19 +158,13 @@ def capture(
     response = pack(response, ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL, gzip)
     members, status = request + response + pack(metadata, COMPRESSION_LEVEL, gzip), wire.status
     row = CdxjEntry(
-        start=start,
-        end=start + len(members),
-        url=url,
+        start=start, end=start + len(members), url=url, digest=payload,
         timestamp=f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}",
-        mime=REVISIT_MIME if original else mime or NO_MIME,
-        identified=identified or "",
-        status=status,
-        digest=payload,
-        offset=start + len(request),
-        length=len(response),
+        mime=REVISIT_MIME if original else mime or NO_MIME, identified=identified or "", status=status,
+        offset=start + len(request), length=len(response),
         redirect=redirect_target(head, status, url) if 300 <= status < 400 else "",
         truncated="" if original else wire.truncated or "",
-    )
+    )  # fmt: skip
     return Capture(members, response_id, date, row)
 
 
