@@ -76,6 +76,14 @@ class Inbox(NamedTuple):
     messages: list[Posted]
 
 
+class Mail(NamedTuple):
+    """What a change takes along to Redis, and asks there."""
+
+    messages: Sequence[tuple[int, Posted]]  # with their partitions
+    originals: Sequence[tuple[bytes, Original | None]]  # of payloads; None: it is lost
+    boxes: Sequence[tuple[int, bytes]]  # partition and outbox: which message took effect last is asked
+
+
 class PartitionJournals:
     """One worker's view. Blocking, safe from several threads. Raises OperatorError when made, then StorageError."""
 
@@ -211,37 +219,75 @@ class PartitionJournals:
 
     # --- journals -------------------------------------------------------------------------------
 
+    def commit(self, some: Sequence[Append], facts: Mapping[str, bytes], mail: Mail) -> list[int]:
+        """As ``append`` if there is something, and with it, in one round trip, what ``mail`` says: its answers.
+
+        A page whose links are lost must not be known as done: messages come before the change. A first capture counts
+        with the change that it is of.
+        """
+        if self.link.cluster:
+            self.post(mail.messages)
+            if some or facts:
+                self.append(some, facts)
+            self.set_originals(mail.originals)
+            return self.read_up_to(mail.boxes)
+        posts, reads, change = self._posts(mail.messages), self._reads(mail.boxes), bool(some or facts)
+        calls, parts = list(posts), self._parts(some)
+        if change:
+            calls.append(self._append(self._own.state, self._head(facts), parts))
+        if mail.originals:
+            places = [payloads_key(self.crawl, digest) for digest, _ in mail.originals]
+            words = [word for digest, each in mail.originals for word in (digest, pack_original(each) if each else b"")]
+            serial = self.serial + change
+            calls.append(Call(scripts.ORIGINALS, [self._own.state, *places], [self._incarnation, serial, *words]))
+        answers = self.link.whole([*calls, *reads])
+        if change:
+            self._appended(answers[len(posts)], parts)
+        if mail.originals and not answers[len(calls) - 1]:
+            raise self._another()
+        return [int(answer or 0) for answer in answers[len(calls) :]]
+
     def append(self, some: Sequence[Append], facts: Mapping[str, bytes]) -> None:
         """Add changes to journals, with ``facts`` of this worker, as one change. Raises LeaseLost, StoreForgot.
 
         The partitions of a cluster are on several servers: there the change is decided where the worker's facts are,
         then written to each partition, by the worker that takes it over if this one dies in between.
         """
-        parts: list[_Part] = [(each.partition, self.held.get(each.partition, 0), each.words()) for each in some]
-        words = [word for fact in facts.items() for word in fact]
+        parts = self._parts(some)
         if self.link.cluster:
             self._finish()
             self._doubtful = parts
             named = [word for partition, token, of_it in parts for word in (partition, token, _packed(of_it))]
             places = [self._own.state, self._own.batch, self._own.fenced]
-            answer = self.link.call(
-                scripts.JOURNAL, places, self._incarnation, self.serial + 1, len(facts), *words, *named
-            )
+            answer = self.link.call(scripts.JOURNAL, places, *self._head(facts)[1:], *named)
             self._doubtful = None
         else:
-            head = [self.worker, self._incarnation, self.serial + 1, len(facts), *words]
-            [answer] = self.link.many([self._append(self._own.state, head, parts)])
+            [answer] = self.link.many([self._append(self._own.state, self._head(facts), parts)])
+        self._appended(answer, parts)
+        if self.link.cluster:
+            self._decided = parts
+            self._finish()
+
+    def _parts(self, some: Sequence[Append]) -> list[_Part]:
+        return [(each.partition, self.held.get(each.partition, 0), each.words()) for each in some]
+
+    def _head(self, facts: Mapping[str, bytes]) -> list[Any]:
+        words = [word for fact in facts.items() for word in fact]
+        return [self.worker, self._incarnation, self.serial + 1, len(facts), *words]
+
+    def _appended(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
+        """What Redis says of the next change."""
         if answer[0] == b"serial":
             raise self._forgotten(int(answer[1]))
         if answer[0] == b"life":
-            raise LeaseLost(f"another process goes by the name of worker {self.worker!r}")
+            raise self._another()
         if answer[0] == b"barred":
             raise lost_partition(int(answer[1]))
         self._check(answer, parts)
         self.serial += 1
-        if self.link.cluster:
-            self._decided = parts
-            self._finish()
+
+    def _another(self) -> LeaseLost:
+        return LeaseLost(f"another process goes by the name of worker {self.worker!r}")
 
     def _finish(self) -> None:
         """In a cluster, write what is decided and not yet written."""
@@ -314,6 +360,9 @@ class PartitionJournals:
 
     def post(self, messages: Iterable[tuple[int, Posted]]) -> None:
         """Put messages to partitions into inboxes. One may arrive twice."""
+        self.link.many(self._posts(messages))
+
+    def _posts(self, messages: Iterable[tuple[int, Posted]]) -> list[Call]:
         by_partition: dict[int, list[bytes]] = {}
         for partition, each in messages:
             head = b"" if partition == LISTENER else _HEAD.pack(each.outbox, each.number, each.after)
@@ -323,7 +372,7 @@ class PartitionJournals:
         if hubs:
             place = fleet_keys(self.crawl).hubs
             calls += (Call("RPUSH", [place], hubs), Call("LTRIM", [place], [-_MOST_TO_LISTENER, -1]))
-        self.link.many(calls)
+        return calls
 
     def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
         """The oldest messages to partitions."""
@@ -345,8 +394,10 @@ class PartitionJournals:
 
     def read_up_to(self, boxes: Sequence[tuple[int, bytes]]) -> list[int]:
         """For each partition and outbox the number of the last message that took effect, durably."""
-        calls = [Call("HGET", [self._keys[p].read], [outbox]) for p, outbox in boxes]
-        return [int(answer or 0) for answer in self.link.many(calls)]
+        return [int(answer or 0) for answer in self.link.many(self._reads(boxes))]
+
+    def _reads(self, boxes: Sequence[tuple[int, bytes]]) -> list[Call]:
+        return [Call("HGET", [self._keys[p].read], [outbox]) for p, outbox in boxes]
 
     # --- payloads -------------------------------------------------------------------------------
 

@@ -153,6 +153,21 @@ return {'ok'}
 """
 )
 
+# First captures that count with a change of a worker, on a single server.
+# KEYS the worker's state, then the hash of each; ARGV incarnation, serial of that change, (digest, packed or '': it is
+# lost)*. -> 1, or 0: the worker's last change is another one
+ORIGINALS = script(
+    """
+local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
+if s[1] ~= ARGV[1] or (s[2] or '0') ~= ARGV[2] then return 0 end
+for i = 2, #KEYS do
+  local digest, packed = ARGV[2 * i - 1], ARGV[2 * i]
+  if packed == '' then redis.call('HDEL', KEYS[i], digest) else redis.call('HSETNX', KEYS[i], digest, packed) end
+end
+return 1
+"""
+)
+
 # KEYS seen, lives, quiet, activity, info, owners, done, round, facts
 # ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
 # taken (comma), left, the crawl's id, whether it starts ('1' or '0')

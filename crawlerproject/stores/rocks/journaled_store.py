@@ -41,13 +41,22 @@ from crawlerproject.stores.protocols import (
     host_of_fact,
 )
 from crawlerproject.stores.redis.copies import CopySize
-from crawlerproject.stores.redis.journals import LISTENER, Append, Granted, Inbox, PartitionJournals, Posted, Taken
+from crawlerproject.stores.redis.journals import (
+    LISTENER,
+    Append,
+    Granted,
+    Inbox,
+    Mail,
+    PartitionJournals,
+    Posted,
+    Taken,
+)
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, ROWS_AT_A_TIME
 from crawlerproject.stores.rocks.rocks_queues import Put
 from crawlerproject.stores.rocks.rocks_store import RocksStore
-from crawlerproject.stores.rocks.rocks_tables import Tables
+from crawlerproject.stores.rocks.rocks_tables import RawBatch, Tables
 from crawlerproject.stores.rocks.row_packing import Row, pack_changes, unpack_rows
 from crawlerproject.stores.row_codec import (
     FACTS,
@@ -260,22 +269,14 @@ class JournaledStore(RocksStore):
                 payloads = list(self._payloads)
             try:
                 super().sync()
-                self._post(boxes)
+                self._give(numbers, read, facts, payloads, *self._mail(boxes))
             except BaseException:
                 with self._changing:
                     self._unposted |= boxes
                 raise
-            news = self._append(numbers, read, facts) or bool(boxes)
-            if payloads:
-                self.journals.set_originals(payloads)
-                with self._changing:
-                    del self._payloads[: len(payloads)]
-                    self._opened().put([(FACTS, *_new_payloads(self._payloads))])
-            if not news or self._unasked >= _FORGOTTEN_AT_ONCE:
-                self._forget_read()
 
-    def _post(self, boxes: set[Box]) -> None:
-        """Put messages that are durable here into their inboxes: those of all boxes with one way to Redis."""
+    def _mail(self, boxes: set[Box]) -> tuple[list[tuple[int, Posted]], dict[Box, int]]:
+        """Messages that are durable here, and how far that is; what is too much for one go is in inboxes by then."""
         posted, total = dict[Box, int](), 0
         waiting: list[tuple[int, Posted]] = []
         for box in boxes:
@@ -286,9 +287,10 @@ class JournaledStore(RocksStore):
                 posted[box] = after = number
                 total += len(packed)
                 if total >= _MOST_BYTES:
-                    self._post_some(waiting, posted)
+                    self.journals.post(waiting)
+                    self._are_posted(posted, len(waiting))
                     waiting, posted, total = [], {}, 0
-        self._post_some(waiting, posted)
+        return waiting, posted
 
     def _letters_of(self, box: Box) -> Iterator[tuple[int, bytes]]:
         """What waits to be posted and is durable; of an earlier start as its rows have it."""
@@ -301,20 +303,25 @@ class JournaledStore(RocksStore):
             yield from found
             at = found[-1][0]
 
-    def _post_some(self, waiting: Sequence[tuple[int, Posted]], posted: dict[Box, int]) -> None:
-        self.journals.post(waiting)
+    def _are_posted(self, posted: dict[Box, int], count: int) -> None:
         self._posted |= posted
-        self._unasked += len(waiting)
+        self._unasked += count
         for box, last in posted.items():
             letters = self._letters[box]
             gone = [number for number, _ in takewhile(lambda letter: letter[0] <= last, list(letters))]  # noqa: B023
             del letters[: len(gone)]
             self._on_the_way[box] += gone
 
-    def _append(
-        self, numbers: dict[int, int], read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]
-    ) -> bool:
-        """Whether any partition was changed."""
+    def _give(
+        self,
+        numbers: dict[int, int],
+        read: dict[int, tuple[int, dict[bytes, int]]],
+        facts: dict[str, bytes],
+        payloads: list[tuple[bytes, Original | None]],
+        messages: list[tuple[int, Posted]],
+        posted: dict[Box, int],
+    ) -> None:
+        """All of it to Redis with one round trip; what Redis has by then, and what was read there, goes from here."""
         tables, waiting = self._opened(), list[Append]()
         batch = tables.batch()
         for partition, last in numbers.items():
@@ -324,19 +331,15 @@ class JournaledStore(RocksStore):
                 waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
                 for number in range(sent + 1, last + 1):
                     batch.delete(MESSAGES, journal_key(partition, number))
-        if not (waiting or facts):
-            return False
-        self.journals.append(waiting, facts)
-        if self._rejoins:
+        boxes = [] if (waiting or posted) and self._unasked < _FORGOTTEN_AT_ONCE else self._unread_boxes()
+        mail = Mail(messages, payloads, boxes)
+        if not (waiting or facts or any(mail)):
+            return
+        known = self.journals.commit(waiting, facts, mail)
+        self._are_posted(posted, len(messages))
+        if self._rejoins and (waiting or facts):
             self._rejoins = False
             batch.delete(FACTS, _REJOINS.encode())
-        with self._changing:
-            for name, packed in facts.items():
-                if self._facts.get(name) is packed:
-                    del self._facts[name]
-            for partition, mark in read.items():
-                if self._due_marks.get(partition) is mark:
-                    del self._due_marks[partition]
         if ARCHIVE_FACT in facts:
             batch.put(FACTS, GIVEN_ARCHIVE_FACT.encode(), facts[ARCHIVE_FACT])
         for each in waiting:
@@ -345,8 +348,21 @@ class JournaledStore(RocksStore):
             del self._unsent[each.partition][: len(each.changes)]
             self._grown[each.partition] += sum(map(len, each.changes))
             batch.put(FACTS, *self._mark(each.partition, self._sent[each.partition]))
-        tables.write(batch)
-        return bool(waiting)
+        self._forget_read(batch, dict(zip(boxes, known, strict=True)))
+        with self._changing:
+            self._forget_given(read, facts)
+            if payloads:
+                del self._payloads[: len(payloads)]
+                batch.put(FACTS, *_new_payloads(self._payloads))
+            tables.write(batch)
+
+    def _forget_given(self, read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]) -> None:
+        for name, packed in facts.items():
+            if self._facts.get(name) is packed:
+                del self._facts[name]
+        for partition, mark in read.items():
+            if self._due_marks.get(partition) is mark:
+                del self._due_marks[partition]
 
     def _packed(self, partition: int, sent: int, last: int) -> list[bytes]:
         """Those behind ``sent``, up to ``last``. What was sent before, and not answered, is packed as it was then.
@@ -359,18 +375,16 @@ class JournaledStore(RocksStore):
         changes, ends = self._unsent[partition], [end - sent for end in tried]
         return [each for first, end in pairwise([0, *ends]) for each in pack_changes(changes[first:end])]
 
-    def _forget_read(self) -> None:
-        """Remove messages that have taken effect where they went."""
+    def _unread_boxes(self) -> list[Box]:
+        """Those with messages that are in an inbox, and have not taken effect as far as it is known here."""
         self._unasked = 0
-        waiting = [box for box in list(self._boxes) if self._posted.get(box, 0) > self._boxes[box]]
-        if not waiting:
-            return
-        of_partitions = [box for box in waiting if box.partition != LISTENER]
-        known = self.journals.read_up_to([(box.partition, box.outbox) for box in of_partitions])
-        answers = dict(zip(of_partitions, known, strict=True))
-        found = [answers.get(box, self._posted[box]) for box in waiting]
-        batch, tables = self._opened().batch(), self._opened()
-        for box, read in zip(waiting, found, strict=True):
+        boxes = [each for each in list(self._boxes.items()) if each[0].partition != LISTENER]
+        return [box for box, read in boxes if self._posted.get(box, 0) > read]
+
+    def _forget_read(self, batch: RawBatch, known: dict[Box, int]) -> None:
+        """Remove messages that have taken effect where they went: up to these numbers, of those to hubs all."""
+        known |= {box: self._posted.get(box, 0) for box in list(self._boxes) if box.partition == LISTENER}
+        for box, read in known.items():
             if read > self._boxes[box]:
                 under_way = self._on_the_way[box]
                 numbers = under_way[: bisect_right(under_way, read)]
@@ -380,7 +394,6 @@ class JournaledStore(RocksStore):
                     batch.delete(MESSAGES, message_key(box, number))
                 del under_way[: len(numbers)]
                 self._boxes[box] = read
-        tables.write(batch)
 
     @property
     def quiet(self) -> bool:

@@ -62,11 +62,11 @@ def failing(mine: PartitionJournals, monkeypatch: pytest.MonkeyPatch, *, after: 
     at_once = mine.link._at_once
     left = [after]
 
-    def called(calls: Sequence[Call]) -> Any:
+    def called(calls: Sequence[Call], **how: Any) -> Any:
         left[0] -= 1
         if left[0] < 0 and before:
             raise StorageError("lost")
-        answer = at_once(calls)
+        answer = at_once(calls, **how)
         if left[0] < 0:
             monkeypatch.setattr(mine.link, "_at_once", at_once)
             raise StorageError("lost")

@@ -338,13 +338,13 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
     made: list[Machine] = []
     at_once, write = RedisLink._at_once, Tables.write
 
-    def called(link: RedisLink, calls: list[Call]) -> Any:
+    def called(link: RedisLink, calls: list[Call], *, whole: bool = False) -> Any:
         made[-1].fail()
-        if made[-1].trouble and len(calls) > 1 and made[-1].chance.random() < _CUT:
+        if not whole and made[-1].trouble and len(calls) > 1 and made[-1].chance.random() < _CUT:
             at_once(link, calls[: made[-1].chance.randrange(1, len(calls))])  # the rest never comes to Redis
             made[-1].happened["cut"] += 1
             made[-1].fail(surely=True)
-        answer = at_once(link, calls)
+        answer = at_once(link, calls, whole=whole)
         made[-1].fail()
         return answer
 

@@ -187,14 +187,14 @@ def test_a_change_that_redis_got_without_an_answer_counts(
 ) -> None:
     """The worker died before it knew."""
     store.apply(filled())
-    append = PartitionJournals.append
+    commit = PartitionJournals.commit
 
     def lost(*given: object) -> None:
-        append(*given)  # type: ignore[arg-type]
+        commit(*given)  # type: ignore[arg-type]
         raise StorageError("lost")
 
     with monkeypatch.context() as patch:
-        patch.setattr(PartitionJournals, "append", lost)
+        patch.setattr(PartitionJournals, "commit", lost)
         with pytest.raises(StorageError):
             store.sync()
     with closing(again(store, server, tmp_path)) as later:
@@ -229,17 +229,15 @@ def test_a_partition_is_given_back_with_all_that_was_changed(store: JournaledSto
     assert rival.head(HOSTS[2], 9) == [row(HOSTS[2], 0)]
 
 
-def test_messages_are_posted_before_what_has_caused_them(
-    store: JournaledStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A page whose links are lost is not known as done."""
+def test_messages_are_posted_before_what_has_caused_them(store: JournaledStore) -> None:
+    """A page whose links found no room in Redis is not known as done."""
     store.apply(
         Changes(pages=[(row(HOSTS[0], 1).key, decided(HOSTS[0], 1))], messages=[(1, b"link"), (LISTENER, b"h")])
     )
-    with monkeypatch.context() as patch:
-        patch.setattr(PartitionJournals, "post", lambda *_: (_ for _ in ()).throw(StorageError("away")))
-        with pytest.raises(StorageError):
-            store.sync()
+    store.journals.link.call("CONFIG", ["SET"], "maxmemory", 1)
+    with pytest.raises(StorageError, match="no memory left"):
+        store.sync()
+    store.journals.link.call("CONFIG", ["SET"], "maxmemory", 0)
     assert rows_in_redis(store, 0) == {}
     store.sync()
     assert rows_in_redis(store, 0) == rows_here(store, 0)
@@ -341,7 +339,7 @@ def test_a_copy_does_not_count_what_redis_was_not_given(
     store.sync()
     store.apply(filled(1))
     with monkeypatch.context() as patch:
-        patch.setattr(PartitionJournals, "append", lambda *_: (_ for _ in ()).throw(StorageError("away")))
+        patch.setattr(PartitionJournals, "commit", lambda *_: (_ for _ in ()).throw(StorageError("away")))
         with pytest.raises(StorageError):
             store.copy_some()
     end_lease(store)
@@ -441,24 +439,24 @@ def test_what_came_after_a_lost_answer_is_given_as_well(
     store: JournaledStore, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     """Changes leave packed together: those that Redis may have by now must not hold what came since."""
-    append, tries = store.journals.append, 0
+    commit, tries = store.journals.commit, 0
 
     def broken(*given: object) -> None:
         nonlocal tries
         tries += 1
         if lost == "answer":
-            append(*given)  # type: ignore[arg-type]
+            commit(*given)  # type: ignore[arg-type]
         raise StorageError("Redis does not answer")
 
     for number in range(6):
         store.apply(filled(10 * number))
         store.apply(Changes(removed=[row(host, 10 * number) for host in HOSTS]))
         if number % 3 < 2:
-            monkeypatch.setattr(store.journals, "append", broken)
+            monkeypatch.setattr(store.journals, "commit", broken)
             with pytest.raises(StorageError):
                 store.sync()
         else:
-            monkeypatch.setattr(store.journals, "append", append)
+            monkeypatch.setattr(store.journals, "commit", commit)
             store.sync()
     assert tries == 4
     for partition in range(PARTITIONS):
