@@ -266,7 +266,7 @@ def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> Non
     scope.mode = "host"
 
     async def hear(worker: RedisWorker) -> None:
-        await worker._widen_scope(bench.frontier, bench.now)
+        await worker._widen_scope(fleet.fleet.moved(worker._scope_messages), bench.frontier, bench.now)
 
     worker = member(fleet)
     asyncio.run(hear(worker))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,24 +70,25 @@ class RedisWorker(SingleProcess):
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
-        await self._widen_scope(frontier, clock())
+        fleet, listens = self._fleet.fleet, self._is_listener and not self._unacknowledged
+        ways = asked(fleet.moved, self._scope_messages), asked(fleet.to_listener, _HUB_MESSAGES if listens else 0)
+        moved, heard, _ = await asyncio.gather(*ways, self._fleet.exchange.ask())
+        await self._widen_scope(moved, frontier, clock())
         await self.exchange.read(frontier, clock)
-        if self._is_listener and not self._unacknowledged:
-            messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
-            for message in messages:
+        if listens:
+            for message in heard:
                 frontier.read(unpack_message(message), clock())
-            self._unacknowledged = len(messages)
+            self._unacknowledged = len(heard)
 
-    async def _widen_scope(self, frontier: Frontier, now: float) -> None:
+    async def _widen_scope(self, said: Sequence[bytes], frontier: Frontier, now: float) -> None:
         """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
         fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
-        messages = await asyncio.to_thread(fleet.moved, self._scope_messages)
-        for message in map(unpack_message, messages):
+        for message in map(unpack_message, said):
             frontier.read(message, now)
             if isinstance(message, ScopeWidened):
                 hosts.update(message.hosts)
                 moves.update(message.moves)
-        self._scope_messages += len(messages)
+        self._scope_messages += len(said)
         own = frontier.state.moved
         if not self._scope_announced and (kept := await asyncio.to_thread(widened_by, self.store)) is not None:
             own = [

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts, Unread, take_in
+from crawlerproject.fleet.questions import asked
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.other_workers import Message
 from crawlerproject.runtime.clock import since_boot
@@ -99,6 +100,7 @@ class JournalExchange(FleetExchange):
         self._store = store
         self._held = held
         self._answered: dict[int, Inbox] = {}  # read, with effects that are in no commit yet
+        self._unread: dict[int, Inbox] | None = None  # what was asked for last
         self._done: dict[Box, int] = {}  # the same, message by message: an inbox that was not read to its end, too
 
     @property
@@ -106,10 +108,16 @@ class JournalExchange(FleetExchange):
         """Whether nothing waits to be committed."""
         return not (self._answered or self._held.writing)
 
+    async def ask(self) -> None:
+        """Fetch what other workers wrote: for ``read``, which asks itself otherwise."""
+        ours = [partition for partition in self._held.staying() if partition not in self._answered]
+        self._unread = await asked(self._store.unread, ours, _MESSAGES)
+
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
-        ours = [partition for partition in self._held.staying() if partition not in self._answered]
-        inboxes = await asyncio.to_thread(self._store.unread, ours, _MESSAGES)
+        if self._unread is None:
+            await self.ask()
+        inboxes, self._unread = self._unread or {}, None
         for partition, inbox in inboxes.items():
             self.moved = True
             following, unread = self._following(partition, inbox)

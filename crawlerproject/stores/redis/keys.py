@@ -52,7 +52,7 @@ class FleetKeys(NamedTuple):
     facts: str  # hash: format, partitions, id, forgot, reports, questions
     seen: str  # sorted set: worker by the store time (ms) of its last report
     incarnations: str  # hash: worker -> the incarnation that reports
-    quiet: str  # hash: worker -> "1" when it has nothing to do
+    quiet: str  # hash: worker -> "1" of those that have nothing to do
     activity: str  # hash: worker -> count of its batches with something to do
     info: str  # hash: worker -> JSON for status and the like
     owners: str  # hash: partition -> worker; a hint where to look, the lease decides
@@ -62,6 +62,7 @@ class FleetKeys(NamedTuple):
     chosen: str  # hash: partition -> the round whose visits it has queued
     hubs: str  # list of messages to the worker that hubs reach, oldest first
     moved: str  # list of messages to all workers: where redirects of seeds have widened the scope
+    names: str  # sorted set: the workers at work, all scores 0
 
 
 class ShareKeys(NamedTuple):

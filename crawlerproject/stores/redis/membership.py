@@ -110,7 +110,7 @@ class RedisFleet:
 
     def to_listener(self, limit: int) -> list[bytes]:
         """The oldest messages to the worker that hubs reach."""
-        found: list[bytes] = self.link.call("LRANGE", [self._keys.hubs], 0, limit - 1)
+        found: list[bytes] = self.link.call("LRANGE", [self._keys.hubs], 0, limit - 1) if limit else []
         return found
 
     def listener_read(self, count: int) -> None:
@@ -162,7 +162,7 @@ class RedisFleet:
         of_workers = [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners]
         answer = self.link.call(
             scripts.REPORT,
-            [*of_workers, keys.done, keys.round, keys.facts],
+            [*of_workers, keys.done, keys.round, keys.facts, keys.names],
             self.worker,
             incarnation,
             ",".join(earlier),
@@ -205,7 +205,7 @@ class RedisFleet:
     def leave(self) -> None:
         """Go in good order: nothing is held any more."""
         keys = self._keys
-        own = [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners, keys.round]
+        own = [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners, keys.round, keys.names]
         self.link.call(scripts.LEAVE, own, self.worker)
 
     # --- IP addresses ---------------------------------------------------------------------------

@@ -168,7 +168,8 @@ return 1
 """
 )
 
-# KEYS seen, lives, quiet, activity, info, owners, done, round, facts
+# A report looks at all workers when this one and as many as are at work have nothing to do, or when one came or went.
+# KEYS seen, lives, quiet, activity, info, owners, done, round, facts, names
 # ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
 # taken (comma), left, the crawl's id, whether it starts ('1' or '0')
 # -> now ms, 1 | 0 (another lives under this name) | -1 (what was known is forgotten), workers alive, all quiet,
@@ -198,39 +199,43 @@ else
   redis.call('HSET', KEYS[8], 'touched', now)
 end
 redis.call('ZADD', KEYS[1], now, me)
-redis.call('HSET', KEYS[3], me, ARGV[5])
+redis.call('ZADD', KEYS[10], 0, me)
+if ARGV[5] == '1' then redis.call('HSET', KEYS[3], me, '1') else redis.call('HDEL', KEYS[3], me) end
 redis.call('HSET', KEYS[4], me, ARGV[6])
 redis.call('HSET', KEYS[5], me, ARGV[7])
 for p in string.gmatch(ARGV[9], '%d+') do redis.call('HSET', KEYS[6], p, me) end
 for p in string.gmatch(ARGV[10], '%d+') do
   if redis.call('HGET', KEYS[6], p) == me then redis.call('HDEL', KEYS[6], p) end
 end
-local alive = redis.call('ZRANGEBYSCORE', KEYS[1], now - lease, '+inf')
-local quiet, sum, rank = tonumber(ARGV[5]), 0, 0
-local names = {}
-for _, name in ipairs(alive) do
-  names[name] = true
-  if name < me then rank = rank + 1 end
-  -- A busy worker need not know of the others.
-  if quiet == 1 then
+local alive = redis.call('ZCOUNT', KEYS[1], now - lease, '+inf')
+local function each() return ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], now - lease, '+inf')) end
+-- Who is alive has reported, and stands among the names: as many are the same.
+if redis.call('ZCARD', KEYS[10]) ~= alive then
+  redis.call('DEL', KEYS[10])
+  for _, name in each() do redis.call('ZADD', KEYS[10], 0, name) end
+end
+local rank = redis.call('ZLEXCOUNT', KEYS[10], '-', '(' .. me)
+local quiet, sum, held, names = tonumber(ARGV[5]), 0, 0, {}
+if quiet == 1 and redis.call('HLEN', KEYS[3]) < alive then quiet = 0 end
+if quiet == 1 then
+  for _, name in each() do
+    names[name] = true
     if redis.call('HGET', KEYS[3], name) ~= '1' then quiet = 0 end
     sum = sum + tonumber(redis.call('HGET', KEYS[4], name) or '0')
   end
-end
-if quiet == 1 then
-  local held = 0
   for _, name in ipairs(redis.call('HVALS', KEYS[6])) do if names[name] then held = held + 1 end end
   if held < tonumber(ARGV[8]) then quiet = 0 end
 end
 local reports = redis.call('HINCRBY', KEYS[9], 'reports', 1)
-return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7]), reports}
+return {now, 1, alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7]), reports}
 """
 )
 
-# KEYS seen, quiet, activity, info, owners, round; ARGV worker: it leaves in good order.
+# KEYS seen, quiet, activity, info, owners, round, names; ARGV worker: it leaves in good order.
 LEAVE = script(
     """
 redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[7], ARGV[1])
 if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('HDEL', KEYS[6], 'touched') end
 for n = 2, 4 do redis.call('HDEL', KEYS[n], ARGV[1]) end
 local owners = redis.call('HGETALL', KEYS[5])
