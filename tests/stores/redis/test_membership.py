@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import orjson
 import pytest
 
+from crawlerproject.errors import StoreForgot
 from crawlerproject.rules.fleet_shares import QuotaRequest, part
-from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
-from crawlerproject.stores.redis.membership import RedisFleet, RedisQuotas
+from crawlerproject.stores.redis.membership import RedisFleet, RedisQuotas, Report
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from tests.stores.redis_crawls import numbers
 from tests.stores.redis_servers import RedisServer
@@ -178,3 +181,60 @@ def test_a_fleet_has_run_since_its_first_worker_began(server: RedisServer) -> No
     assert fleet.running_seconds() >= 100
     fleet.leave()
     assert fleet.running_seconds() < 100
+
+
+def test_reports_know_who_is_at_work_whoever_comes_and_goes(server: RedisServer) -> None:
+    """How many, and how many of their names come before: together the shares of all are all partitions."""
+    chance, link, crawl = random.Random(5), RedisLink(server.url), f"reports-{next(numbers)}"
+    fleets = {name: RedisFleet(link, crawl, name, _LEASE_MS) for name in ("a", "aa", "b", "c", "d")}
+    alive: set[str] = set()
+    for number in range(300):
+        name, what = chance.choice(list(fleets)), chance.choices(["report", "die", "leave"], [6, 2, 1])[0]
+        if what == "die":
+            link.call("ZADD", [fleet_keys(crawl).seen], "XX", 0, name)
+            alive.discard(name)
+        elif what == "leave":
+            fleets[name].leave()
+            alive.discard(name)
+        else:
+            status = fleets[name].begin(f"life-{number}", [f"life-{each}" for each in range(number)], 8)
+            alive.add(name)
+            assert (status.workers, status.rank) == (len(alive), sorted(alive).index(name))
+    link.close()
+
+
+def test_all_are_quiet_when_the_last_of_them_is(server: RedisServer) -> None:
+    """And each partition has a holder; of a worker that died it has none."""
+    link, crawl = RedisLink(server.url), f"reports-{next(numbers)}"
+    fleets = [RedisFleet(link, crawl, name, _LEASE_MS) for name in ("one", "two")]
+    for fleet in fleets:
+        fleet.begin(fleet.worker, (), 2)
+    said = [
+        fleets[at].report(fleets[at].worker, Report(quiet, 1, "{}", [at], []), 2)
+        for at, quiet in ((0, True), (1, False), (1, True), (0, True), (1, False), (0, True))
+    ]
+    assert [status and status.all_quiet for status in said] == [False, False, True, True, False, False]
+    link.call("ZADD", [fleet_keys(crawl).seen], 0, "two")
+    status = fleets[0].report("one", Report(True, 1, "{}", [0], []), 2)
+    assert status is not None and (status.workers, status.all_quiet) == (1, False)
+    link.close()
+
+
+def test_a_server_without_a_question_that_was_under_way_has_forgotten(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that are under way together each is counted by itself: what was reserved with one may be lost."""
+    link, crawl = RedisLink(server.url), f"questions-{next(numbers)}"
+    fleet, many, other = RedisFleet(link, crawl, "one", _LEASE_MS), link.many, [True]
+
+    def under_way(calls: Sequence[Call]) -> list[Any]:
+        if other:
+            other.clear()
+            fleet.addresses((), (), 1000, 0)
+            many([Call("HSET", [fleet_keys(crawl).facts], ["questions", 0])])  # a replica that lacked it took over
+        return many(calls)
+
+    monkeypatch.setattr(link, "many", under_way)
+    with pytest.raises(StoreForgot, match="questions about addresses"):
+        fleet.addresses((), (), 1000, 0)
+    link.close()
