@@ -49,7 +49,7 @@ PAGES_A_HOST = 12
 STEPS = 220
 ARCHIVE = "warc"
 # Pipelines of which a part never comes to Redis.
-_CUT = 0.1
+_CUT = 0.5
 _AWAY_TURNS = 5
 
 
