@@ -52,6 +52,10 @@ class StorageError(Exception):
     """Ours or the disk's: nothing was changed; try again when there is room."""
 
 
+class TargetError(StorageError):
+    """The place where the archive goes refused or failed: nothing that counts was changed; try again later."""
+
+
 class LeaseLost(StorageError):
     """Another worker holds what this one wrote for; nothing of it was written. Start over."""
 

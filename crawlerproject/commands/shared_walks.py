@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.settings import BaseSettings
 
-from crawlerproject.batch.file_workers import FileWorkers, Lost, Task
-from crawlerproject.batch.process_warcs import Outcome, process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.commands.index import messages_on_lost, say_indexed
 from crawlerproject.commands.verify import say_findings
 from crawlerproject.inspection.verification import Verification
@@ -26,6 +23,11 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import Archives
 from crawlerproject.stores.index.index_files import CdxjFiles, RowsRead
 from crawlerproject.terminal import say
+
+if TYPE_CHECKING:  # Scrapy imports every module beside its commands at each start, and Arrow is heavy
+    from crawlerproject.batch.file_workers import Task
+    from crawlerproject.batch.process_warcs import Outcome
+    from crawlerproject.batch.warc_extract import ExtractOptions
 
 Verify = Callable[..., FileFindings]
 """``verify_closed`` of one file, but for its walk."""
@@ -61,13 +63,15 @@ class Walks:
                 for _ in self._each(tasks, progress.advance):
                     pass
         if self._index:
-            self._say(Outcome(), messages_on_lost(archives))
+            self._say("", [], messages_on_lost(archives))
             say_indexed(archives)
         status = say_findings(archives.crawl, found) if found is not None else 0
         return 1 if self._damaged else status
 
     def _each(self, tasks: Iterable[tuple[Path, Verify | None]], done: Progress) -> Iterator[FileFindings | None]:
         """What ``verify`` wants to know of each file; the rest is done besides."""
+        from crawlerproject.batch.file_workers import FileWorkers, Lost
+
         asked, closed = dict(tasks), set(self._archives.closed_warcs())
         walks = [
             (path, self._walk(path, task) if task is None or path in closed else task) for path, task in asked.items()
@@ -75,10 +79,10 @@ class Walks:
         with closing(FileWorkers(self._workers)) as processes:
             for path, answer in processes.run(walks, done):
                 if isinstance(answer, Lost):
-                    self._say(Outcome(answer.sentence), [])
+                    self._say(answer.sentence, [], [])
                     answer = task(done) if (task := asked[path]) is not None else None
                 elif isinstance(answer, _Walked):
-                    self._say(answer.outcome, answer.messages)
+                    self._say(answer.outcome.problem, answer.outcome.notes, answer.messages)
                     answer = answer.findings
                 yield answer
 
@@ -86,16 +90,19 @@ class Walks:
         folder = self._folders.get(warc) if self._index else None
         return partial(_walked, warc, self._out, self._wanted, folder, verify)
 
-    def _say(self, outcome: Outcome, messages: list[str]) -> None:
-        say(*outcome.notes, *filter(None, [outcome.problem]), *messages, error=True)
-        self._damaged |= bool(outcome.problem or messages)
+    def _say(self, problem: str, notes: Sequence[str], messages: list[str]) -> None:
+        say(*notes, *filter(None, [problem]), *messages, error=True)
+        self._damaged |= bool(problem or messages)
 
 
 def _walked(
     warc: Path, out: Path, wanted: ExtractOptions, indexed: CrawlDir | None, verify: Verify | None, progress: Progress
 ) -> _Walked:
     """One walk over a closed file; its index is written before ``verify`` compares it."""
-    read, outcomes, messages = RowsRead(warc), list[Outcome](), list[str]()
+    from crawlerproject.batch.process_warcs import process_warc
+
+    outcomes: list[Outcome] = []
+    read, messages = RowsRead(warc), list[str]()
 
     def walk(*takers: Take) -> None:
         index = (read.take,) if indexed is not None else ()

@@ -23,9 +23,9 @@ from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import ALONE, folders_of, is_alone, refuse_moved, refuse_moving, refuse_part
 from crawlerproject.stores.migrations import described, migrate, pending
 from crawlerproject.stores.redis.connection import SCHEMES
+from crawlerproject.stores.redis.copy_place import copies_url
 from crawlerproject.stores.redis.texts import MOST_TEXTS
 from crawlerproject.stores.rocks.frontier_folder import refuse_shared_out
-from crawlerproject.stores.uploads.copy_place import copies_url
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"

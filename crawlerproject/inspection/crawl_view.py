@@ -32,10 +32,10 @@ from crawlerproject.stores.crawl_dir import CrawlDir, check_there, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.watched_lists import TrapAllowFile
+from crawlerproject.stores.redis.copy_place import copies_url
 from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
 from crawlerproject.stores.rocks.frontier_folder import FleetView
 from crawlerproject.stores.rocks.rocks_store import FrontierView
-from crawlerproject.stores.uploads.copy_place import copies_url
 
 LocalView = FrontierView | FleetView
 View = LocalView | JournalView

@@ -52,7 +52,7 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
     folder = tmp_path / "crawl"
     (folder / "frontier").mkdir(parents=True)
     (folder / "frontier").chmod(0o755)
-    for name in ("run.json", "status.json", "worker.json"):
+    for name in ("run.json", "status.json"):
         (folder / name).write_text("{}")
         (folder / name).chmod(0o644)
     hosts = tmp_path / "hosts"
@@ -83,7 +83,7 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
         re.sub(SECRET, "***", f"{proxy},{proxy}"),
     )
     assert mode(folder / "frontier") == 0o700
-    assert [mode(folder / name) for name in ("run.json", "status.json", "worker.json", "crawl.toml")] == [0o600] * 4
+    assert [mode(folder / name) for name in ("run.json", "status.json", "crawl.toml")] == [0o600] * 3
     assert [mode(path) for path in (folder / "log").glob("*.jsonl")] == [0o644]
 
 

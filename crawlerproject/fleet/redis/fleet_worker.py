@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from crawlerproject.config.crawl_kind import answer_seconds, worker_name
-from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot, TargetError
 from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS, JournalExchange, LeasedPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
@@ -30,14 +30,13 @@ from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import RoundOptions
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.copy_place import CopyDamaged, copies_url
 from crawlerproject.stores.redis.forgetting import Answered, recognise
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisQuotas, Report, Round, Rounds
 from crawlerproject.stores.redis.rejoining import Rejoining
 from crawlerproject.stores.rocks.frontier_folder import open_journaled
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
-from crawlerproject.stores.uploads.copy_place import CopyDamaged, copies_url
-from crawlerproject.stores.uploads.upload_target import TargetError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -1,7 +1,7 @@
 """The copies of partitions: all rows of one as of some change, which its holder gives and others take over.
 
 Only the holder of a partition, by its token, can put a copy in the place of the one before. Redis has the parts of a
-copy, or names the objects that are they (``stores/uploads/copy_place.py``). There a copy is *extended* by what leaves
+copy, or names the objects that are they (``stores/redis/copy_place.py``). There a copy is *extended* by what leaves
 the journal, until that is as much as the copy itself. An object is on a list of those that may go before it is put
 there, and again when no copy names it any more: so what a death leaves behind goes, and what a command or another
 server's memory may still name stays for a while.
@@ -16,13 +16,12 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.errors import LeaseLost
+from crawlerproject.errors import LeaseLost, TargetError
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.copy_place import MOST_BYTES, CopyDamaged, CopyPlace, Placed, Tick, begun, waited
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.redis.scripts import script
-from crawlerproject.stores.uploads.copy_place import MOST_BYTES, CopyDamaged, CopyPlace, Placed, Tick, begun, waited
-from crawlerproject.stores.uploads.upload_target import TargetError
 
 if TYPE_CHECKING:
     from crawlerproject.stores.redis.journals import Taken

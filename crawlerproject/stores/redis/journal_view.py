@@ -21,6 +21,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis import format_two, journals
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import copied_parts, listed
+from crawlerproject.stores.redis.copy_place import CopyDamaged, CopyPlace
 from crawlerproject.stores.redis.journals import Append, PartitionJournals
 from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
@@ -30,7 +31,6 @@ from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksReader
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_facts, open_to_write
 from crawlerproject.stores.rocks.row_packing import pack_rows, unpack_rows
 from crawlerproject.stores.row_codec import ROBOTS, TEXT
-from crawlerproject.stores.uploads.copy_place import CopyDamaged, CopyPlace
 
 # A copy takes the place of another one a few times an hour: twice while one is read would be chance.
 _TRIES = 20

@@ -25,7 +25,7 @@ from threading import Lock
 
 from rocksdict import ColumnFamily, WriteBatch
 
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import StorageError, TargetError
 from crawlerproject.rules.archive.upload_rules import retry_seconds
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
@@ -77,7 +77,6 @@ from crawlerproject.stores.row_codec import (
     partition_key,
     unpack_record,
 )
-from crawlerproject.stores.uploads.upload_target import TargetError
 
 # The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
 _REJOINS = "rejoins"

@@ -20,7 +20,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import OperatorError, TargetError
 from crawlerproject.rules.archive.upload_rules import (
     SCHEMES,
     Here,
@@ -39,10 +39,6 @@ CHUNK_BYTES = 1024 * 1024
 _MOST_LETTERS = 300
 # Seconds: a place that does not answer for so long counts as refusing for now; everything is tried again anyway.
 _CONNECT_SECONDS, _SILENT_SECONDS = 10, 60
-
-
-class TargetError(StorageError):
-    """The place refused or failed: nothing that counts was changed; try again later."""
 
 
 class Transfer(NamedTuple):

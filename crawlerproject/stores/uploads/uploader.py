@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import OperatorError, StorageError, TargetError
 from crawlerproject.rules.archive.upload_rules import (
     Here,
     Measured,
@@ -26,7 +26,7 @@ from crawlerproject.rules.archive.upload_rules import (
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
 from crawlerproject.stores.uploads.upload_journal import Group, Journal, Source, groups
-from crawlerproject.stores.uploads.upload_target import TargetError, Transfer, UploadTarget, here, measured
+from crawlerproject.stores.uploads.upload_target import Transfer, UploadTarget, here, measured
 
 MARK = "uploaded-by.json"
 """There: which folder's files these are, so that two crawls never mix."""

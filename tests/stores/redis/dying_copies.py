@@ -21,9 +21,9 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import copies
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import CopySize
+from crawlerproject.stores.redis.copy_place import CopyPlace
 from crawlerproject.stores.rocks import journaled_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
-from crawlerproject.stores.uploads.copy_place import CopyPlace
 from tests.stores.conformance import row
 from tests.stores.journaled_crawls import LEASE_MS, end_lease, host_in, opened
 
@@ -61,9 +61,9 @@ def live(redis: str, folder: Path, place: str, steps: Steps, *, whole: bool) -> 
     """One process. The file ``synced`` has how many rows Redis was given."""
     at_once = RedisLink._at_once
 
-    def called(link: RedisLink, calls: list[Call]) -> Any:
+    def called(link: RedisLink, calls: list[Call], *, whole: bool = False) -> Any:
         steps.step()
-        return at_once(link, calls)
+        return at_once(link, calls, whole=whole)
 
     RedisLink._at_once = called  # type: ignore[method-assign, assignment]
     CopyPlace.put = steps.wrap(CopyPlace.put)  # type: ignore[method-assign]

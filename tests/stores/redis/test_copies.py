@@ -12,17 +12,16 @@ from uuid import uuid4
 
 import pytest
 
-from crawlerproject.errors import LeaseLost
+from crawlerproject.errors import LeaseLost, TargetError
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import copies
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.copies import CopySize, copy_key
+from crawlerproject.stores.redis.copy_place import CopyDamaged, CopyPlace, copies_url, placed
 from crawlerproject.stores.redis.journal_view import crawl_in_redis
 from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.rocks import journaled_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
-from crawlerproject.stores.uploads.copy_place import CopyDamaged, CopyPlace, copies_url, placed
-from crawlerproject.stores.uploads.upload_target import TargetError
 from tests.stores.conformance import row
 from tests.stores.journaled_crawls import LEASE_MS, end_lease, host_in, opened, rows_here, rows_in_redis, take
 from tests.stores.redis.dying_copies import CRAWL

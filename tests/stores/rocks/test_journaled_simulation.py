@@ -18,19 +18,17 @@ from typing import Any
 import pytest
 from xxhash import xxh3_64_digest
 
-from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
+from crawlerproject.errors import LeaseLost, StorageError, StoreForgot, TargetError
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import Box, Changes, QueuedPage
-from crawlerproject.stores.redis import copies
+from crawlerproject.stores.redis import copies, copy_place
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import copy_key
+from crawlerproject.stores.redis.copy_place import placed
 from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.rocks import journaled_store, partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.rocks_tables import RawBatch, Tables
-from crawlerproject.stores.uploads import copy_place
-from crawlerproject.stores.uploads.copy_place import placed
-from crawlerproject.stores.uploads.upload_target import TargetError
 from tests.stores.journaled_crawls import (
     LEASE_MS,
     PARTITIONS,

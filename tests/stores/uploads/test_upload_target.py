@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from crawlerproject.errors import TargetError
 from crawlerproject.rules.archive import upload_rules
 from crawlerproject.stores.uploads.upload_target import (
     FolderTarget,
     ObjectTarget,
     S3Target,
-    TargetError,
     Transfer,
     measured,
     target_errors,

@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, TargetError
 from crawlerproject.rules.archive import upload_rules
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.uploads import upload_target
 from crawlerproject.stores.uploads.upload_journal import Journal
 from crawlerproject.stores.uploads.upload_process import UploadProcess
-from crawlerproject.stores.uploads.upload_target import TargetError
 from crawlerproject.stores.uploads.uploader import MANIFEST, Uploader, UploadOptions
 from tests.stores.uploads.folders import LARGE, PART_BYTES, TODAY, archived, crawl_folder, local, nothing_lost
 from tests.stores.uploads.s3_servers import (

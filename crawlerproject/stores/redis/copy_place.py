@@ -12,12 +12,15 @@ from concurrent.futures import Future
 from hashlib import sha256
 from struct import Struct
 from threading import Lock, Thread
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
+from crawlerproject.errors import TargetError
 from crawlerproject.rules.archive.upload_rules import FIRST_PART_BYTES, SCHEMES
-from crawlerproject.stores.uploads.upload_target import TargetError, UploadTarget, open_target
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.uploads.upload_target import UploadTarget
 
 MOST_BYTES = FIRST_PART_BYTES
 """Of an object: it goes up in one request, and is read as a whole before any of it counts."""
@@ -123,6 +126,8 @@ class CopyPlace:
             yield from waited(coming.popleft(), tick)
 
     def _found(self, address: str) -> tuple[UploadTarget, str]:
+        from crawlerproject.stores.uploads.upload_target import open_target  # only where there is a place
+
         root, _, name = address.rpartition(_FOLDER)
         with self._opening:
             if root not in self._targets:
