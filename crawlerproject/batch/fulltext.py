@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from difflib import SequenceMatcher, get_close_matches
@@ -163,11 +164,12 @@ def _readable(index_folder: Path) -> Iterator[Path]:
     if os.access(index_folder, os.W_OK):
         yield index_folder
         return
-    with TemporaryDirectory(prefix="search-") as here:
+    with TemporaryDirectory(prefix="search-", ignore_cleanup_errors=True) as here:
         for file in index_folder.iterdir():
             if file.suffix != _LOCK_SUFFIX:
                 (Path(here) / file.name).symlink_to(file.absolute())
         yield Path(here)
+    shutil.rmtree(here, ignore_errors=True)  # a thread of tantivy's may make its lock there while all is removed
 
 
 def _best(index: Any, asked: Search, ranks: Path | None, withdrawn: Withdrawn) -> Answers:

@@ -17,7 +17,8 @@ def test_three_in_one(tmp_path: Path) -> None:
     done = scrapy("process", str(folder), "--verify", "--index", "--workers", "1")
 
     verified = scrapy("verify", str(folder))
-    assert (done.returncode, done.stderr) == (0, verified.stderr)
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Processing:")]  # where it takes long
+    assert (done.returncode, said) == (0, verified.stderr.splitlines())
     assert done.stdout == scrapy("index", str(folder)).stdout + verified.stdout
     assert "all is well" in verified.stdout
     assert [path.read_bytes() for path in index] == before
