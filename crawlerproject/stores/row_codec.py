@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Final
 from uuid import UUID
@@ -55,6 +55,7 @@ FINGERPRINT_BYTES = 8
 # a partition's rows of one kind stand together, and the messages of a box in their order.
 _BOX = Struct(">BI16s")
 _NUMBER = Struct(">Q")
+_LENGTH = Struct("<I")
 NUMBER_BYTES = _NUMBER.size
 # 0: the outbox of this frontier, which earlier versions kept from start to start.
 # 3 and 4: of a frontier whose partitions another worker may take over, the hosts of each, and what was changed in it
@@ -199,6 +200,21 @@ def host_row_key(partition: int, host: str) -> bytes:
 def journal_key(partition: int, number: int) -> bytes:
     """The row of one change of a partition."""
     return _OF_PARTITION.pack(JOURNAL_ROW, partition) + _NUMBER.pack(number)
+
+
+def join_parts(parts: Iterable[bytes]) -> bytes:
+    """As ``split_parts`` takes them apart: each behind its length."""
+    return b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
+
+
+def split_parts(joined: bytes) -> Iterator[bytes]:
+    """What ``join_parts`` was given."""
+    at = 0
+    while at < len(joined):
+        (length,) = _LENGTH.unpack_from(joined, at)
+        at += _LENGTH.size
+        yield joined[at : at + length]
+        at += length
 
 
 def pack_number(number: int) -> bytes:

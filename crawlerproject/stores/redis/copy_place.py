@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from hashlib import sha256
-from struct import Struct
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from uuid import uuid4
 
 from crawlerproject.errors import TargetError
 from crawlerproject.rules.archive.upload_rules import FIRST_PART_BYTES, SCHEMES
+from crawlerproject.stores.row_codec import join_parts, split_parts
 
 if TYPE_CHECKING:
     from crawlerproject.stores.uploads.upload_target import UploadTarget
@@ -30,7 +30,6 @@ _AT_ONCE = 4
 _TRIES = 3
 _TICK_SECONDS = 0.5
 _FOLDER = "/partitions/"
-_LENGTH = Struct("<I")
 _MARK = b"@"  # no compressed part begins so
 
 _T = TypeVar("_T")
@@ -81,7 +80,7 @@ class CopyPlace:
 
     def put(self, address: str, parts: list[bytes]) -> Placed:
         """Put parts there as one object, which the place confirms."""
-        data = b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
+        data = join_parts(parts)
         target, name = self._found(address)
         for left in reversed(range(_TRIES)):
             try:
@@ -104,7 +103,7 @@ class CopyPlace:
             raise CopyDamaged(f"{wanted.address} is missing") from None
         if len(data) != wanted.size or sha256(data).hexdigest() != wanted.sha256:
             raise CopyDamaged(f"{wanted.address} is damaged")
-        return list(_split(data))
+        return list(split_parts(data))
 
     def remove(self, address: str) -> None:
         """Remove an object, which may be missing."""
@@ -159,12 +158,3 @@ def waited(future: Future[_T], tick: Tick | None) -> _T:
                 raise
             if tick is not None:
                 tick()
-
-
-def _split(data: bytes) -> Iterator[bytes]:
-    at = 0
-    while at < len(data):
-        (length,) = _LENGTH.unpack_from(data, at)
-        at += _LENGTH.size
-        yield data[at : at + length]
-        at += length

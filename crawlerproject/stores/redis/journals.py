@@ -21,7 +21,7 @@ from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import CopySize, PartitionCopies, lost_partition
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, partition_keys, payloads_key, worker_keys
-from crawlerproject.stores.row_codec import pack_original, unpack_original
+from crawlerproject.stores.row_codec import join_parts, pack_original, split_parts, unpack_original
 
 if TYPE_CHECKING:
     from crawlerproject.stores.rocks.row_packing import Row
@@ -178,7 +178,7 @@ class PartitionJournals:
         theirs = _keys_of_worker(self.crawl, former[1])
         packed = self.link.call(scripts.FENCE, [theirs.fenced, theirs.batch, theirs.left], partition, former[0])
         if packed:
-            self._add([(partition, token, list(_words(packed)))], latest=latest)
+            self._add([(partition, token, list(split_parts(packed)))], latest=latest)
         self.link.call("HDEL", [theirs.left], partition)
 
     def opened(self, *partitions: int) -> None:
@@ -257,7 +257,7 @@ class PartitionJournals:
         if self.link.cluster:
             self._finish()
             self._doubtful = parts
-            named = [word for partition, token, of_it in parts for word in (partition, token, _packed(of_it))]
+            named = [word for partition, token, of_it in parts for word in (partition, token, join_parts(of_it))]
             places = [self._own.state, self._own.batch, self._own.fenced]
             answer = self.link.call(scripts.JOURNAL, places, *self._head(facts)[1:], *named)
             self._doubtful = None
@@ -440,20 +440,6 @@ class Append(NamedTuple):
 
 
 _Part = tuple[int, int, Sequence[bytes]]  # partition, token of its holder, words of an Append
-_LENGTH = Struct("<I")
-
-
-def _packed(words: Iterable[bytes]) -> bytes:
-    return b"".join([part for word in words for part in (_LENGTH.pack(len(word)), word)])
-
-
-def _words(packed: bytes) -> Iterator[bytes]:
-    at = 0
-    while at < len(packed):
-        (length,) = _LENGTH.unpack_from(packed, at)
-        at += _LENGTH.size
-        yield packed[at : at + length]
-        at += length
 
 
 def _keys_of_worker(crawl: str, worker: str) -> WorkerKeys:
