@@ -15,8 +15,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.rules.archive.http_messages import Wire, payload_digest
 from crawlerproject.rules.archive.warc_records import Context, capture, warcinfo
 from crawlerproject.rules.page.extract import read_page

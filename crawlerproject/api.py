@@ -204,8 +204,7 @@ class Crawl:
 
         docs/batch.md has their columns. Raises OperatorError, also when a WARC file is damaged.
         """
-        from crawlerproject.batch.process_warcs import PAGES, is_done
-        from crawlerproject.batch.warc_extract import ExtractOptions
+        from crawlerproject.batch.process_warcs import PAGES, ExtractOptions, is_done
 
         archives, wanted = self._archives(), ExtractOptions()
         out = archives.crawl.processed

@@ -21,7 +21,6 @@ from scrapy.settings import BaseSettings, Settings
 from crawlerproject.config.crawl_file import CrawlFile, apply_of_folder
 from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError, StorageError, sentence_of
-from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.light_start import LightCommand, is_light
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.settings import given
@@ -32,6 +31,8 @@ from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, refuse
 if TYPE_CHECKING:
     from rich.progress import Progress
     from scrapy.commands import ScrapyCommand
+
+    from crawlerproject.inspection.crawl_view import CrawlView
 elif is_light():
     ScrapyCommand = LightCommand
 else:
@@ -141,6 +142,8 @@ class InspectCommand(OperatorCommand):
 
     def look(self) -> CrawlView:
         """A look at the crawl that the settings name."""
+        from crawlerproject.inspection.crawl_view import CrawlView  # half a start of a command that looks at archives
+
         return CrawlView(self.settings)
 
 

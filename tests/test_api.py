@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.api import Crawl, CrawlStatus, start
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import PAGE_SCHEMA, ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
+from crawlerproject.batch.warc_extract import PAGE_SCHEMA
 from crawlerproject.errors import OperatorError
 from tests.commands.crawled import ask
 from tests.commands.running import archive

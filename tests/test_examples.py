@@ -16,8 +16,7 @@ import pytest
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import Settings
 
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of
 from tests.warc_samples import exchange

@@ -16,8 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from crawlerproject.batch.process_warcs import Outcome, Workers, is_done, pieces_end
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, Outcome, Workers, is_done, pieces_end
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, read_facts
 from crawlerproject.stores.crawl_folders import archives_of

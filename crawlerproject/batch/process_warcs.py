@@ -12,6 +12,7 @@ import multiprocessing
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,13 +20,20 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from crawlerproject.batch.file_workers import FileWorkers, Lost
-from crawlerproject.batch.warc_extract import ExtractOptions, Writers
-from crawlerproject.documents.document_texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.stores.archive.warc_reader import Take, all_members, names_of, shown_members
 from crawlerproject.stores.atomic_files import sync_path
 from crawlerproject.stores.crawl_dir import stem_of
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractOptions:
+    """What is made of each WARC besides pages and links."""
+
+    wet: bool = False
+    wat: bool = False
+    main: bool = False  # the article beside the whole text
 
 
 class Outcome(NamedTuple):
@@ -92,6 +100,10 @@ def process_warc(
     ``committed``: it is still written, and so many bytes of it are good. ``others`` take what is found on the same
     walk, which then goes through all of it.
     """
+    # Arrow, languages and readers of documents: not in the process that hands out files.
+    from crawlerproject.batch.warc_extract import Writers
+    from crawlerproject.documents.document_texts import DocumentTexts
+
     if others and is_done(warc, out, wanted):
         for _ in _shared(warc, progress, 0, others):
             pass

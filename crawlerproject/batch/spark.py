@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 
 from crawlerproject import __version__
 from crawlerproject.batch.pagerank import Reader
-from crawlerproject.batch.process_warcs import PART, Outcome, is_done, process_all, remaining
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import PART, ExtractOptions, Outcome, is_done, process_all, remaining
 from crawlerproject.errors import OperatorError
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,9 @@ from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import main_text
 from crawlerproject.rules.page.languages import language_of
 from crawlerproject.stores.archive.warc_reader import ArchivedCapture, CaptureReader
+
+if TYPE_CHECKING:
+    from crawlerproject.batch.process_warcs import ExtractOptions
 
 # Of a row group, at least: some 5 MB of text, 3 MB of links.
 _PAGE_ROWS, _LINK_ROWS = 500, 20_000
@@ -67,15 +69,6 @@ _LINK_SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractOptions:
-    """What is made of each WARC besides pages and links."""
-
-    wet: bool = False
-    wat: bool = False
-    main: bool = False  # the article beside the whole text
 
 
 class _Place(NamedTuple):

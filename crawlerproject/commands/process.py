@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,10 @@ from crawlerproject.operator_command import (
     option,
     still,
 )
-from crawlerproject.rules.page.extract import can_find_main_text
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
-    from crawlerproject.batch.process_warcs import Outcome
-    from crawlerproject.batch.warc_extract import ExtractOptions
+    from crawlerproject.batch.process_warcs import ExtractOptions, Outcome
     from crawlerproject.stores.crawl_folders import Archives
 
 
@@ -81,10 +80,9 @@ class Command(OperatorCommand):
         if not warcs and not opts.follow:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.warc_extract import ExtractOptions
-        from crawlerproject.commands.shared_walks import Walks
+        from crawlerproject.batch.process_warcs import ExtractOptions
 
-        if opts.main and not can_find_main_text():
+        if opts.main and not find_spec("resiliparse"):
             raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
         wanted, out = ExtractOptions(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
         self.exitcode = 0
@@ -93,6 +91,8 @@ class Command(OperatorCommand):
             if opts.index:
                 held.enter_context(locked(archives.to_lock()))
             if beside:
+                from crawlerproject.commands.shared_walks import Walks
+
                 self.exitcode = Walks(archives, out, wanted, opts).run(self.settings)
                 return
             for outcome in _outcomes(archives, warcs, out, wanted, opts):

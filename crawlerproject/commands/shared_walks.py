@@ -26,8 +26,7 @@ from crawlerproject.terminal import say
 
 if TYPE_CHECKING:  # Scrapy imports every module beside its commands at each start, and Arrow is heavy
     from crawlerproject.batch.file_workers import Task
-    from crawlerproject.batch.process_warcs import Outcome
-    from crawlerproject.batch.warc_extract import ExtractOptions
+    from crawlerproject.batch.process_warcs import ExtractOptions, Outcome
 
 Verify = Callable[..., FileFindings]
 """``verify_closed`` of one file, but for its walk."""

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
@@ -17,13 +17,8 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, apply_of_folder, 
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.assembly import never_crawl_of, scope_of, url_filters_of
-from crawlerproject.frontier.hosts.table import HostSuspensions
 from crawlerproject.frontier.known_seeds import COMBINED, SCOPE_FACT, KnownSeeds, moves_of
-from crawlerproject.frontier.learned.models import TrapModel
-from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.inspection.crawl_progress import together, workers_below
-from crawlerproject.inspection.explanation import Stops, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.printable import without_passwords
@@ -36,6 +31,11 @@ from crawlerproject.stores.redis.copy_place import copies_url
 from crawlerproject.stores.redis.journal_view import JournalView, crawl_in_redis
 from crawlerproject.stores.rocks.frontier_folder import FleetView
 from crawlerproject.stores.rocks.rocks_store import FrontierView
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.hosts.table import HostSuspensions
+    from crawlerproject.frontier.url_filters import UrlFilters
+    from crawlerproject.inspection.explanation import Why
 
 LocalView = FrontierView | FleetView
 View = LocalView | JournalView
@@ -109,6 +109,10 @@ class CrawlView:
 
     def filters(self, store: View) -> UrlFilters:
         """The filters of the crawl as it was started."""
+        # Most of a crawl, of which commands that read archives need nothing.
+        from crawlerproject.frontier.assembly import never_crawl_of, scope_of, url_filters_of
+        from crawlerproject.frontier.learned.models import TrapModel
+
         traps = TrapModel(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
         include, exclude = (globs(self._arguments.get(name) or []) for name in ("include", "exclude"))
         known = KnownSeeds(store)
@@ -124,6 +128,8 @@ class CrawlView:
 
     def holds(self, store: View) -> HostSuspensions:
         """The hosts that are not asked though they have work."""
+        from crawlerproject.frontier.hosts.table import HostSuspensions
+
         limits = limits_of(self._arguments.get("limits", {}), per_host=True)
         return HostSuspensions(limits, host_limits(KnownSeeds(store).rules()), self.pauses.hosts)
 
@@ -154,6 +160,8 @@ class CrawlView:
 
     def why(self, store: View) -> Why:
         """Who answers why a URL is where it is."""
+        from crawlerproject.inspection.explanation import Stops, Why
+
         token = identity(self.settings).token
         return Why(store, self.filters(store), token, self.now, self.leases(), Stops(self.holds(store), self.halted()))
 

@@ -7,8 +7,7 @@ import pytest
 from benchmarks.engines.archive import exchange_of
 from benchmarks.engines.cc_jobs import JOBS, pairs_of, summed
 from benchmarks.engines.spark_tasks import expected, files_of
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import archive_of, write
 

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.batch.follow_crawl import PATIENCE_SECONDS, Going, _committed, follow, looks
-from crawlerproject.batch.process_warcs import is_done, pieces_end, process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, is_done, pieces_end, process_warc
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock, write_facts
 from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, OpenFile, pack_open

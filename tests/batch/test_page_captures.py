@@ -13,8 +13,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import Search, load, search
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.rules.archive.warc_records import Context, Render
 from tests.commands.running import archive_of
 from tests.foreign_archives import SHAPES, Page

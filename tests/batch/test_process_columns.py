@@ -12,8 +12,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive_of, scrapy
 from tests.documents.pdfs import pdf, shown, stream
@@ -79,7 +78,7 @@ def test_the_article_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None
 
 def test_without_resiliparse_that_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence, before anything is read."""
-    monkeypatch.setattr("crawlerproject.commands.process.can_find_main_text", lambda: False)
+    monkeypatch.setattr("crawlerproject.commands.process.find_spec", lambda name: None)
 
     done = scrapy("process", str(folder), "--main")
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.batch.process_warcs import Outcome, process_warc
+from crawlerproject.batch.process_warcs import ExtractOptions, Outcome, process_warc
 from crawlerproject.batch.spark import environment, process_one, sentence, session
-from crawlerproject.batch.warc_extract import ExtractOptions
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import archive, scrapy

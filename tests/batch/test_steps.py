@@ -22,8 +22,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch import follow_crawl
 from crawlerproject.batch.fulltext import Hit, Search, search
-from crawlerproject.batch.process_warcs import PART, is_done, process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import PART, ExtractOptions, is_done, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.batch.process_warcs import outputs, process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, outputs, process_warc
 from crawlerproject.inspection.pywb import ranges_served
 from crawlerproject.stores.archive.warc_reader import next_member
 from crawlerproject.stores.crawl_dir import CrawlDir

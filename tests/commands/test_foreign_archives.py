@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.process_warcs import Outcome, process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, Outcome, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.running import scrapy
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir, lock_now
 from tests.commands.running import URLS, archive, scrapy
 

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import pyarrow.parquet as pq
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.crawls.fleet.fleets import workers
 from tests.crawls.fleet.local_fleets import local_fleet

@@ -15,8 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from crawlerproject.batch.bulk_export import document
 from crawlerproject.batch.fulltext import Search, load, search
 from crawlerproject.batch.page_captures import pages_of
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.consents import Crawled, Place, complaints, crawl_for, place

@@ -21,8 +21,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import Search, load, search
-from crawlerproject.batch.process_warcs import process_warc
-from crawlerproject.batch.warc_extract import ExtractOptions
+from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -196,11 +195,6 @@ class MainText(NamedTuple):
 
     text: str
     boilerplate: float
-
-
-def can_find_main_text() -> bool:
-    """Whether Resiliparse is installed."""
-    return find_spec("resiliparse") is not None
 
 
 def main_text(body: bytes, content_type: str | None) -> MainText | None:

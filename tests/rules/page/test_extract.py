@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlerproject.rules.page.extract import MAX_STRUCTURED_BYTES, can_find_main_text, main_text, read_page, read_title
+from crawlerproject.rules.page.extract import MAX_STRUCTURED_BYTES, main_text, read_page, read_title
 
 # Of https://ogp.me/ and of HTML 5.1.2, with JSON-LD of schema.org's example beside them.
 PAGE = """<!doctype html><head>
@@ -74,7 +75,7 @@ def test_it_is_bounded(body: str) -> None:
     assert found is None or set(found) <= {"opengraph", "microdata"}
 
 
-needs_resiliparse = pytest.mark.skipif(not can_find_main_text(), reason="Resiliparse is not installed")
+needs_resiliparse = pytest.mark.skipif(find_spec("resiliparse") is None, reason="Resiliparse is not installed")
 ARTICLE = "Sentences of an article, with commas, and an end. " * 20
 ARTICLE = f"""<!doctype html><title>t</title><body><nav><ul><li><a href=/>Home</a><li><a href=/b>Other</a></ul></nav>
 <main><article><h1>Größe</h1><p>{ARTICLE}</p></article></main><footer>Imprint {"and terms " * 30}</footer>"""
