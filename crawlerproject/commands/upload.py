@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import OperatorCommand, named_crawl, option
-from crawlerproject.stores.crawl_dir import check_there
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.stores.crawl_dir import CrawlDir
 
 _LEFT = 1
 

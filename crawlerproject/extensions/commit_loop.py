@@ -6,8 +6,12 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Self
 
+from scrapy.crawler import Crawler
+
+from crawlerproject.crawl.running_crawl import Crawl
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import (
     OPERATOR_ERROR,
     STORE_FORGOT,
@@ -19,14 +23,6 @@ from crawlerproject.errors import (
 from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.runtime.clock import steady
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.crawl.running_crawl import Crawl
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import Self
 
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.runtime.services import services_of
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from scrapy.crawler import Crawler
 
 from crawlerproject.extensions.crawl_task import CrawlExtension
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 _FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 

@@ -6,20 +6,15 @@ import asyncio
 import socket
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.hooks.hook_events import SILENT_SECONDS, Delivery, Hook, Look, Watch, hook_in
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 _TICK_SECONDS = 1.0
 

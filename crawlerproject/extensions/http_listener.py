@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+from twisted.python.failure import Failure
+from twisted.web.server import Site
 
 from crawlerproject.extensions.crawl_task import CrawlExtension
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy.crawler import Crawler
-    from twisted.internet.interfaces import IAddress
-    from twisted.python.failure import Failure
-    from twisted.web.server import Site
 
 logger = logging.getLogger(__name__)
 

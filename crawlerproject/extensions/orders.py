@@ -5,34 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 
 from crawlerproject.crawl.intake import MOST_AT_ONCE, visit_again
+from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import HostState
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.passage import seed_found
 from crawlerproject.rules.printable import listed
 from crawlerproject.rules.url.scope import BadOption, Seeds, host_limits, seeds_of
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.backup.checkpoint_orders import Answer, Order, OrdersHere, Stage, remove_checkpoint
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.crawl.session import Session
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.rules.url.urls import Address
-    from crawlerproject.stores.crawl_dir import CrawlDir
 
 logger = logging.getLogger(__name__)
 

@@ -19,22 +19,17 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import Any, Self
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import CrawlExtension
 from crawlerproject.runtime.services import services_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
 
 EAGER = frozenset(
     {

@@ -6,9 +6,12 @@ import logging
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from textwrap import wrap
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
@@ -23,12 +26,6 @@ from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files
 from crawlerproject.terminal import console, guard_streams, has_panel, say
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 

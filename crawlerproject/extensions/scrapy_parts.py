@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.extensions.logstats import LogStats
-from scrapy.logformatter import LogFormatter
+from scrapy.logformatter import LogFormatter, LogFormatterResult
 from scrapy.statscollectors import MemoryStatsCollector
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -16,11 +18,6 @@ from crawlerproject.rules.printable import human_seconds
 from crawlerproject.runtime.services import services_of
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.terminal import guard_log
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-    from scrapy.logformatter import LogFormatterResult
 
 # Of a feed that the web spider, which gives no items, was asked for.
 _INSTEAD = "Pages are in the archive; scrapy process makes tables of them, an extract() of a spider items."

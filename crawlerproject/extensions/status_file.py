@@ -9,27 +9,24 @@ import time
 from collections import deque
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import scrapy
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__, native
 from crawlerproject.config.old_settings import ours_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlExtension
 from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.rules.printable import without_passwords
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.watch.machine import StoreSizes, machine_facts
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.inspection.crawl_progress import Progress
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
 BEAT_SECONDS = 1.0

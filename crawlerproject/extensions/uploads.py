@@ -9,25 +9,20 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import orjson
+from scrapy import Spider
+from scrapy.crawler import Crawler
 
 from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.uploads.upload_process import ENDED, REFUSED
 from crawlerproject.stores.uploads.upload_target import checked_url, place_of
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from crawlerproject.crawl.intake import NOT_NOW
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.rules.feeds.feeds import MAX_FEED_BYTES
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.rules.feeds.websub import HubReply
+from crawlerproject.rules.feeds.websub import HubReply
 
 logger = logging.getLogger(__name__)
 

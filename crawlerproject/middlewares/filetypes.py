@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.config.values import list_of
 from crawlerproject.guard.guard import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import lease_in
 from crawlerproject.rules.url.refused_urls import extensions_of, url_path, useless
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
 
 
 class FileTypesMiddleware:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from crawlerproject.guard.guard import Guard, guard_of
 from crawlerproject.request_meta import lease_in
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
 
 
 class NeverCrawlMiddleware:

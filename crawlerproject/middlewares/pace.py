@@ -6,16 +6,14 @@ So what a later middleware drops or answers itself leaves no clock behind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Awaitable
+from typing import Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from crawlerproject.guard.guard import PaceGuard, guard_of
 from crawlerproject.request_meta import lease_in
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
 
 
 class PaceMiddleware:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from crawlerproject.parse.page_view import html_facts
 from crawlerproject.request_meta import header, leased
 from crawlerproject.rules.page.page import is_html, looks_whole
 from crawlerproject.rules.rendering.thin_pages import RenderNeed, judge
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 

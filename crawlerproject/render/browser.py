@@ -14,10 +14,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page
 from scrapy import Request
+from scrapy.crawler import Crawler
 
 from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments
 from crawlerproject.items import RenderFailed
@@ -26,10 +28,6 @@ from crawlerproject.render.playwright_handler import DriverEnded, NotLoaded, Pla
 from crawlerproject.render.visit import PageVisit
 from crawlerproject.rules.rendering.browser_limits import REQUIRED, hopeless, refused_by
 from crawlerproject.runtime.clock import stamp
-
-if TYPE_CHECKING:
-    from playwright.async_api import Page
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 

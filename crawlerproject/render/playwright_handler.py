@@ -10,18 +10,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from playwright.async_api import Browser, BrowserContext, Dialog, Page, Response, Route, WebSocketRoute
 from playwright.async_api import Error as PlaywrightError
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
 from crawlerproject.config.chromium import VIEWPORT, WITHOUT_PEERS
 from crawlerproject.render.visit import PageVisit
-
-if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Dialog, Page, Response, Route, WebSocketRoute
-    from scrapy import Request
-    from scrapy.crawler import Crawler
 
 # It logs every start and end, which we log once.
 logging.getLogger("scrapy-playwright").setLevel(logging.WARNING)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
@@ -40,12 +40,8 @@ from crawlerproject.rules.rendering.browser_limits import MAX_SUBREQUESTS
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.archive.warc_reader import PlainResponse, names_of, read_answer
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import archives_of
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.stores.crawl_dir import CrawlDir
 
 # Outside a crawl each script waits for its host's pace, five seconds by default: pages get this many times longer.
 _SHELL_PATIENCE = 10

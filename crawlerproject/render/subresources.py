@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
@@ -29,9 +30,6 @@ from crawlerproject.rules.rendering.browser_limits import REDIRECTS, reuse, sent
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, host_name, parse
 from crawlerproject.runtime.services import Services
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 _MAX_REDIRECTS = 3
 # So that one slow file does not use up the page's time.
