@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from crawlerproject.crawl.figures import FailureReporter
+from crawlerproject.crawl.page_completion import PageCompletion
+from crawlerproject.crawl.roles.single_process import SingleProcess
+from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.protocols import ARCHIVE_FACT, pack_open
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.figures import FailureReporter
-    from crawlerproject.crawl.page_completion import PageCompletion
-    from crawlerproject.crawl.roles.single_process import SingleProcess
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.models import CrawlModels, Facts
-    from crawlerproject.stores.archive.archive import Archive
-    from crawlerproject.stores.protocols import Changes
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.learned.models import CrawlModels, Facts
+from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, pack_open
 
 
 class Commits:

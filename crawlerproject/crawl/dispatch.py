@@ -6,27 +6,24 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from scrapy import Request
+
+from crawlerproject.crawl.engine import Engine
+from crawlerproject.crawl.lease_requests import LeaseRequests
+from crawlerproject.crawl.network_outage import Outage
+from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
-from crawlerproject.fetch.resolver import MIN_TTL_SECONDS, OF_PROXIED_SECONDS, UNNAMED
+from crawlerproject.fetch.resolver import MIN_TTL_SECONDS, OF_PROXIED_SECONDS, UNNAMED, Resolved, Resolver
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.ip_clocks import BEHIND_PROXY, UNRESOLVED
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.runtime.loop_budget import LoopBudget
-
-if TYPE_CHECKING:
-    from scrapy import Request
-
-    from crawlerproject.crawl.engine import Engine
-    from crawlerproject.crawl.lease_requests import LeaseRequests
-    from crawlerproject.crawl.network_outage import Outage
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.crawl.session import Session
-    from crawlerproject.fetch.resolver import Resolved, Resolver
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.hosts.host import Host
 
 logger = logging.getLogger(__name__)
 

@@ -12,39 +12,33 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from pydispatch import dispatcher
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Scraper, Slot
+from scrapy.crawler import Crawler
 from scrapy.extensions.corestats import CoreStats
 from scrapy.http import Response
 from scrapy.logformatter import LogFormatter
 from scrapy.spidermiddlewares.metacopy import MetaCopyDetectionMiddleware
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
+from crawlerproject.crawl.run import Run
+from crawlerproject.errors import FrontierDamaged
 from crawlerproject.middlewares.filetypes import FileTypesMiddleware
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.triage import TriageMiddleware
 from crawlerproject.request_meta import leased
 from crawlerproject.rules.row_kinds import ROW_KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
-
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.errors import FrontierDamaged
 
 logger = logging.getLogger(__name__)
 _scrapys_logger = logging.getLogger(ExecutionEngine.__module__)

@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import nsmallest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.inspection.crawl_progress import Progress
@@ -23,9 +24,6 @@ from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.politeness.bottleneck import PaceLimits, Queue, pace_limits
 from crawlerproject.rules.printable import human_seconds
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.run import Run
 
 logger = logging.getLogger(__name__)
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from weakref import WeakSet
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawlerproject.guard.guard import Stopped
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
 
 
 class _FreeHosts(DownloaderInterface):

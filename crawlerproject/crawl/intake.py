@@ -13,30 +13,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import CallLaterResult, call_later
 
+from crawlerproject.crawl.dispatch import InFlight
+from crawlerproject.crawl.network_outage import Outage
+from crawlerproject.crawl.page_completion import PageCompletion
+from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisits import seed_again
 from crawlerproject.frontier.learned.subscriptions import Push, RemoteSubscriptions, Subscriptions
-from crawlerproject.frontier.passage import DiscoveredUrl, seed_found
+from crawlerproject.frontier.passage import DiscoveredUrl, Lease, seed_found
 from crawlerproject.items import LeaseResult
+from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.rules.feeds.websub import HubReply
-
-if TYPE_CHECKING:
-    from scrapy.utils.asyncio import CallLaterResult
-
-    from crawlerproject.crawl.dispatch import InFlight
-    from crawlerproject.crawl.network_outage import Outage
-    from crawlerproject.crawl.page_completion import PageCompletion
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.crawl.session import Session
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.passage import Lease
-    from crawlerproject.rules.feeds.feeds import Feed
-    from crawlerproject.rules.url.urls import Address
-    from crawlerproject.stores.poison import Poison
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)
 

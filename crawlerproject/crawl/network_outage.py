@@ -17,9 +17,12 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from crawlerproject.crawl.page_completion import PageCompletion
+from crawlerproject.crawl.run import Run
 from crawlerproject.fetch.pool import Endpoint
+from crawlerproject.items import LeaseResult
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.rules.politeness.pauses import UNSENT_FAILURES
 from crawlerproject.rules.politeness.whose_failure import (
@@ -36,11 +39,6 @@ from crawlerproject.rules.politeness.whose_failure import (
 )
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.rules.url.urls import host_name
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.page_completion import PageCompletion
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.items import LeaseResult
 
 logger = logging.getLogger(__name__)
 

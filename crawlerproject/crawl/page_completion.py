@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from crawlerproject.crawl.figures import GOOD
+from crawlerproject.crawl.figures import GOOD, FailureReporter
+from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.passage import caused_externally, document_of
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.learned.duplicates import DuplicateIndex
+from crawlerproject.frontier.learned.models import CrawlModels
+from crawlerproject.frontier.passage import Lease, caused_externally, document_of
+from crawlerproject.frontier.subrequests import Subrequest
+from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.rules.archive.http_messages import SAMPLE_BYTES, payload_digest
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, warc_date
@@ -16,22 +22,11 @@ from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
 from crawlerproject.rules.robots.policy import robots_verdict
 from crawlerproject.rules.row_kinds import Budget, RowKind, requisite_key
-from crawlerproject.stores.archive.archive import Written
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.stores.archive.archive import Archive, Written
 from crawlerproject.stores.archive.warc_reader import PlainResponse
 from crawlerproject.stores.logs.request_log import attempt_line
 from crawlerproject.stores.protocols import Fingerprint, PageRecord
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.figures import FailureReporter
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.frontier.learned.models import CrawlModels
-    from crawlerproject.frontier.passage import Lease
-    from crawlerproject.frontier.subrequests import Subrequest
-    from crawlerproject.items import LeaseResult, Rendered
-    from crawlerproject.rules.url.urls import Address
-    from crawlerproject.stores.archive.archive import Archive
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
-from crawlerproject.fleet.fleet_quotas import FleetQuota
+from crawlerproject.fleet.fleet_quotas import FleetQuota, FleetQuotas
 from crawlerproject.frontier.learned.render_gains import MAX_PER_CRAWL, Renders
 from crawlerproject.frontier.url_filters import NeverCrawl
 from crawlerproject.rules.limits import Limits, Spent, reached
@@ -23,9 +23,6 @@ from crawlerproject.runtime.clock import CRAWL
 from crawlerproject.runtime.services import Stats
 from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes, FactReader, FrontierStore
-
-if TYPE_CHECKING:
-    from crawlerproject.fleet.fleet_quotas import FleetQuotas
 
 logger = logging.getLogger(__name__)
 

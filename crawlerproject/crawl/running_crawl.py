@@ -6,7 +6,9 @@ import asyncio
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy.crawler import Crawler
 
 from crawlerproject import __version__
 from crawlerproject.config.crawl_kind import crawl_folder, local, one_of_several, shared
@@ -17,6 +19,7 @@ from crawlerproject.crawl.start.preflight import check_settings, raise_limit
 from crawlerproject.crawl.start.setting_limits import check_directory
 from crawlerproject.errors import NameTaken, OperatorError, StorageError, StoreForgot
 from crawlerproject.guard.guard import guard_of
+from crawlerproject.inspection.crawl_progress import Progress
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.printable import listed
 from crawlerproject.stores.crawl_dir import stamp_formats, take_lock
@@ -24,11 +27,6 @@ from crawlerproject.stores.crawl_folders import ALONE, is_alone
 from crawlerproject.stores.migrations import migrate
 from crawlerproject.stores.operator_files.control import Control, Pauses
 from crawlerproject.stores.poison import Poison
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.inspection.crawl_progress import Progress
 
 logger = logging.getLogger(__name__)
 

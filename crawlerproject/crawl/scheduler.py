@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.internet.defer import Deferred
 
 from crawlerproject.crawl.dispatch import Fetches, InFlight, LeaseDispatch
 from crawlerproject.crawl.engine import Engine, FastPath
@@ -31,11 +34,6 @@ from crawlerproject.request_meta import META_KEY, LeasedExchange
 from crawlerproject.rules.politeness.whose_failure import MAX_WAIT_SECONDS
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.dupefilters import BaseDupeFilter
-    from twisted.internet.defer import Deferred
 
 
 def _disown(request: Request) -> None:

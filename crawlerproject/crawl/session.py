@@ -7,7 +7,10 @@ import random
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
@@ -17,8 +20,8 @@ from crawlerproject.config.values import documents_asked, identity, obeyed_for, 
 from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.figures import FailureReporter
 from crawlerproject.crawl.page_completion import CrawlRecords, PageCompletion
-from crawlerproject.crawl.roles.single_process import role_of
-from crawlerproject.crawl.run import CrawlLimits, TotalsBook, share_renders
+from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
+from crawlerproject.crawl.run import CrawlLimits, Run, TotalsBook, share_renders
 from crawlerproject.crawl.start.resumption import Resumed, resume
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of, scope_of, url_filters_of
 from crawlerproject.frontier.frontier import Frontier
@@ -27,12 +30,13 @@ from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostSuspensions, HostTable, Start
 from crawlerproject.frontier.known_seeds import SCOPE_FACT, moves_of
-from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
+from crawlerproject.frontier.learned.duplicates import Ahead, DuplicateIndex, NearBits, OtherWorkers
 from crawlerproject.frontier.learned.models import BadCertificates, CrawlModels, TrapModel
 from crawlerproject.frontier.learned.render_gains import MAX_PER_HOST, RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import CHECK_SHARE, Revisits
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.robots_cache import RobotsCache
+from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.politeness.clock_set_back import Longest
@@ -47,21 +51,9 @@ from crawlerproject.stores.archive.recovery import LostPages
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, TrapAllowFile
 from crawlerproject.stores.poison import NO_MARK, Waiting
-from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, RoundOptions, unpack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, FrontierStore, RoundOptions, unpack_open
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.crawl.roles.single_process import SingleProcess
-    from crawlerproject.crawl.run import Run
-    from crawlerproject.frontier.frontier_state import HostOwnership
-    from crawlerproject.frontier.learned.duplicates import Ahead, OtherWorkers
-    from crawlerproject.frontier.url_filters import NeverCrawl, UrlFilters
-    from crawlerproject.stores.protocols import FrontierStore
-    from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 logger = logging.getLogger(__name__)
 

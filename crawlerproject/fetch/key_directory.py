@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.own_pages import Served, served
@@ -18,10 +20,6 @@ from crawlerproject.rules.identity.key_ring import (
     published_keys,
 )
 from crawlerproject.rules.identity.message_signatures import Message, proofs
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from scrapy.settings import BaseSettings
 
 # Statuses that say nothing about what is there.
 _PASSING = frozenset({408, 425, 429, *range(500, 600)})

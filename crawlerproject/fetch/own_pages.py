@@ -7,14 +7,13 @@ import urllib.error
 import urllib.request
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from scrapy.settings import BaseSettings
 
 from crawlerproject.config.values import identity, list_of
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 # For connecting and for each part of the answer: a start waits for it (ours).
 _TIMEOUT_SECONDS = 10.0

@@ -11,7 +11,6 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import Admission, LessImportant
@@ -20,6 +19,7 @@ from crawlerproject.frontier.hosts.host import Host, HostState, Stage
 from crawlerproject.frontier.hosts.names_and_domains import DomainHostCounts
 from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.learned.revisits import Revisits, again
+from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions
 from crawlerproject.frontier.leasing import LeaseIssuer
 from crawlerproject.frontier.other_workers import (
     Changed,
@@ -44,9 +44,6 @@ from crawlerproject.rules.row_kinds import FLAG_RENDER, of_redirect
 from crawlerproject.rules.url.domains import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions
 
 logger = logging.getLogger(__name__)
 

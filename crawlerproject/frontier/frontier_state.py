@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host, Stage
 from crawlerproject.frontier.hosts.table import HostTable
 from crawlerproject.frontier.learned.revisits import unseen
+from crawlerproject.frontier.other_workers import Message, ScopeWidened
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.pauses import FAILURES
@@ -26,9 +27,6 @@ from crawlerproject.rules.row_kinds import LAST, ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.other_workers import Message, ScopeWidened
 
 LATER_RUN = 1 << 62
 """Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since

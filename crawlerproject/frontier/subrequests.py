@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from crawlerproject.frontier.hosts.host import Stage
+from crawlerproject.frontier.frontier_state import FrontierState
+from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.table import LEFT_ALONE
 from crawlerproject.frontier.passage import caused_externally, of_other_domain
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.domains import bounded_domain
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.frontier_state import FrontierState
-    from crawlerproject.frontier.hosts.host import Host
-    from crawlerproject.frontier.url_filters import UrlFilters
-    from crawlerproject.rules.url.urls import Address
-    from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.stores.protocols import QueuedPage
 
 
 @dataclass(slots=True, eq=False)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.config.values import documents_asked, obeyed_for
 from crawlerproject.frontier.robots_cache import RobotsCache
@@ -31,11 +34,6 @@ from crawlerproject.rules.robots.policy import (
 )
 from crawlerproject.runtime.clock import steady
 from crawlerproject.runtime.lru import LruCache
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.statscollectors import StatsCollector
 
 # Origins whose robots.txt is kept, and their octets together: a spider outside a crawl meets few.
 _KEPT = 10_000

@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from scrapy.settings import BaseSettings
 
 from crawlerproject.config.values import identity, own_keys, ranges_of
@@ -31,10 +32,6 @@ from crawlerproject.rules.identity.message_signatures import AGENT, REQUEST_TAG,
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 
 _CLOCK_SECONDS = 60.0  # verifiers of signatures allow no more (draft-ietf-webbotauth-httpsig-protocol-01)
 _OLDEST_SECONDS = 48 * 3600.0  # JAFAR asks for a new file daily: one day may have been missed

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from crawlerproject.frontier.assembly import scope_of, url_filters_of
 from crawlerproject.frontier.passage import DiscoveredUrl, of_other_domain
+from crawlerproject.frontier.url_filters import UrlFilters
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import header
 from crawlerproject.rules.page.page import PageFacts, is_html, read_html
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.rendering.thin_pages import Triage, judge
+from crawlerproject.rules.robots.policy import RobotsRules
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, HOP_LINK
 from crawlerproject.rules.url.urls import UrlRefused, host_key, origin, parse
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from crawlerproject.frontier.url_filters import UrlFilters
-    from crawlerproject.rules.robots.policy import RobotsRules
 
 
 class SeenLink(NamedTuple):

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Self
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import ensure_awaitable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.passage import DiscoveredUrl
+from crawlerproject.items import LeaseResult
 from crawlerproject.rules.archive.http_messages import payload_digest
-from crawlerproject.runtime.services import Services, services_of
+from crawlerproject.runtime.services import Services, Stats, services_of
 from crawlerproject.stores.protocols import Fingerprint
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-    from typing import Self
-
-    from scrapy.crawler import Crawler
-
-    from crawlerproject.items import LeaseResult
-    from crawlerproject.runtime.services import Stats
 
 _LINKS_AT_A_TIME = 5_000  # five milliseconds
 

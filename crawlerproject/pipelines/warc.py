@@ -7,7 +7,7 @@ project's settings say, a page is compared first and archived last.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -21,9 +21,6 @@ from crawlerproject.items import LeaseResult
 from crawlerproject.pipelines.dedup import DedupPipeline, is_of_frontier
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.stores.poison import Poison
-
-if TYPE_CHECKING:
-    from typing import Self
 
 logger = logging.getLogger(__name__)
 

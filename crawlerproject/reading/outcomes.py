@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from crawlerproject.frontier.passage import document_of
-from crawlerproject.items import LeaseResult
+from scrapy.http import Headers, Response
+
+from crawlerproject.frontier.passage import Lease, document_of
+from crawlerproject.items import LeaseResult, Note, Rendered
 from crawlerproject.parse.links import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
@@ -15,23 +17,16 @@ from crawlerproject.parse.links import (
     redirected_enough,
     sitemaps_of_robots,
 )
+from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.request_meta import REDIRECTS, header
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.consent.terms import read_document, source_of
 from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
-from crawlerproject.rules.page.page import HEADERS, bounded, license_of_feed, page_robots, stated_by_site
+from crawlerproject.rules.page.page import HEADERS, PageFacts, bounded, license_of_feed, page_robots, stated_by_site
+from crawlerproject.rules.rendering.thin_pages import RenderNeed
 from crawlerproject.rules.robots.policy import parse_robots, usable_body
 from crawlerproject.rules.url.urls import Base
-
-if TYPE_CHECKING:
-    from scrapy.http import Headers, Response
-
-    from crawlerproject.frontier.passage import Lease
-    from crawlerproject.items import Note, Rendered
-    from crawlerproject.reading.jobs import ReadPage
-    from crawlerproject.rules.archive.http_messages import Wire
-    from crawlerproject.rules.page.page import PageFacts
-    from crawlerproject.rules.rendering.thin_pages import RenderNeed
 
 
 class Consent(NamedTuple):

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+from scrapy.http import Headers, Response
+from scrapy.settings import BaseSettings
 
 from crawlerproject import native
 from crawlerproject.documents.kinds import kind_of
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
 from crawlerproject.reading.process_pool import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
 from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.feeds.feeds import is_feed
-from crawlerproject.rules.page.page import HTML_TYPES, is_html, read_light_html
+from crawlerproject.rules.page.page import HTML_TYPES, PageFacts, is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
 from crawlerproject.rules.rendering.thin_pages import HEADERS, MORE_HEADERS, looks_short, wall
 from crawlerproject.rules.row_kinds import Content
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
-
-    from scrapy.http import Headers, Response
-    from scrapy.settings import BaseSettings
-
-    from crawlerproject.frontier.passage import Lease
-    from crawlerproject.rules.page.page import PageFacts
-    from crawlerproject.runtime.services import Stats
-    from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.runtime.services import Stats
+from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)
 

@@ -17,17 +17,19 @@ import logging
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.settings import BaseSettings, Settings
 from scrapy.spiders import CrawlSpider
 
 from crawlerproject.config.settings_table import SETTINGS
@@ -48,14 +50,6 @@ from crawlerproject.stores.index.index_files import (
     shown_rows,
 )
 from crawlerproject.stores.logs.log_query import open_log
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from typing import Self
-
-    from scrapy.http import Response
-    from scrapy.settings import BaseSettings, Settings
-
 
 _OK, _NOT_MODIFIED = 200, 304
 _NO_PAGES = ("/robots.txt", TDMREP)

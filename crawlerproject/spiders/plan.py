@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 from crawlerproject.batch.plans import Broken, plan_and_depth, read_plan
 from crawlerproject.crawl.intake import Intake
+from crawlerproject.items import LeaseResult
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.spiders.web import WebSpider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from crawlerproject.items import LeaseResult
 
 logger = logging.getLogger(__name__)
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, Self, cast
 
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
+from twisted.python.failure import Failure
 
 from crawlerproject.config.arguments import arguments_of
 from crawlerproject.config.crawl_file import apply, crawl_file_of
@@ -25,6 +29,7 @@ from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.render_gains import Renders
+from crawlerproject.frontier.passage import Lease
 from crawlerproject.items import LeaseResult
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
 from crawlerproject.parse.page_view import PageView, shown_page
@@ -40,21 +45,10 @@ from crawlerproject.reading.outcomes import (
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.request_meta import LeasedExchange, header, lease_in, leased
+from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.consent.verdict import PURPOSES
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
-    from typing import Self
-
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
-    from twisted.python.failure import Failure
-
-    from crawlerproject.frontier.passage import Lease
-    from crawlerproject.rules.archive.http_messages import Wire
-
 
 logger = logging.getLogger(__name__)
 

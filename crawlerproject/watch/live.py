@@ -17,17 +17,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from heapq import nlargest
 from itertools import islice, takewhile
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.crawl_progress import upload_text, uploads_together
 from crawlerproject.inspection.host_table import HostRow, host_row
 from crawlerproject.reasons import ANSWERED
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.scheduler import FrontierScheduler
-
 
 FIRST_ROWS = 50
 """Of each order (ours): what a person reads; all hosts: ``scrapy hosts``."""

@@ -6,21 +6,18 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from sys import maxsize
-from typing import TYPE_CHECKING
 
 import orjson
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
+from crawlerproject.crawl.engine import Engine
+from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FrontierDamaged, StorageError
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisits import RevisitPolicy, again, due
 from crawlerproject.frontier.other_workers import Links, unpack_message
 from crawlerproject.stores.protocols import Box, Changes, FrontierStore
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.engine import Engine
-    from crawlerproject.crawl.session import Session
 
 logger = logging.getLogger(__name__)
 
