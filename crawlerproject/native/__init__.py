@@ -74,6 +74,11 @@ class Page(Protocol):
     ) -> list[T]:
         """``Base.addresses``; ``base``: origin, folder, host, scheme, host's digest, ``_shapes``, the page's key."""
 
+    def targets(
+        self, found: list[Any], target: Callable[[str], str | None], kind: type[T], origin: str, folder: str, /
+    ) -> tuple[list[T], str | None]:
+        """Links of ``extract`` as they are kept, and the canonical one; ``target`` is asked about what is not plain."""
+
     def followed(self, addresses: Iterable[Any], kind: type[T], /, *page: Any) -> list[T]:
         """``followed``; ``page``: host, depth, hops, via, priority, what gives the flags of another host, note."""
 

@@ -26,6 +26,7 @@ void member_base32(const unsigned char *data, size_t size, unsigned char *letter
 
 /* links.c */
 PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *links_targets(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_followed(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_news(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_allowed(PyObject *module, PyObject *const *given, Py_ssize_t count);

@@ -14,29 +14,46 @@ struct text {
     enum gap gap; /* before the next letter */
 };
 
+/* Bytes that a blank may begin with (blank_size). */
+static const unsigned char MAY_BE_BLANK[256] = {
+    ['\t'] = 1, ['\n'] = 1, ['\v'] = 1, ['\f'] = 1, ['\r'] = 1,  [0x1C] = 1, [0x1D] = 1,
+    [0x1E] = 1, [0x1F] = 1, [' '] = 1,  [0xC2] = 1, [0xE1] = 1, [0xE2] = 1, [0xE3] = 1,
+};
+
 /* Adds a text with one blank for each run of them, and without empty lines. */
 static bool add_text(struct text *text, struct page_span more)
 {
     size_t at = 0, size;
+    if (!page_buffer_room(text->out, more.size + 1)) /* what is added is not longer, but for a gap before it */
+        return false;
+    unsigned char *out = text->out->data, *end = out + text->out->size;
     while (at < more.size) {
-        if ((size = blank_size(more.data + at, more.size - at))) {
+        if (MAY_BE_BLANK[more.data[at]] && (size = blank_size(more.data + at, more.size - at))) {
             enum gap gap = more.data[at] == '\n' ? GAP_LINE : GAP_BLANK;
             text->gap = gap > text->gap ? gap : text->gap;
             at += size;
             continue;
         }
-        size_t start = at;
-        while (at < more.size && !blank_size(more.data + at, more.size - at))
-            at++;
-        const char *between = text->gap == GAP_LINE ? "\n" : " ";
-        if (text->gap != GAP_NONE && text->out->size &&
-            !page_buffer_add(text->out, (const unsigned char *)between, 1))
-            return false;
+        if (text->gap != GAP_NONE && end > out)
+            *end++ = text->gap == GAP_LINE ? '\n' : ' ';
         text->gap = GAP_NONE;
-        if (!page_buffer_add(text->out, more.data + start, at - start))
-            return false;
+        do
+            *end++ = more.data[at++];
+        while (at < more.size && !MAY_BE_BLANK[more.data[at]]);
     }
+    text->out->size = (size_t)(end - out);
     return true;
+}
+
+/* Words of a text that add_text has made: other blanks than these are gone. */
+static size_t count_words(struct page_buffer *text)
+{
+    size_t gaps = 0;
+    if (words_has_cjk(text->data, text->size))
+        return words_count(text, true);
+    for (size_t at = 0; at < text->size; at++)
+        gaps += text->data[at] == ' ' || text->data[at] == '\n';
+    return gaps + (text->size > 0);
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------- */
@@ -251,6 +268,6 @@ enum page_status extract_tree(struct page *page)
     read_base(page, root);
     page->language = value(root, LXB_DOM_ATTR_LANG, LANG);
     page->may_have_data = may_have_data(root, root);
-    page->words = words_count(&page->text, words_has_cjk(page->text.data, page->text.size));
+    page->words = count_words(&page->text);
     return PAGE_OK;
 }

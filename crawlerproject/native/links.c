@@ -293,6 +293,147 @@ PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t c
     return found;
 }
 
+/* Characters of _SEGMENT and of a query (rules/url/urls.py): those with which a part of a path may begin, those that may
+ * follow, and those of a query. */
+enum { PART_FIRST = 1, PART_OTHER = 2, QUERY = 4 };
+
+static int written_class(unsigned char octet)
+{
+    if (octet == '/' || octet == '?')
+        return QUERY;
+    if (octet == '\'')
+        return PART_FIRST | PART_OTHER;
+    if (octet == ':' || octet == '.')
+        return PART_OTHER | QUERY;
+    return path_class(octet) || memchr("!$&()*+,;=@", octet, 11) ? PART_FIRST | PART_OTHER | QUERY : 0;
+}
+
+/* How long "http://host" is where a plain host in lower case and a slash follow; 0: it is not. */
+static size_t written_host(struct text href)
+{
+    static const struct text schemes[] = {{(const unsigned char *)"https://", 8}, {(const unsigned char *)"http://", 7}};
+    size_t at = starts_with(href, schemes[0]) ? 8 : starts_with(href, schemes[1]) ? 7 : 0, label = at;
+    int dots = 0;
+    if (!at)
+        return 0;
+    for (; at < href.size; at++) {
+        unsigned char octet = href.data[at];
+        if (octet == '.') {
+            if (at == label)
+                return 0;
+            dots++;
+            label = at + 1;
+        } else if (!((octet >= 'a' && octet <= 'z') || (octet >= '0' && octet <= '9') || octet == '-'))
+            break;
+    }
+    if (at == href.size || href.data[at] != '/' || !dots || at - label < 2)
+        return 0;
+    for (size_t place = label; place < at; place++)
+        if (href.data[place] < 'a' || href.data[place] > 'z')
+            return 0;
+    for (size_t place = 0; place + 4 <= at; place++)
+        if (!memcmp(href.data + place, "xn--", 4))
+            return 0;
+    return at;
+}
+
+/* As ``target`` of rules/url/urls.py: the URL of a link that no parser changes but for its fragment; NULL without an error:
+ * it is none. */
+static PyObject *written_target(PyObject *target, struct text origin, struct text folder)
+{
+    struct text href;
+    if (!origin.size || !ascii_of(target, &href))
+        return NULL;
+    size_t host = written_host(href), at = host, colon = 0;
+    int slash = at < href.size && href.data[at] == '/';
+    at += (size_t)slash;
+    size_t start = at;
+    while (at < href.size && written_class(href.data[at]) & PART_FIRST) {
+        while (++at < href.size && written_class(href.data[at]) & PART_OTHER)
+            colon |= href.data[at] == ':';
+        if (at < href.size && href.data[at] == '/')
+            at++;
+    }
+    if (at < href.size && href.data[at] == '?')
+        for (at++; at < href.size && written_class(href.data[at]) & QUERY; at++)
+            colon |= href.data[at] == ':';
+    size_t end = at;
+    if (at < href.size && href.data[at] == '#')
+        for (at++; at < href.size && href.data[at] >= ' ' && href.data[at] <= '~'; at++)
+            ;
+    if (at < href.size)
+        return NULL;
+    if (host)
+        return end == href.size ? Py_NewRef(target) : PyUnicode_Substring(target, 0, (Py_ssize_t)end);
+    if (!slash && (start == end || href.data[start] == '?' || colon))
+        return NULL;
+    return joined(slash ? origin : folder, 0, (struct text){href.data + start, end - start});
+}
+
+/* " ".join(rel.lower().split()) */
+static PyObject *settled_rel(PyObject *rel)
+{
+    struct text text;
+    int plain = ascii_of(rel, &text);
+    for (size_t at = 0; plain && at < text.size; at++)
+        plain = (text.data[at] >= 'a' && text.data[at] <= 'z') || text.data[at] == '-';
+    if (plain)
+        return Py_NewRef(rel);
+    PyObject *low = PyObject_CallMethod(rel, "lower", NULL), *words = low ? PyObject_CallMethod(low, "split", NULL) : NULL;
+    PyObject *blank = words ? PyUnicode_FromString(" ") : NULL, *joined_words = blank ? PyUnicode_Join(blank, words) : NULL;
+    Py_XDECREF(blank);
+    Py_XDECREF(words);
+    Py_XDECREF(low);
+    return joined_words;
+}
+
+/* targets(found, target, type, origin, folder) -> (links as they are kept, the first that is canonical): what extract()
+ * has found; target(href) is asked about a link that a parser might change. */
+PyObject *links_targets(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    enum { TARGET, WORDS, RELATION, IS_CANONICAL, LINK_FIELDS };
+    struct text origin, folder;
+    (void)module;
+    if (!takes(count, 5))
+        return NULL;
+    if (!PyList_Check(given[0]) || !ascii_of(given[3], &origin) || !ascii_of(given[4], &folder)) {
+        PyErr_SetString(PyExc_TypeError, "links are a list, origin and folder are of ASCII");
+        return NULL;
+    }
+    PyObject *links = PyList_New(0), *canonical = Py_NewRef(Py_None);
+    for (Py_ssize_t place = 0; links && place < PyList_GET_SIZE(given[0]); place++) {
+        PyObject *found = PyList_GET_ITEM(given[0], place), *href = field(found, LINK_FIELDS, TARGET), *link = NULL;
+        PyObject *url = href ? written_target(href, origin, folder) : NULL;
+        if (!url && !PyErr_Occurred())
+            url = PyObject_CallOneArg(given[1], href);
+        if (url == Py_None) {
+            Py_DECREF(url);
+            continue;
+        }
+        if (url && canonical == Py_None && PyTuple_GET_ITEM(found, IS_CANONICAL) == Py_True) {
+            Py_DECREF(canonical);
+            canonical = Py_NewRef(url);
+        }
+        PyObject *rel = url ? settled_rel(PyTuple_GET_ITEM(found, RELATION)) : NULL;
+        PyObject *number = rel ? PyLong_FromSsize_t(PyList_GET_SIZE(links)) : NULL;
+        if (number) {
+            PyObject *fields[] = {url, Py_NewRef(PyTuple_GET_ITEM(found, WORDS)), rel, number};
+            link = made(given[2], fields, 4);
+        } else {
+            Py_XDECREF(rel);
+            Py_XDECREF(url);
+        }
+        if (!link || PyList_Append(links, link))
+            Py_CLEAR(links);
+        Py_XDECREF(link);
+    }
+    if (!links) {
+        Py_DECREF(canonical);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", links, canonical);
+}
+
 /* followed(addresses, type, host, depth, hops, via, priority, flags_of, note) -> list of what is found; flags_of(host) */
 PyObject *links_followed(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {

@@ -376,6 +376,7 @@ static PyMethodDef methods[] = {
     {"head", SEVERAL(member_head), "Of an HTTP head that is stored as it came, the media type, and whether its body is compressed."},
     {"base32", module_base32, METH_O, "Bytes in groups of five, as a digest is written."},
     {"addresses", SEVERAL(links_addresses), "What links of a page mean, each page once."},
+    {"targets", SEVERAL(links_targets), "What links of a page mean, for a search index."},
     {"followed", SEVERAL(links_followed), "These as what is found on a page."},
     {"news", SEVERAL(links_news), "What of it was not found lately."},
     {"allowed", SEVERAL(links_allowed), "What of it no gate refuses."},

@@ -201,6 +201,8 @@ void checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 
+/* Room for so many bytes more; false without the memory. */
+bool page_buffer_room(struct page_buffer *buffer, size_t size);
 bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size);
 /* Adds a text after a blank, or without one if it is the first (``count`` texts are in). */
 bool page_buffer_join(struct page_buffer *buffer, size_t count, const unsigned char *data, size_t size);

@@ -42,7 +42,7 @@ static uint64_t eight(const unsigned char *at)
 
 /* --- buffers ---------------------------------------------------------------------------------------------------- */
 
-bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size)
+bool page_buffer_room(struct page_buffer *buffer, size_t size)
 {
     if (size > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4)
         return false;
@@ -55,6 +55,13 @@ bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size
         buffer->data = grown;
         buffer->capacity = capacity;
     }
+    return true;
+}
+
+bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size)
+{
+    if (!page_buffer_room(buffer, size))
+        return false;
     if (size)
         memcpy(buffer->data + buffer->size, data, size);
     buffer->size += size;

@@ -16,6 +16,7 @@ from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.url_filters import HostsAtOnce, UrlFilters
 from crawlerproject.parse.links import followed
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.page.extract import LinkText, _resolved
 from crawlerproject.rules.robots.matcher import Matcher, PathAccess, spelled
 from crawlerproject.rules.robots.parser import Rule
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_LISTED
@@ -99,6 +100,18 @@ def test_links_mean_the_same(page: str, targets: list[str]) -> None:
 
     assert found == list(due.values())
     assert all(type(address) is Address for address in found)
+
+
+@given(page=st.sampled_from(PAGES), targets=TARGETS, rel=st.sampled_from(("", "nofollow", " NoFollow\xa0é")))
+def test_links_of_a_search_index_are_the_same(page: str, targets: list[str], rel: str) -> None:
+    """Their URLs, relations and places, and which is the canonical one."""
+    found = [(target, "words", rel, target.endswith("a")) for target in targets]
+    base = Base(page)
+
+    links, canonical = reader().targets(found, base.target, LinkText, *base.beginnings())
+
+    assert (links, canonical or "") == _resolved(found, Base(page))
+    assert base.beginnings() in {("", ""), tuple("" if (end := base.join(each)) is None else end.url for each in "/.")}
 
 
 @given(targets=TARGETS)
@@ -278,6 +291,8 @@ WRONG: tuple[list[Any], ...] = (
     [
         lambda: reader().addresses(["a"], lambda _: None, lambda _: b"short", Address, *BASE),
         lambda: reader().addresses(["a"], lambda _: None, bytes, int, *BASE),
+        lambda: reader().targets([()], str, LinkText, "http://h.test/", "http://h.test/"),
+        lambda: reader().targets([("a", "", "", False)], str, int, "http://h.test/", "http://h.test/"),
         lambda: reader().news([()], set(), set()),
         lambda: reader().allowed([("http://h.test/",)], {}, lambda _: b"", frozenset(), 1, 1),
         lambda: reader().settled([(1, 2)], 0, "http://h.test/", 1, INDEX),
@@ -310,6 +325,8 @@ def test_an_error_of_what_is_asked_is_passed_on() -> None:
     with pytest.raises(ZeroDivisionError):
         reader().addresses(["?"], fails, fails, Address, *BASE)
     with pytest.raises(ZeroDivisionError):
+        reader().targets([("?", "", "", False)], fails, LinkText, "", "")
+    with pytest.raises(ZeroDivisionError):
         reader().allowed([FOUND], {}, fails, frozenset(), 1, 1)
     with pytest.raises(ZeroDivisionError):
         reader().put_rows([row()], b"", b"", fails, None, None, pack_queued)
@@ -326,6 +343,7 @@ def test_nothing_is_left_behind() -> None:
         kept = reader().allowed(fresh, hosts, lambda item: item.address.key, frozenset({"pdf"}), 9, 99)
         reader().settled(list(kept.values()), 0, "http://h.test/", 9, INDEX)
         reader().rows(list(kept.values()), 0, 2**40, QueuedPage)
+        reader().targets([(each, "w", "a B", True) for each in shared], base.target, LinkText, *base.beginnings())
         reader().put_rows([row()], b"p", b"\xff" * 10, lambda *_: None, None, None, pack_queued)
 
     once()

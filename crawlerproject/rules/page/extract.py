@@ -113,13 +113,13 @@ def read_page(body: bytes, *, url: str, content_type: str | None, structured: bo
 def read_source(source: bytes, url: str, encoding: str, *, structured: bool) -> PageText:
     """Read a page in UTF-8 that is no parser bomb."""
     page = native.reader()
-    read = page.extract(source) if page is not None else None
-    if read is None:  # no native reader, or bytes that are not UTF-8
+    if page is None or (read := page.extract(source)) is None:  # no native reader, or bytes that are not UTF-8
         return read_in_python(source, url, encoding, structured=structured)
     title, text, words, named_base, language, may_have_data, found = read
     data = structured_data(LexborHTMLParser(source)) if structured and may_have_data else ""
-    links, canonical = _resolved(found, url, encoding, named_base)
-    return PageText(" ".join(title.split()), text, links, canonical, words, data, language or "")
+    base = _base_of(url, encoding, named_base)
+    links, canonical = page.targets(found, base.target, LinkText, *base.beginnings())
+    return PageText(" ".join(title.split()), text, links, canonical or "", words, data, language or "")
 
 
 def read_in_python(source: bytes, url: str, encoding: str, *, structured: bool) -> PageText:
@@ -129,7 +129,7 @@ def read_in_python(source: bytes, url: str, encoding: str, *, structured: bool) 
     title = "" if head is None else " ".join(head.text().split())
     base = tree.css_first("base[href]")
     named_base = None if base is None else base.attributes.get("href") or ""
-    links, canonical = _resolved(_links(tree), url, encoding, named_base)
+    links, canonical = _resolved(_links(tree), _base_of(url, encoding, named_base))
     data = structured_data(tree) if structured else ""
     language = "" if tree.root is None else tree.root.attributes.get("lang") or ""
     text = _text(tree)
@@ -152,10 +152,13 @@ _new = tuple.__new__  # what LinkText(...) does, at a third of the cost
 _Found = tuple[str, str, str, bool]  # target as written, words, rel as written, whether it is a link rel=canonical
 
 
-def _resolved(found: Iterable[_Found], url: str, encoding: str, named_base: str | None) -> tuple[list[LinkText], str]:
+def _base_of(url: str, encoding: str, named_base: str | None) -> Base:
     base = Base(url, encoding)
-    if named_base is not None and (address := base.join(named_base)) is not None:
-        base = Base(address.url, encoding)
+    address = None if named_base is None else base.join(named_base)
+    return base if address is None else Base(address.url, encoding)
+
+
+def _resolved(found: Iterable[_Found], base: Base) -> tuple[list[LinkText], str]:
     links: list[LinkText] = []
     canonical = ""
     for target, words, rel, is_canonical in found:

@@ -206,16 +206,19 @@ class Base:
             if host and self._base is not None and "xn--" not in host:
                 return host + slash + rest
             if not host and (slash or (rest[:1] not in ("", "?") and ":" not in rest)):
-                origin, folder = self._beginnings or self._found_beginnings()
+                origin, folder = self.beginnings()
                 if origin:
                     return (origin if slash else folder) + rest
         address = self.join(href)
         return None if address is None else address.url
 
-    def _found_beginnings(self) -> tuple[str, str]:
+    def beginnings(self) -> tuple[str, str]:
         """What "/" and "." mean on this page; empty where the parser is to be asked."""
-        ends = (self._join("/"), self._join(".")) if self._base is not None else (None, None)
-        self._beginnings = "" if ends[0] is None else ends[0].url, "" if ends[1] is None else ends[1].url
+        if self._beginnings is None and self._own_digest:
+            self._beginnings = f"{self._origin}/", f"{self._folder}/"
+        elif self._beginnings is None:
+            ends = (self._join("/"), self._join(".")) if self._base is not None else (None, None)
+            self._beginnings = "" if ends[0] is None else ends[0].url, "" if ends[1] is None else ends[1].url
         return self._beginnings
 
     def own_key(self) -> bytes:
