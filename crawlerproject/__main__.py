@@ -28,7 +28,7 @@ def main() -> None:
     if os.environ["SCRAPY_SETTINGS_MODULE"] == _OURS and light_start.can_be_light(sys.argv[1:], GROUPED):
         light_start.run(sys.argv[1:], PoliteParser)
     if asked == ["crawl"]:
-        light_start.run_late()
+        light_start.run_late(ours=os.environ["SCRAPY_SETTINGS_MODULE"] == _OURS)
     from scrapy import cmdline
 
     class Parser(PoliteParser, cmdline.ScrapyArgumentParser):

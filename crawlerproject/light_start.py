@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec
 from threading import RLock
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ _LATE = {
     "charset_normalizer": ("scrapy.http.response.text", "from_bytes"),
     "scrapy.utils.ssl": ("scrapy.utils.versions", "get_openssl_version"),
     "xmlrpc.server": (),
+    "http.cookies": ("scrapy.utils.curl", "SimpleCookie"),
+    "packaging.version": ("scrapy.utils.display", "Version"),
+    "jmespath": (),
     "scrapy.commands.bench": (),
     "scrapy.commands.check": (),
 }
@@ -135,16 +138,25 @@ def _install() -> None:
     sys.modules[_SCRAPY] = package
 
 
-def run_late() -> None:
-    """Before Scrapy is imported, for a crawl: what it does not need of others runs when it is asked for."""
-    sys.meta_path.insert(0, _LateFinder())
+def run_late(*, ours: bool) -> None:
+    """Before Scrapy is imported, for a crawl: what it does not need of others runs when it is asked for.
+
+    ``ours``: no project of the caller's runs here. Then Arrow, which writes the index as the crawl ends, comes without
+    numpy: that is optional, and a twelfth of a short crawl.
+    """
+    sys.meta_path.insert(0, _LateFinder(ours))
 
 
 class _LateFinder:
     """Finds the modules in ``_LATE`` and leaves them empty."""
 
+    def __init__(self, ours: bool) -> None:
+        self._arrow_alone = ours
+
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         """The import system: as the module is found on the path, but loaded here."""
+        if name == "numpy" and self._arrow_alone and _asks("pyarrow"):
+            raise ModuleNotFoundError("Arrow is imported without numpy.", name=name)
         spec = PathFinder.find_spec(name, path, target) if name in _LATE else None
         if spec is not None:
             spec.loader_state, spec.loader = spec.loader, self  # type: ignore[assignment]  # which it is by its methods
@@ -188,6 +200,14 @@ class _Called:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         return getattr(self._module._run(), self._name)(*given, **named)
+
+
+def _asks(module: str) -> bool:
+    """Whether this thread is importing ``module``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != module:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_global(argument: str) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -98,6 +97,8 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
         raise OperatorError(f"The crawl folder {folder} is a file; set CRAWL_DIR to another.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise OperatorError(f"{path} cannot be read ({error}); mend it, or move it away to begin without it.") from None
+    import tomllib  # by starts that find such a file only
+
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import ada_url
 import can_ada
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
@@ -318,6 +317,8 @@ def _second_opinion(url: str, base: str | None) -> Address:
     # ada_url is newer but six times slower: it is asked where a host may be none of plain ASCII.
     if url.isascii() and "%" not in url and "xn--" not in (url if base is None else base + url).lower():
         raise UrlRefused(Reason.INVALID_URL)
+    import ada_url  # by crawls that meet such a host only
+
     try:
         parsed = ada_url.URL(url, base=base)
         return _address(parsed.href, parsed.host, "", "")

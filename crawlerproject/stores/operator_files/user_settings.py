@@ -8,7 +8,6 @@ crawl's ``crawl.toml`` over both. A variable ``POLITE_NAME`` sets NAME for one s
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,11 +51,19 @@ def read_user_settings(environment: Mapping[str, str]) -> UserSettings:
     given = {name.removeprefix(_PREFIX): text for name, text in environment.items() if name.startswith(_PREFIX)}
     found = UserSettings(user_path(_FILE), environment=given)
     try:
-        found.file = tomllib.loads(Path(found.path).read_text("utf-8")) if found.path else {}
+        text = Path(found.path).read_text("utf-8") if found.path else ""
     except FileNotFoundError:
-        pass
+        return found
     except OSError as error:
         found.problem = f"{found.path} cannot be read ({error.strerror}); mend its permissions."
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return found
+    except UnicodeDecodeError as error:
+        found.problem = f"{found.path} is not TOML ({error}); mend that line."
+        return found
+    import tomllib  # by users who have such a file only
+
+    try:
+        found.file = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         found.problem = f"{found.path} is not TOML ({error}); mend that line."
     return found
