@@ -24,6 +24,7 @@ from crawlerproject.errors import OperatorError, StorageError, sentence_of
 from crawlerproject.light_start import LightCommand, is_light
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.settings import given
+from crawlerproject.stores.atomic_files import opened
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there, lock_now, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, refuse_briefly, say
@@ -157,15 +158,11 @@ def one_sentence() -> Iterator[None]:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # or Python complains when it flushes at its end
         raise SystemExit(0) from None
     except (OperatorError, StorageError, OSError) as error:
-        raise SystemExit(_refused(sentence_of(error))) from None
+        say(sentence_of(error), error=True)
+        raise SystemExit(EXIT_REFUSED) from None
     except KeyboardInterrupt:
         say("Stopped; what is done stays, and the same command does the rest.", error=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
-
-
-def _refused(sentence: str) -> int:
-    say(sentence, error=True)
-    return EXIT_REFUSED
 
 
 def refuse_options(command: ScrapyCommand, args: list[str]) -> None:
@@ -232,7 +229,7 @@ def still(folders: Iterable[Path], *, erases: bool = False) -> Iterator[None]:
     """
     with ExitStack() as locks:
         for folder in folders:
-            locks.callback(os.close, descriptor := os.open(folder, os.O_RDONLY))
+            descriptor = locks.enter_context(opened(folder, os.O_RDONLY))
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_NB | (fcntl.LOCK_EX if erases else fcntl.LOCK_SH))
             except BlockingIOError:
@@ -245,16 +242,12 @@ def still(folders: Iterable[Path], *, erases: bool = False) -> Iterator[None]:
 def alone(folder: Path, command: str) -> Iterator[None]:
     """No other process works in ``folder``, which is made, meanwhile. Raises OperatorError when one does."""
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        lock_now(descriptor)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise OperatorError(f"Another scrapy {command} is at work in {folder}; let it end first.") from None
-    try:
+    with opened(folder, os.O_RDONLY) as descriptor:
+        try:
+            lock_now(descriptor)
+        except BlockingIOError:
+            raise OperatorError(f"Another scrapy {command} is at work in {folder}; let it end first.") from None
         yield
-    finally:
-        os.close(descriptor)
 
 
 def engine_options(*engines: str) -> tuple[Option, Option]:

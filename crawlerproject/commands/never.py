@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from crawlerproject.reports.summary import bare_host
 from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.domains import is_public_suffix
 from crawlerproject.rules.url.refused_urls import Exclusion
-from crawlerproject.stores.atomic_files import replace_file
+from crawlerproject.stores.atomic_files import append_lines, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.operator_files.watched_lists import RELOAD_SECONDS, Listing, NeverCrawlLists
@@ -128,17 +127,10 @@ def add(path: Path, host: str, why: str, now: datetime, *, whole_suffix: bool = 
     line = f"{domain}  # {why}, {now:%Y-%m-%d}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        before = path.read_bytes() if path.exists() else b""
-        text = (b"" if not before or before.endswith(b"\n") else b"\n") + line.encode() + b"\n"
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _LIST_MODE)
-        try:
-            os.write(descriptor, text)  # one write: a crawl that reads meanwhile sees all of it or nothing
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append_lines(path, line.encode(), _LIST_MODE)
+        return line, path.read_bytes().count(b"\n"), True
     except OSError as error:
         raise OperatorError(f"{path} cannot be written ({error.strerror}); check its permissions.") from error
-    return line, before.count(b"\n") + text.count(b"\n"), True
 
 
 def remove(lists: NeverCrawlLists, host: str, why: str, now: datetime) -> list[Listing]:

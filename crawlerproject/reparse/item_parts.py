@@ -19,7 +19,7 @@ import orjson
 from scrapy.exporters import JsonLinesItemExporter
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import sync_path, write_whole
+from crawlerproject.stores.atomic_files import opened, sync_path, write_whole
 
 PART_CAPTURES = 1000
 """Of a part (ours): some seconds of reading, which a death costs at most."""
@@ -72,15 +72,12 @@ def read_plan(folder: Path) -> Plan:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder that has a plan. Raises OperatorError when one is at work there."""
-    descriptor = os.open(folder / _PLAN, os.O_RDONLY)
-    try:
+    with opened(folder / _PLAN, os.O_RDONLY) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OperatorError(f"Into {folder} another process writes; name another --out.") from None
         yield
-    finally:
-        os.close(descriptor)
 
 
 class Parts:

@@ -131,13 +131,32 @@ def put_back(descriptor: int, path: Path, flags: int = 0) -> int:
     return made
 
 
-def sync_path(path: Path) -> None:
-    """Make what is in a file, or renames, new and removed names in a folder, survive a power loss."""
-    descriptor = os.open(path, os.O_RDONLY)
+@contextmanager
+def opened(path: Path, flags: int, mode: int = _ANY) -> Iterator[int]:
+    """A descriptor, as of ``os.open``, that is closed when the block ends. OSError."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
     try:
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def append_lines(path: Path, text: bytes, mode: int, flags: int = 0, *, first: bytes = b"") -> None:
+    """Append whole lines, durably: a reader sees all of them or none. OSError.
+
+    A line that was left without an end gets one; ``first`` is what an empty file begins with.
+    """
+    with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | flags, mode) as descriptor:
+        size = os.fstat(descriptor).st_size
+        begin = first if not size else b"" if os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
+        os.write(descriptor, begin + text + b"\n")
+        os.fsync(descriptor)
+
+
+def sync_path(path: Path) -> None:
+    """Make what is in a file, or renames, new and removed names in a folder, survive a power loss."""
+    with opened(path, os.O_RDONLY) as descriptor:
+        os.fsync(descriptor)
 
 
 def unused(path: Path) -> Path:

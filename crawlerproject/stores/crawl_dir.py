@@ -11,13 +11,14 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PosixPath
 from typing import Any
 
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, write_whole
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, opened, replace_file, write_whole
 
 WARC_SUFFIX = ".warc.gz"
 _OTHERS_SUFFIXES = (".warc", ".arc.gz", ".arc")
@@ -195,18 +196,11 @@ def check_there(folder: Path) -> None:
 
 def is_locked(path: Path) -> bool:
     """Whether a process holds a lock file. A shared lock, taken for an instant, disturbs no other who asks."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks: the process itself is asked for
-        return True
-    finally:
-        os.close(descriptor)
+    with suppress(OSError), opened(path, os.O_RDONLY) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:  # held; or a file system without locks: the process itself is asked for
+            return True
     return False
 
 

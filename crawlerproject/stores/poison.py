@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import orjson
 
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.atomic_files import SECRET_FILE, opened, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 if TYPE_CHECKING:
@@ -80,15 +80,11 @@ class ReadingMark:
         """Open or make the file; StorageError when that fails."""
         path = CrawlDir(folder).reading_mark
         self._row: QueuedPage | None = None  # that is written there, marked or not
-        with storage_errors(path):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                if os.fstat(descriptor).st_size != _BYTES:
-                    os.ftruncate(descriptor, _BYTES)
-                    os.posix_fallocate(descriptor, 0, _BYTES)  # a full disk is met here, not as a bus error
-                self._memory = mmap.mmap(descriptor, _BYTES)
-            finally:
-                os.close(descriptor)
+        with storage_errors(path), opened(path, os.O_RDWR | os.O_CREAT, SECRET_FILE) as descriptor:
+            if os.fstat(descriptor).st_size != _BYTES:
+                os.ftruncate(descriptor, _BYTES)
+                os.posix_fallocate(descriptor, 0, _BYTES)  # a full disk is met here, not as a bus error
+            self._memory = mmap.mmap(descriptor, _BYTES)
         self.unmarked = _Unmarked(self._memory)
         """For waits for a disk or a store amid such work: no page's bytes end a process there, and they may be long."""
 

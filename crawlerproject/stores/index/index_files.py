@@ -35,7 +35,7 @@ from crawlerproject.rules.archive.index_rows import CdxjEntry, crawl_of
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
-from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.atomic_files import opened, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from, withdrawn_of
 
@@ -120,12 +120,9 @@ class CdxjFiles:
             journal = self._journal(filename)
             with storage_errors(journal):
                 self.folder.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-                try:
+                with opened(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) as descriptor:
                     while data := self._unwritten[filename]:
                         self._unwritten[filename] = data[os.write(descriptor, data) :]
-                finally:
-                    os.close(descriptor)
             del self._unwritten[filename]
 
     def cut(self, filename: str, length: int) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, replace_file, storage_errors
+from crawlerproject.stores.atomic_files import SECRET_FILE, SECRET_FOLDER, opened, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 _PAUSED_FILE = "paused.json"
@@ -28,7 +28,7 @@ _ADDED = "add-*.txt"
 _EVER_ADDED = "added.txt"
 SUPERVISED_SINCE = "CRAWLERPROJECT_SUPERVISED_SINCE"
 """Environment variable of a fleet's workers: epoch seconds. A stop ordered since is for them, too."""
-_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 
 
 @dataclass(slots=True)
@@ -117,10 +117,8 @@ def spool_seeds(folder: Path, lines: list[str]) -> Path:
         path = control / f"add-{time.time_ns():020d}-{secrets.token_hex(4)}.txt"
         text = ("\n".join(lines) + "\n").encode()
         replace_file(path, text, SECRET_FILE)
-        with storage_errors(control / _EVER_ADDED):
-            descriptor = os.open(control / _EVER_ADDED, _APPENDING, SECRET_FILE)
-            with os.fdopen(descriptor, "ab") as record:
-                record.write(text)
+        with storage_errors(control / _EVER_ADDED), opened(control / _EVER_ADDED, _APPENDING, SECRET_FILE) as record:
+            os.write(record, text)
         return path
 
 

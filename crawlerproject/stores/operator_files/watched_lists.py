@@ -22,7 +22,7 @@ from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn
 from crawlerproject.rules.politeness.pauses import HostPaces, PacePreset
 from crawlerproject.rules.traps.template_yield import LISTS
 from crawlerproject.rules.url.refused_urls import Exclusion
-from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.atomic_files import append_lines, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 logger = logging.getLogger(__name__)
@@ -270,16 +270,9 @@ def withdrawn_from(archive: Path) -> Withdrawn:
 
 
 def add_lines(path: Path, line: str) -> None:
-    """Append a line or several, entries' or comments. A reader sees all of it or nothing. Raises StorageError."""
+    """Append a line or several, entries' or comments. Raises StorageError."""
     with storage_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _LIST_MODE)
-        try:
-            size = os.fstat(descriptor).st_size
-            begin = _FIRST_LINE if not size else b"" if os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
-            os.write(descriptor, begin + line.encode() + b"\n")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append_lines(path, line.encode(), _LIST_MODE, os.O_NOFOLLOW, first=_FIRST_LINE)
 
 
 def change_lines(path: Path, changes: Mapping[Withdrawal, Withdrawal | None], why: str = "") -> None:
