@@ -107,9 +107,13 @@ class Engine:
 
     def stop(self, reason: str) -> None:
         """End the crawl; what is on its way ends first."""
-        engine = self._crawler.engine
-        assert engine is not None
-        deferred_from_coro(engine.close_spider_async(reason=reason))
+        close_crawl(self._crawler, reason)
+
+
+def close_crawl(crawler: Crawler, reason: str) -> None:
+    """End the crawl, with this ``finish_reason``; what is on its way ends first."""
+    assert crawler.engine is not None
+    deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
 
 class FastPath:

@@ -9,8 +9,8 @@ from typing import Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import deferred_from_coro
 
+from crawlerproject.crawl.engine import close_crawl
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.runtime.services import services_of
 
@@ -72,9 +72,7 @@ class CrawlTask(CrawlExtension):
 
     def close_crawl(self, reason: str) -> None:
         """Let what is on its way end; the scheduler makes the last commit."""
-        engine = self._crawler.engine
-        assert engine is not None
-        deferred_from_coro(engine.close_spider_async(reason=reason))
+        close_crawl(self._crawler, reason)
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
         going_on = True

@@ -12,7 +12,6 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
-from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
@@ -22,6 +21,7 @@ from crawlerproject.config.crawl_file import apply, crawl_file_of
 from crawlerproject.config.old_settings import warn_unused
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.values import let_in_flight, obeyed_for
+from crawlerproject.crawl.engine import close_crawl
 from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages, WebSub
 from crawlerproject.crawl.lease_requests import result_of_error
 from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -316,9 +316,7 @@ class WebSpider(Spider):
         self.crawler.stats.inc_value("errors/ours")
         if self.errors_in_a_row == self.max_errors_in_a_row:
             logger.error("%d errors of our own in a row: the crawl stops", self.errors_in_a_row)
-            engine = self.crawler.engine
-            assert engine is not None
-            deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
+            close_crawl(self.crawler, "errors_in_a_row")
 
 
 def is_late(given: Any) -> bool:
