@@ -254,12 +254,9 @@ def _corrected(searcher: Any, words: str) -> str:
         known = dict(searcher.terms_with_prefix("text", term[0], limit=_MOST_TERMS))
         near = {word: pages for word, pages in known.items() if abs(len(word) - len(term)) <= 2}
         if alike := get_close_matches(term, near, cutoff=_LEAST_ALIKE):
-            likest[wrong] = max(alike, key=lambda word: _likeness(term, word) + math.log10(1 + near[word]) / 50)
+            likeness = {word: SequenceMatcher(None, word, term).ratio() for word in alike}
+            likest[wrong] = max(alike, key=lambda word: likeness[word] + math.log10(1 + near[word]) / 50)
     return _WORD.sub(lambda found: likest.get(found[0], found[0]), words)
-
-
-def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, other, one).ratio()
 
 
 def _snippet(snippets: Any, text: str) -> str:

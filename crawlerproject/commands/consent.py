@@ -13,7 +13,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.operator_command import Bytes, InspectCommand, named_archives, option
 from crawlerproject.rules.archive.http_messages import content_encoding
-from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.rules.consent.verdict import PURPOSES, Judgement, Note, Verdict, judge
 from crawlerproject.rules.robots.policy import KEPT_BYTES, parse_robots
 from crawlerproject.rules.url.urls import host_key
@@ -105,11 +105,6 @@ def _judged(
         elif member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
             digest = member.field("warc-payload-digest")
             if member.kind == "response":
-                notes[digest] = _robots_lines(member, token)
+                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).body
+                notes[digest] = [("ai-use-robots-txt", words) for words in parse_robots(body, token).content_signals]
             yield member.url, judge(notes.get(digest, ()), purpose), 0  # many hosts have the same: a revisit
-
-
-def _robots_lines(member: Member, token: str) -> list[tuple[str, str]]:
-    """What a robots.txt says of its front page and of parts, to our crawler."""
-    body = decode(member.body, content_encoding(member.head), KEPT_BYTES).body
-    return [("ai-use-robots-txt", words) for words in parse_robots(body, token).content_signals]

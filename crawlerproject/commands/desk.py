@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ class Command(OperatorCommand):
         if not root.is_dir():
             raise OperatorError(f"There is no folder {root}; name a crawl's folder, or one with such folders in it.")
         given = [part for pair in opts.set for part in ("-s", pair) if not pair.startswith("CRAWL_DIR=")]
-        desk = Desk(root, self.settings, Commands(given).run, lambda crawl, text: lines(found_of(crawl, text)))
+        desk = Desk(root, self.settings, partial(run_command, given), lambda crawl, text: lines(found_of(crawl, text)))
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         try:
             ip_address(opts.address)
@@ -88,26 +89,20 @@ def serve(door: Door, desk: Desk, token: str) -> None:
         door.serve_forever()
 
 
-class Commands:
-    """Runs a command of ours as the operator would, with the settings that the desk was given."""
+def run_command(given: Sequence[str], folder: Path, arguments: Sequence[str]) -> Ran:
+    """Run a command of ours as the operator would, with the settings that the desk was given, and wait for its end."""
+    from crawlerproject.desk.desk_views import Ran  # Scrapy imports every command at each start
 
-    def __init__(self, given: Sequence[str]) -> None:
-        self._given = given
-
-    def run(self, folder: Path, arguments: Sequence[str]) -> Ran:
-        """Wait until it has ended."""
-        from crawlerproject.desk.desk_views import Ran  # Scrapy imports every command at each start
-
-        began = time.time()
-        command = [sys.executable, "-m", "scrapy", *arguments, *self._given, "-s", f"CRAWL_DIR={folder}"]
-        paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        try:
-            ended = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                timeout=_ORDER_SECONDS, text=True, errors="replace", env={**os.environ, "PYTHONPATH": paths},
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            status, output = 1, f"It was not done after {_ORDER_SECONDS:.0f} s; look at the crawl's log."
-        else:
-            status, output = ended.returncode, ended.stdout
-        return Ran(shlex.join(["scrapy", *arguments]), began, status, output)
+    began = time.time()
+    command = [sys.executable, "-m", "scrapy", *arguments, *given, "-s", f"CRAWL_DIR={folder}"]
+    paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    try:
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            timeout=_ORDER_SECONDS, text=True, errors="replace", env={**os.environ, "PYTHONPATH": paths},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        status, output = 1, f"It was not done after {_ORDER_SECONDS:.0f} s; look at the crawl's log."
+    else:
+        status, output = ended.returncode, ended.stdout
+    return Ran(shlex.join(["scrapy", *arguments]), began, status, output)

@@ -43,11 +43,8 @@ class Command(OperatorCommand):
             raise OperatorError("Where to? Set ARCHIVE_URL, for example: -s ARCHIVE_URL=s3://bucket/web")
         url = checked_url(str(self.settings["ARCHIVE_URL"]))
         for folder in archives_of(crawl).folders:
-            self._upload(folder, place_of(url, crawl, folder), check=opts.check)
-
-    def _upload(self, folder: CrawlDir, url: str, *, check: bool) -> None:
-        if not send(self.settings, folder, url, check=check):
-            self.exitcode = _LEFT
+            if not send(self.settings, folder, place_of(url, crawl, folder), check=opts.check):
+                self.exitcode = _LEFT
 
 
 def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = False, aside: bool = False) -> bool:

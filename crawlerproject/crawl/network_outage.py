@@ -215,7 +215,9 @@ class Outage:
         while self.down:
             await asyncio.sleep(next_try_seconds(tests))
             tests += 1
-            if self._run.now() - self._down_since > self._patience_seconds():
+            longest = self._longest_seconds
+            patience_seconds = longest if self._any_reached else min(longest, UNREACHED_WAIT_SECONDS)
+            if self._run.now() - self._down_since > patience_seconds:
                 self._believed_until = self._run.now() + BELIEVED_DEAD_SECONDS
                 self._over()
                 return
@@ -223,9 +225,6 @@ class Outage:
             self._wake()
             if self.down and await self._reaches_any(some=tests) and self.down:
                 self._over()
-
-    def _patience_seconds(self) -> float:
-        return self._longest_seconds if self._any_reached else min(self._longest_seconds, UNREACHED_WAIT_SECONDS)
 
     async def _reaches_any(self, some: int | None = None) -> bool:
         """Whether one of the known addresses takes a connection; ``some``: of the next two of a round only."""

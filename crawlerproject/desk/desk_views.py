@@ -282,7 +282,7 @@ def _charts(crawl: CrawlView, rows: Sequence[Sample]) -> dict[str, Any]:
     live_port = crawl.run.get("settings", {}).get("WATCH_PORT") if crawl.running else 0
     charts = []
     if rows:
-        ends = (_ago(rows[-1].at - rows[0].at + rows[0].seconds), "now")
+        ends = (f"{human_seconds(rows[-1].at - rows[0].at + rows[0].seconds)} ago", "now")
         charts = [
             ("Pages a second", line("Pages a second", ends, _binned(rows, "pages"), "{:g} pages/s".format)),
             ("Bytes a second", line("Bytes a second", ends, _binned(rows, "bytes"), _byte_rate, whole=True)),
@@ -311,10 +311,6 @@ def _bars(counts: Iterable[tuple[str, int, str]]) -> Markup | None:
 
 def _byte_rate(value: float) -> str:
     return f"{human_bytes(round(value))}/s"
-
-
-def _ago(seconds: float) -> str:
-    return f"{human_seconds(seconds)} ago"
 
 
 def _binned(rows: Sequence[Sample], name: str) -> list[float]:

@@ -191,7 +191,8 @@ class Outcomes:
 def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> None:
     url = result.row.url
     unread: list[tuple[Note, str]] = []
-    for note in [note for note in words if _names_license(note)]:
+    named = [note for note in words if note[0] in (Source.HEADER, Source.PAGE) and note[1].startswith("license:")]
+    for note in named:
         address = Base(url).join(note[1].partition(":")[2].strip())
         licences = consent.license_words(url, address.url) if address is not None else None
         if licences is None:
@@ -207,10 +208,6 @@ def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> N
     if consent.obeyed and judged.verdict is Verdict.RESERVED:
         reason = reservation(judged)
         result.withhold(reason if reason in RESERVED else Reason.RESERVED_LICENSE, judged.words)
-
-
-def _names_license(note: Note) -> bool:
-    return note[0] in (Source.HEADER, Source.PAGE) and note[1].startswith("license:")
 
 
 def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage, consent: Consent = RECORDED) -> LeaseResult:

@@ -103,9 +103,8 @@ def judge(notes: Iterable[Note], purpose: str) -> Judgement:
             continue
         found = _said(name, value, labels)
         if found is not None:
-            (mining if _speaks_of_mining(name, value) else judged).append(
-                (_PLACES.index(Source(name)), found, (name, value))
-            )
+            is_of_mining = name == Source.TDMREP or value.startswith("tdm-")
+            (mining if is_of_mining else judged).append((_PLACES.index(Source(name)), found, (name, value)))
     if mining:
         nearest = min(place for place, _, _ in mining)
         judged += [each for each in mining if each[0] == nearest]
@@ -128,10 +127,6 @@ def reservation(judgement: Judgement) -> Reason:
     return _REASONS[Source(judgement.source)]
 
 
-def _speaks_of_mining(name: str, value: str) -> bool:
-    return name == Source.TDMREP or value.startswith("tdm-")
-
-
 def _said(name: str, value: str, labels: _Labels) -> Verdict | None:
     """What one line says of the purpose; None: nothing."""
     if value.startswith(DOUBT):
@@ -144,7 +139,9 @@ def _said(name: str, value: str, labels: _Labels) -> Verdict | None:
         verdict = Verdict.ALLOWED if rest.strip().partition(";")[0].strip() == "0" else Verdict.RESERVED
         return verdict if labels.is_mining else None
     if name == Source.LICENSE:
-        return _licensed(value, labels)
+        # Of licences as ``terms`` words them, " | " between: one that permits the purpose for nothing is enough.
+        free = any(_permitted(each, labels) for each in value.split(" | "))
+        return Verdict.ALLOWED if free else Verdict.RESERVED
     if field in ("tdm-policy", "license"):
         return None
     return _used(value, labels)
@@ -158,12 +155,6 @@ def _used(value: str, labels: _Labels) -> Verdict | None:
         if settings:
             return Verdict.ALLOWED if all(setting in _YES for setting in settings) else Verdict.RESERVED
     return None
-
-
-def _licensed(value: str, labels: _Labels) -> Verdict:
-    """Of licences as ``rsl`` words them, " | " between: one that permits the purpose for nothing is enough."""
-    free = any(_permitted(each, labels) for each in value.split(" | "))
-    return Verdict.ALLOWED if free else Verdict.RESERVED
 
 
 def _permitted(licence: str, labels: _Labels) -> bool:

@@ -82,7 +82,8 @@ def read_sitemap(body: bytes, content_type: str | None = None, url: str = "") ->
     pieces = _Pieces(body)
     text = text_pieces(pieces, content_type)
     first = next(text, "")
-    read = _read_text if _is_text(first) else _read_xml
+    is_text = first.lstrip("\ufeff\t\n\r ")[:8].lower().startswith(("http://", "https://"))
+    read = _read_text if is_text else _read_xml
     sitemap = read(chain([first], text), url)
     sitemap.flaw = pieces.flaw or sitemap.flaw
     return sitemap
@@ -208,10 +209,6 @@ class _Pieces:
             elif not piece and not waiting and at >= len(body):
                 self.flaw = "gzip that ends early"
                 return
-
-
-def _is_text(first: str) -> bool:
-    return first.lstrip("\ufeff\t\n\r ")[:8].lower().startswith(("http://", "https://"))
 
 
 def _read_text(pieces: Iterable[str], _: str) -> Sitemap:

@@ -70,12 +70,13 @@ class RedisTexts:
         """Add texts, then for each value what is within ``bits`` of it, nearest first. Two round trips at most."""
         calls: list[Call] = []
         for some in _slices(added):
-            keys_and_fields = [(self._key(place), self._addition(place, text)) for text, place in _all_places(some)]
+            places = [(text, place) for text in some for place in _places(text.value)]
+            keys_and_fields = [(self._key(place), self._addition(place, text)) for text, place in places]
             calls += self._calls(ADD_TEXTS, keys_and_fields, [self._block_bytes])
         additions = len(calls)
         for asked in _slices(values):
-            places = [place for value in asked for place in _places(value)]
-            calls += self._calls(ROWS_OF_TEXTS, [(self._key(place), [place.rows]) for place in places], [])
+            asked_at = [place for value in asked for place in _places(value)]
+            calls += self._calls(ROWS_OF_TEXTS, [(self._key(place), [place.rows]) for place in asked_at], [])
         rows = [each for answer in self._link.many(calls)[additions:] for each in answer]
         return self._with_pages([
             _near(value, rows[at * across.TABLES : (at + 1) * across.TABLES], bits) for at, value in enumerate(values)
@@ -108,10 +109,6 @@ class RedisTexts:
 
 def _slices(some: Sequence[Any]) -> Iterator[Sequence[Any]]:
     return (some[first : first + _AT_A_TIME] for first in range(0, len(some), _AT_A_TIME))
-
-
-def _all_places(texts: Sequence[Text]) -> Iterator[tuple[Text, _Place]]:
-    return ((text, place) for text in texts for place in _places(text.value))
 
 
 def _places(value: int) -> Iterator[_Place]:

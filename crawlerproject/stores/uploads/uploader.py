@@ -239,7 +239,8 @@ class Uploader:
             here_still = (self._folder / name).exists() or (self._folder / name.removesuffix(".gz")).exists()
             if name in present or name == MANIFEST or here_still:
                 continue
-            if known.stage is Stage.CONFIRMED and name.startswith(_PARTS) and _archive_of(name) in present:
+            archive = f"warc/{archive_of_stem(name.rpartition('/')[2].removesuffix('.parquet'))}"
+            if known.stage is Stage.CONFIRMED and name.startswith(_PARTS) and archive in present:
                 # Made again, the index of that file has no such part: of what it was about all was withdrawn.
                 self._target.remove(name)
                 self._journal.forget(name)
@@ -270,8 +271,3 @@ class Uploader:
         self.figures.waiting_files = len(waiting)
         self.figures.waiting_bytes = sum(source.found.size for source in waiting)
         self._options.tick()
-
-
-def _archive_of(part: str) -> str:
-    """The name of the WARC file that a part of the Parquet index is of, in the folder."""
-    return f"warc/{archive_of_stem(part.rpartition('/')[2].removesuffix('.parquet'))}"
