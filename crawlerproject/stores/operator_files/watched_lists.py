@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from operator import is_not
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn
 from crawlerproject.rules.politeness.pauses import HostPaces, PacePreset
@@ -40,16 +40,17 @@ EVERY_HOST = "*"
 class WatchedFile:
     """The file at ``path``, checked for changes every ``reload_seconds``; without a path it has no lines.
 
-    A file that cannot be read changes nothing and is reported once, under the name ``what``. An ``optional`` file may
-    not exist yet.
+    A file that cannot be read changes nothing and is reported once, under its name. An ``optional`` file may not exist
+    yet.
     """
 
+    name: ClassVar[str]
+
     def __init__(
-        self, path: str | os.PathLike[str] | None, reload_seconds: float, what: str, *, optional: bool = False
+        self, path: str | os.PathLike[str] | None = None, reload_seconds: float = inf, *, optional: bool = False
     ) -> None:
         self.path = Path(path) if path else None
         self._reload_seconds = reload_seconds
-        self._what = what
         self._optional = optional
         self._stamp: tuple[int, int, int] | None = None  # mtime (ns), size and inode when it was last read
         self._looked_at = self._next_look = inf
@@ -75,7 +76,7 @@ class WatchedFile:
             missing = self._optional and self._stamp is None and isinstance(error, FileNotFoundError)
             if not self._complained and not missing:
                 holds = "what was read last holds" if self._stamp else "there is none until it can be"
-                logger.warning("%s %s cannot be read (%s); %s", self._what, self.path, error.strerror, holds)
+                logger.warning("%s %s cannot be read (%s); %s", self.name, self.path, error.strerror, holds)
             self._complained = not missing
             return None
         self._complained, self._stamp = False, stamp
@@ -96,11 +97,8 @@ class NeverCrawlFile(WatchedFile):
     When the file vanishes or cannot be read, the last good list stays in force, with a warning: doubt excludes.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str] | None, reload_seconds: float = inf, *, optional: bool = False
-    ) -> None:
-        super().__init__(path, reload_seconds, "Never-crawl list", optional=optional)
-        self._exclusion = Exclusion()
+    name = "Never-crawl list"
+    _exclusion = Exclusion()
 
     def current(self, now: float) -> Exclusion:
         """The list; ``now`` in seconds of any steady clock."""
@@ -194,9 +192,8 @@ def _report(what: str, domains: frozenset[str]) -> None:
 class HostPaceFile(WatchedFile):
     """The paces of single hosts; without a path all hosts keep their pace."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = inf) -> None:
-        super().__init__(path, reload_seconds, "Host paces")
-        self._paces = HostPaces()
+    name = "Host paces"
+    _paces = HostPaces()
 
     def preset(self, host: str, base: PacePreset, now: float) -> PacePreset:
         """The pace of a host key, ``base`` unless the file says otherwise; ``now`` in seconds of any steady clock."""
@@ -214,9 +211,8 @@ class TrapAllowFile(WatchedFile):
     Without a path nothing is allowed.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = inf) -> None:
-        super().__init__(path, reload_seconds, "Trap allow list")
-        self._allowed: frozenset[tuple[str, str]] = frozenset()
+    name = "Trap allow list"
+    _allowed: frozenset[tuple[str, str]] = frozenset()
 
     def allows(self, host: str, template: str, now: float) -> bool:
         """Whether the file declares this template of the host to be no trap ("" or "*": any template)."""
@@ -289,9 +285,11 @@ def change_lines(path: Path, changes: Mapping[Withdrawal, Withdrawal | None], wh
 class WithdrawnFile(WatchedFile):
     """The list while a crawl runs: what is on it is not asked for again, nor what is archived made to depend on it."""
 
+    name = "List"
+    _withdrawn = Withdrawn()
+
     def __init__(self, folder: Path | None, reload_seconds: float = inf) -> None:
-        super().__init__(withdrawn_path(folder) if folder is not None else None, reload_seconds, "List", optional=True)
-        self._withdrawn = Withdrawn()
+        super().__init__(withdrawn_path(folder) if folder is not None else None, reload_seconds, optional=True)
 
     def current(self, now: float) -> Withdrawn:
         """The list; ``now`` in seconds of any steady clock."""
