@@ -178,7 +178,11 @@ class _LateModule(ModuleType):
             raise AttributeError(name)
         importer, called = _LATE[self.__name__] or ("", "")
         if name == called and sys._getframe(1).f_globals.get("__name__") in (importer, "importlib._bootstrap"):
-            return _Called(self, name)
+
+            def run_and_call(*given: Any, **named: Any) -> Any:
+                return getattr(self._run(), name)(*given, **named)
+
+            return run_and_call
         return ModuleType.__getattribute__(self._run(), name)
 
     def _run(self) -> ModuleType:
@@ -189,17 +193,6 @@ class _LateModule(ModuleType):
                 spec.loader.exec_module(self)
                 self.__class__ = ModuleType  # now: another thread's question waits until then
         return self
-
-
-class _Called:
-    """A function or class of a module that runs when it is called."""
-
-    def __init__(self, module: _LateModule, name: str) -> None:
-        self._module = module
-        self._name = name
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return getattr(self._module._run(), self._name)(*given, **named)
 
 
 def _asks(module: str) -> bool:
