@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from email.utils import formatdate
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.http_messages import payload_digest
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import Original, make_member, one_line, warc_date, warcinfo
-from crawlerproject.rules.revisits.history import History, http_date_text
+from crawlerproject.rules.revisits.history import History
 from crawlerproject.stores.archive.warc_reader import captures_in, member_of
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord
@@ -162,7 +163,7 @@ def _record(capture: ForeignCapture, payload: tuple[bytes, Original] | None) -> 
     """The page's record. The moment of their fetch serves as If-Modified-Since (RFC 9110 13.1.3)."""
     history = History(visits=1, seen_at=capture.fetched_at)
     digest = payload[0] if payload else capture.digest
-    moment = http_date_text(capture.fetched_at)
+    moment = formatdate(capture.fetched_at, usegmt=True)  # RFC 9110 5.6.7
     url, at = capture.address.url, capture.fetched_at
     return PageRecord(url, Reason.FETCHED, capture.status, at, digest, "", moment, history.pack())
 

@@ -24,8 +24,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -112,8 +111,7 @@ class Answer(NamedTuple):
     digest: bytes = b""  # sha1 of the payload
 
 
-@dataclass(slots=True, frozen=True)
-class Trust:
+class Trust(NamedTuple):
     """How far a host's validators earned belief. Counts, fading."""
 
     etag_calm: float = 0.0  # the payload and the ETag stayed
@@ -185,17 +183,17 @@ def learned(trust: Trust, known: Known, answer: Answer) -> Trust:
     same = digest == known.digest
     if known.etag and same:
         if etag == known.etag:
-            trust = replace(trust, etag_calm=trust.etag_calm + 1)
+            trust = trust._replace(etag_calm=trust.etag_calm + 1)
         else:
-            trust = replace(trust, etag_restless=trust.etag_restless + 1)
+            trust = trust._replace(etag_restless=trust.etag_restless + 1)
     still_valid = etag == known.etag if known.etag else last_modified == known.last_modified
     if not same and still_valid and not (etag or "").startswith("W/"):  # a weak one may stay: RFC 9110 8.8.1
-        trust = replace(trust, lies=trust.lies + 1)
+        trust = trust._replace(lies=trust.lies + 1)
     else:
-        trust = replace(trust, honest=trust.honest + 1)
+        trust = trust._replace(honest=trust.honest + 1)
     if max(trust.etag_calm + trust.etag_restless, trust.honest + trust.lies) <= _MAX_NOTES:
         return trust
-    return Trust(trust.etag_calm / 2, trust.etag_restless / 2, trust.honest / 2, trust.lies / 2)
+    return Trust(*(count / 2 for count in trust))
 
 
 def fresh_until(headers: Mapping[str, str], visited_at: float) -> float:
@@ -230,11 +228,6 @@ def http_date(text: str) -> float | None:
         return moment.timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-
-
-def http_date_text(epoch_seconds: float) -> str:
-    """An HTTP date (RFC 9110 5.6.7, the preferred form)."""
-    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
 def wait_seconds(reason: str, status: int, last_seconds: float) -> float | None:
@@ -351,19 +344,9 @@ class HostHistory(NamedTuple):
 
     def pack(self) -> bytes:
         """The bytes that the store keeps."""
-        trust = self.trust
-        kept = _HOST.pack(
-            _FORMAT,
-            trust.etag_calm,
-            trust.etag_restless,
-            trust.honest,
-            trust.lies,
-            self.lastmod_kept,
-            self.lastmod_broken,
-            self.pages,
-            *self.together,
-        )
-        return kept + _LOOSENED_AT.pack(self.loosened_at) if self.loosened_at else kept
+        trust, lastmod_kept, lastmod_broken, pages, together, loosened_at = self
+        kept = _HOST.pack(_FORMAT, *trust, lastmod_kept, lastmod_broken, pages, *together)
+        return kept + _LOOSENED_AT.pack(loosened_at) if loosened_at else kept
 
     @classmethod
     def unpack(cls, kept: bytes) -> HostHistory:
