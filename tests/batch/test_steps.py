@@ -25,7 +25,7 @@ from crawlerproject.batch.fulltext import Hit, Search, search
 from crawlerproject.batch.process_warcs import PART, ExtractOptions, is_done, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web import zygote
-from tests.web.running import IDENTITY, PROJECT
+from tests.web.running import IDENTITY
 from tests.web.waiting import busyness
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html/en-US")
@@ -69,8 +69,7 @@ def finished(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def killed(arguments: list[str], moment: Callable[[], bool]) -> None:
     """A command that is killed, with its children, when the moment has come."""
-    quiet = subprocess.DEVNULL
-    process = subprocess.Popen(scrapy(*arguments), cwd=PROJECT, stdout=quiet, stderr=quiet, start_new_session=True)
+    process = zygote.Process(scrapy(*arguments), start_new_session=True)
     until = time.monotonic() + PATIENCE_SECONDS * busyness()
     while not moment() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
@@ -160,24 +159,24 @@ def test_a_killed_batch_crawl_goes_on_and_archives_each_page_once(batch: Batch) 
 
 @pytest.fixture(scope="module")
 def processed(batch: Batch) -> Path:
-    """What a process that nobody disturbed made."""
-    undisturbed = finished("process", str(batch.folder), "--workers", "2", "--wet", "--wat")
+    """What one process that nobody disturbed made."""
+    undisturbed = finished("process", str(batch.folder), "--workers", "1", "--wet", "--wat")
     assert undisturbed.returncode == 0, undisturbed.stderr
     return batch.folder / "processed"
 
 
 def test_a_killed_process_gives_the_same_files(batch: Batch, processed: Path, tmp_path: Path) -> None:
-    """Pages, links, WET and WAT, byte for byte as of a run that nobody disturbed."""
+    """Pages, links, WET and WAT, byte for byte as of a run that nobody disturbed; killed with its two workers."""
     whole, torn = processed, tmp_path / "torn"
-    command = ["process", str(batch.folder), "--workers", "2", "--wet", "--wat", "--out"]
+    command = ["process", str(batch.folder), "--wet", "--wat", "--out", str(torn), "--workers"]
 
     def amid() -> bool:
         return len(list(torn.glob("pages/*.parquet"))) >= 2 and any(torn.glob(f"pages/*{PART}*"))
 
-    killed([*command, str(torn)], amid)
+    killed([*command, "2"], amid)
     done = len(list(torn.glob("pages/*.parquet")))
 
-    assert finished(*command, str(torn)).returncode == 0
+    assert finished(*command, "1").returncode == 0
 
     files = {path.relative_to(whole): path.read_bytes() for path in whole.rglob("*.*")}
     assert 2 <= done < len(list(whole.glob("pages/*.parquet")))
