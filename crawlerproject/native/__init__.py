@@ -116,8 +116,13 @@ class Page(Protocol):
     ) -> dict[bytes, bytes]:
         """``put_rows_in_python``."""
 
-    def member(self, data: bytes, at: int, most: int, /) -> tuple[int, Any, bytes] | None:
-        """End, fields and block of the record whose gzip member begins at a place; None: Python has to inflate it."""
+    def members(
+        self, data: bytes, at: int, most: int, offset: int, kind: type[T], /
+    ) -> tuple[int, list[T], bytes | None]:
+        """Where they end, the plain records of gzip members from a place on, and what the first holds that is not so.
+
+        Neither: Python has to inflate it.
+        """
 
     def holds(self, fields: Any, block: bytes, /) -> bool:
         """Whether a record's digests hold; False: Python has to judge it."""

@@ -14,9 +14,12 @@ PyObject *record_fields(const struct record *record, const unsigned char *text);
 /* The first value of a name; without data if there is none. */
 struct page_span record_value(PyObject *fields, const char *name);
 
+/* tuple.__new__(type, …), whose fields it takes over as far as there are any; NULL with an error. Of links.c. */
+PyObject *made(PyObject *type, PyObject *const *fields, Py_ssize_t count);
+
 /* Of member.c. */
 PyObject *member_record(PyObject *module, PyObject *data);
-PyObject *member_packed(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *member_members(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count);

@@ -104,6 +104,13 @@ static bool whole_byte(struct bits *bits)
     return true;
 }
 
+/* Makes a table of 1 << *bits entries, each of which stands for all that end alike, one of 1 << wide. */
+static ALWAYS void widened(uint32_t *table, unsigned *bits, unsigned wide)
+{
+    for (; *bits < wide; ++*bits)
+        memcpy(table + (1u << *bits), table, sizeof *table << *bits);
+}
+
 /* The table of a code by the lengths of its words; false if it is not complete. A word's bits come in turned round. */
 static bool table_fill(uint32_t *table, unsigned room, unsigned wide, const unsigned char *lengths, unsigned count,
                        const uint32_t *symbols)
@@ -120,7 +127,7 @@ static bool table_fill(uint32_t *table, unsigned room, unsigned wide, const unsi
     }
     if (left)
         return false;
-    unsigned words = next[MOST_BITS + 1], used = 1u << wide, word = 0, place = 0, length = 1;
+    unsigned words = next[MOST_BITS + 1], used = 1u << wide, word = 0, place = 0, length = 1, bits = 0;
     for (unsigned symbol = 0; symbol < count; symbol++)
         if (lengths[symbol])
             sorted[next[lengths[symbol]]++] = (unsigned short)symbol;
@@ -129,9 +136,9 @@ static bool table_fill(uint32_t *table, unsigned room, unsigned wide, const unsi
         while (!counts[length])
             length++;
         counts[length]--;
+        widened(table, &bits, length < wide ? length : wide);
         if (length <= wide)
-            for (unsigned at = word; at < 1u << wide; at += 1u << length)
-                table[at] = entry | length;
+            table[word] = entry | length;
         else {
             unsigned stem = (unsigned)LOW(word, wide);
             if (!(word >> wide)) { /* the first of its stem; words of one stem follow each other, the longest last */
@@ -153,6 +160,7 @@ static bool table_fill(uint32_t *table, unsigned room, unsigned wide, const unsi
             word ^= bit;
         word |= bit;
     }
+    widened(table, &bits, wide);
     return true;
 }
 

@@ -58,8 +58,8 @@ static int takes(Py_ssize_t count, Py_ssize_t wanted)
     return 0;
 }
 
-/* tuple.__new__(type, …), whose fields it takes over as far as there are any; NULL with an error. */
-static PyObject *made(PyObject *type, PyObject *const *fields, Py_ssize_t count)
+/* As binding.h says. */
+PyObject *made(PyObject *type, PyObject *const *fields, Py_ssize_t count)
 {
     PyTypeObject *kind = (PyTypeObject *)type;
     PyObject *tuple = NULL;

@@ -13,6 +13,7 @@ enum {
     SHA1_LETTERS = 32,
     MOST_INFLATED = 8 * 1024 * 1024, /* larger records gain nothing */
     MOST_KEPT = 1024 * 1024,         /* of the room for them */
+    MOST_TOGETHER = 2 * 1024 * 1024, /* of a list of members, but for its last */
     TIME_DIGITS = 14,                /* YYYYmmddHHMMSS */
     MOST_MIME = 128,
 };
@@ -70,38 +71,74 @@ PyObject *member_record(PyObject *module, PyObject *data)
     return Py_BuildValue("(Ny#)", record_fields(&record, head), record.block.data, (Py_ssize_t)record.block.size);
 }
 
-/* Where the member ends, and the record in it: fields and block, or None and all of it. */
-PyObject *member_packed(PyObject *module, PyObject *const *given, Py_ssize_t count)
+/* The gzip member at a place, whose record it adds to a list as a Member; false where there is none that is plain. */
+static bool add_member(PyObject *list, PyObject *type, struct page_span packed, size_t most, unsigned long long offset,
+                       struct page_buffer *inflated, size_t *used)
 {
-    static struct page_buffer inflated;
     unsigned char head[RECORD_HEAD];
     struct record record;
+    if (!inflate_member(packed.data, packed.size, inflated, most, used)) {
+        *used = 0;
+        return false;
+    }
+    if (!record_read(inflated->data, inflated->size, head, sizeof head, &record))
+        return false;
+    PyObject *fields[] = {
+        PyLong_FromUnsignedLongLong(offset), PyLong_FromSize_t(*used), record_fields(&record, head),
+        PyBytes_FromStringAndSize((const char *)record.block.data, (Py_ssize_t)record.block.size), Py_NewRef(Py_False)};
+    bool right = true;
+    for (size_t place = 0; place < 4; place++)
+        right = right && fields[place];
+    PyObject *member = NULL;
+    if (right)
+        member = made(type, fields, 5);
+    else
+        for (size_t place = 0; place < 5; place++)
+            Py_XDECREF(fields[place]);
+    right = member && !PyList_Append(list, member);
+    Py_XDECREF(member);
+    return right;
+}
+
+/* members(data, at, most, offset, type) -> (end, list, what): as many as are plain and whole, up to some bytes together,
+ * the place behind the last, and what the first of all holds if it is a good member but no plain record (None if it is
+ * not). ``type`` is Member, ``offset`` that of ``at`` in the file. */
+PyObject *member_members(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    static struct page_buffer inflated;
     (void)module;
-    if (count != 3 || !PyBytes_Check(given[0])) {
-        PyErr_SetString(PyExc_TypeError, "member() takes bytes, a place in them and the most bytes of a record");
+    if (count != 5 || !PyBytes_Check(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "members() takes bytes, a place in them, the most bytes of a record, an offset, a type");
         return NULL;
     }
-    size_t size = (size_t)PyBytes_GET_SIZE(given[0]), used = 0;
+    size_t size = (size_t)PyBytes_GET_SIZE(given[0]), used = 0, together = 0;
     size_t at = PyLong_AsSize_t(given[1]), most = PyErr_Occurred() ? 0 : PyLong_AsSize_t(given[2]);
+    unsigned long long offset = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLongLong(given[3]);
+    PyObject *list = PyErr_Occurred() ? NULL : PyList_New(0), *what = NULL;
+    const unsigned char *data = (const unsigned char *)PyBytes_AS_STRING(given[0]);
+    most = most < MOST_INFLATED ? most : MOST_INFLATED;
+    while (list && at < size && together < MOST_TOGETHER
+           && add_member(list, given[4], (struct page_span){data + at, size - at}, most, offset, &inflated, &used)) {
+        at += used;
+        offset += used;
+        together += inflated.size;
+    }
     if (PyErr_Occurred())
-        return NULL;
-    bool good = at <= size
-                && inflate_member((const unsigned char *)PyBytes_AS_STRING(given[0]) + at, size - at, &inflated,
-                                  most < MOST_INFLATED ? most : MOST_INFLATED, &used);
-    PyObject *found;
-    if (!good)
-        found = Py_NewRef(Py_None);
-    else if (record_read(inflated.data, inflated.size, head, sizeof head, &record))
-        found = Py_BuildValue("(nNy#)", (Py_ssize_t)(at + used), record_fields(&record, head), record.block.data,
-                              (Py_ssize_t)record.block.size);
-    else
-        found = Py_BuildValue("(nOy#)", (Py_ssize_t)(at + used), Py_None, inflated.data,
-                              (Py_ssize_t)inflated.size);
+        Py_CLEAR(list);
+    if (list && !PyList_GET_SIZE(list) && used) {
+        what = PyBytes_FromStringAndSize((const char *)inflated.data, (Py_ssize_t)inflated.size);
+        at += used;
+    }
     if (inflated.capacity > MOST_KEPT) {
         free(inflated.data);
         inflated = (struct page_buffer){NULL, 0, 0};
     }
-    return found;
+    if (!list || PyErr_Occurred()) {
+        Py_XDECREF(list);
+        Py_XDECREF(what);
+        return NULL;
+    }
+    return Py_BuildValue("(nNN)", (Py_ssize_t)at, list, what ? what : Py_NewRef(Py_None));
 }
 
 /* Fields of the native reader and a block in bytes. */

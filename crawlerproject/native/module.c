@@ -369,7 +369,7 @@ static PyMethodDef methods[] = {
     {"near", SEVERAL(module_near), "Places near a value, and their distances."},
     {"scores", SEVERAL(module_scores), "What a language model says of a text."},
     {"record", member_record, METH_O, "Fields and block of a WARC record."},
-    {"member", SEVERAL(member_packed), "The record of a gzip member."},
+    {"members", SEVERAL(member_members), "The records of gzip members that follow each other."},
     {"holds", SEVERAL(member_holds), "Whether a record's digests hold."},
     {"row", SEVERAL(member_row), "What an index says of a capture."},
     {"sealed", SEVERAL(member_sealed), "A WARC record of its fields and its block."},

@@ -2,7 +2,6 @@
  * The head of a WARC record, as rules/archive/warc_members.py has it (_member), of those that are as they should be:
  * fields of printable ASCII, the length right, two line breaks at the end. All others Python judges.
  */
-#define _GNU_SOURCE /* memmem */
 #include "page.h"
 
 #include <string.h>
@@ -50,26 +49,34 @@ static bool field_read(unsigned char *line, unsigned char *end, struct record_fi
     return true;
 }
 
+/* Where a line ends, if its first CR is before an LF; NULL if not. */
+static const unsigned char *line_end(const unsigned char *line, const unsigned char *limit)
+{
+    const unsigned char *end = memchr(line, '\r', (size_t)(limit - line));
+    return end && limit - end > 1 && end[1] == '\n' ? end : NULL;
+}
+
 bool record_read(const unsigned char *data, size_t size, unsigned char *head, size_t room, struct record *record)
 {
-    const unsigned char *end = memmem(data, size < room ? size : room, "\r\n\r\n", BREAKS);
+    const unsigned char *limit = data + (size < room ? size : room), *end, *next;
     size_t length = SIZE_MAX;
-    size_t head_size = end ? (size_t)(end - data) : 0;
-    if (head_size < VERSION_SIZE || memcmp(data, VERSION, VERSION_SIZE)
-        || memcmp(data + size - BREAKS, "\r\n\r\n", BREAKS))
+    if (size < VERSION_SIZE + BREAKS || memcmp(data, VERSION, VERSION_SIZE)
+        || memcmp(data + size - BREAKS, "\r\n\r\n", BREAKS) || !(end = line_end(data, limit)))
         return false;
-    memcpy(head, data, head_size);
-    unsigned char *stop = head + head_size, *line = memmem(head, head_size, "\r\n", 2);
-    for (record->count = 0; line; record->count++) {
-        unsigned char *next = memmem(line + 2, (size_t)(stop - line - 2), "\r\n", 2);
+    memcpy(head, data, (size_t)(end - data));
+    for (record->count = 0; (next = line_end(end + 2, limit)) && next > end + 2; record->count++) {
         struct record_field *field = record->fields + record->count;
-        if (record->count == RECORD_FIELDS || !field_read(line + 2, next ? next : stop, field))
+        memcpy(head + (end - data), end, (size_t)(next - end));
+        if (record->count == RECORD_FIELDS || !field_read(head + (end + 2 - data), head + (next - data), field))
             return false;
         if (length == SIZE_MAX && field->name.size == LENGTH_SIZE && !memcmp(field->name.data, LENGTH, LENGTH_SIZE)
             && (length = number(field->value)) == SIZE_MAX)
             return false;
-        line = next;
+        end = next;
     }
+    if (!next)
+        return false;
+    size_t head_size = (size_t)(end - data);
     record->head_size = head_size;
     record->block = (struct page_span){end + BREAKS, length};
     return length <= size && head_size + BREAKS + length + BREAKS == size;

@@ -67,16 +67,16 @@ def test_every_kind_of_block_is_inflated(level: int, strategy: int) -> None:
         for flush in (0, 700):
             record = TEXT % (len(sample), sample)
             member = packed(record, level, strategy, flush)
-            assert reader.member(b"before" + member + b"after", 6, WHOLE) == (
+            found = Member(9, len(member), (("content-length", str(len(sample))),), sample)  # type: ignore[arg-type]
+            assert reader.members(b"before" + member + b"after", 6, WHOLE, 9, Member) == (
                 6 + len(member),
-                (("content-length", str(len(sample))),),
-                sample,
-            )
-            assert reader.member(packed(sample, level, strategy, flush), 0, WHOLE) == (
-                len(packed(sample, level, strategy, flush)),
+                [found],
                 None,
-                sample,
             )
+            other = packed(sample, level, strategy, flush)
+            assert reader.members(other, 0, WHOLE, 0, Member) == (len(other), [], sample)
+            behind = found._replace(offset=9 + len(member))
+            assert reader.members(2 * member + other, 0, WHOLE, 9, Member) == (2 * len(member), [found, behind], None)
 
 
 def test_what_is_not_plain_is_left_to_python() -> None:
@@ -87,11 +87,13 @@ def test_what_is_not_plain_is_left_to_python() -> None:
     member = packed(record)
     named = member[:3] + b"\x08" + member[4:10] + b"name\0" + member[10:]
     for odd, at, most in ((named, 0, WHOLE), (member, 0, 100), (member, len(member), WHOLE), (member, 9999, WHOLE)):
-        assert reader.member(odd, at, most) is None
-    assert [reader.member(member[:end], 0, WHOLE) for end in range(len(member))] == [None] * len(member)
+        assert reader.members(odd, at, most, 0, Member) == (at, [], None)
+    assert not any(any(reader.members(member[:end], 0, WHOLE, 0, Member)) for end in range(len(member)))
     assert [found for found in both(lambda: list(walk([named]))) if isinstance(found, Member)]
     with pytest.raises(TypeError):
-        reader.member(memoryview(member), 0, WHOLE)  # type: ignore[arg-type]
+        reader.members(memoryview(member), 0, WHOLE, 0, Member)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        reader.members(member, 0, WHOLE, 0, int)
 
 
 @given(st.data())

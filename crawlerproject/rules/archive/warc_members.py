@@ -178,11 +178,11 @@ def walk(
     packed = _Packed(chunks, start, max_bytes)
     while packed.more():
         offset = packed.offset
-        plain = packed.plain()
-        if plain is not None and plain[0] is not None:
-            yield Member(offset, packed.offset - offset, *plain)
+        plain, held = packed.plain()
+        if plain:
+            yield from plain
             continue
-        record = packed.next() if plain is None else plain[1]
+        record = packed.next() if held is None else held
         if isinstance(record, Flaw):
             yield record
             return
@@ -237,20 +237,18 @@ class _Packed:
             self._chunk, self._at = next(self._source, b""), 0
         return bool(self._chunk)
 
-    def plain(self) -> tuple[Any, bytes] | None:
-        """Fields and block of the next member, or None and all that it holds; None: ``next`` has to inflate it."""
+    def plain(self) -> tuple[list[Member], bytes | None]:
+        """Plain records that follow, or all that the next member holds; neither: ``next`` has to inflate it."""
         if self._reader is None:
-            return None
-        found = self._reader.member(self._chunk, self._at, self._max_bytes)
-        if found is None and len(self._chunk) - self._at < CHUNK_BYTES and (more := next(self._source, b"")):
+            return [], None
+        found = self._reader.members(self._chunk, self._at, self._max_bytes, self.offset, Member)
+        if found[0] == self._at and len(self._chunk) - self._at < CHUNK_BYTES and (more := next(self._source, b"")):
             self._chunk, self._at = self._chunk[self._at :] + more, 0
-            found = self._reader.member(self._chunk, 0, self._max_bytes)
-        if found is None:
-            return None
-        end, *record = found
+            found = self._reader.members(self._chunk, 0, self._max_bytes, self.offset, Member)
+        end, records, held = found
         self.offset += end - self._at
         self._at = end
-        return record[0], record[1]
+        return records, held
 
     def next(self) -> bytes | Flaw:
         """What the next member holds, or what is wrong with it."""
