@@ -6,23 +6,17 @@ A page that would cost an HTML parser far more than its size is kept, not parsed
 (three of them in libxml2 too): many attributes on one tag (each is compared with all before it), deep nesting (each
 block looks up the whole stack), open formatting elements (each new block repeats them all), and the options of one
 select (each new one looks at all before it: 150,000 take four minutes). The checks are linear and look at the raw
-bytes. The native reader decides the same (native/weight.c), where it is in use; numpy is loaded only where it is not.
+bytes. The native reader decides the same (native/weight.c), where it is in use.
 """
 
 from __future__ import annotations
 
 import re
 from enum import IntEnum
-from functools import cache
-from typing import TYPE_CHECKING
 
 from crawlerproject import native
 from crawlerproject.rules import web_encodings
 from crawlerproject.rules.web_encodings import UTF_8, charset_of, declared_encoding, mark_of, xml_encoding
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 FALLBACK = "windows-1252"  # HTML 13.2.3.2: the default of most locales; it decodes any byte
 # The standard looks at 1,024 bytes and later at what the parser meets; 15 % of 1,213 real pages declare behind those.
@@ -160,38 +154,12 @@ _TAG = re.compile(rb"<(/?[a-zA-Z][^\s/>]*+)")
 
 _FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())  # HTML 13.2.4.3, but a and nobr
 _FORMATTING_TAG = re.compile(rb"<(/?(?:[bisu]|em|tt|big|code|font|small|strong|strike))(?=[\s/>])", re.IGNORECASE)
-_OPENS, _CLOSES = b"</"
-_LETTERS_COMPARED = 7  # the longest names have six letters, and then an end
-_ENDS_NAME, _ENDS_NO_NAME = 1, 2  # less than any letter
-_LOOK_AHEAD = 1 + _LETTERS_COMPARED  # bytes behind a "<" that are looked at
-_NESTED_ROUNDS = 4  # ours: pages of manuals nest two or three
+_OPTION_TAG = re.compile(rb"</?op", re.IGNORECASE)  # or an optgroup's
 # Void elements, and those whose end tag may be left out because the next one closes them (HTML 13.1.2).
 _NO_DEPTH = frozenset(
     b"area base br col embed hr img input link meta param source track wbr"
     b" p li dt dd option optgroup tr td th thead tbody tfoot colgroup caption rp rt".split()
 )
-
-
-@cache
-def _tables() -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.uint8]]:
-    """By two characters after "<": whether they are, or begin, a formatting element's name, or an option's; letters."""
-    import numpy as np
-
-    may_format, may_be_option = np.zeros(65_536, np.bool_), np.zeros(65_536, np.bool_)
-    for name in _FORMATTING:
-        for end in b" \t\n\v\f\r/>":
-            begin = (name + bytes([end]))[:2]
-            for pair in {begin.lower(), begin.upper(), begin.title(), begin.title().swapcase()}:
-                may_format[int.from_bytes(pair, "big")] = True
-    for pair in (b"op", b"OP", b"Op", b"oP"):  # optgroup too
-        may_be_option[int.from_bytes(pair, "big")] = True
-    # A letter's code in lower case; what ends a name, and what does not, but is no letter.
-    letters = [
-        ord(char.lower()) if char.isascii() and char.isalpha() else _ENDS_NO_NAME for char in map(chr, range(256))
-    ]
-    for end in b" \t\n\v\f\r/>":
-        letters[end] = _ENDS_NAME
-    return may_format, may_be_option, np.array(letters, np.uint8)
 
 
 def is_bomb(body: bytes) -> bool:
@@ -225,77 +193,23 @@ def has_foreign_option(body: bytes) -> bool:
 
 def weight_in_python(body: bytes) -> Weight:
     """The same, without the native reader."""
-    import numpy as np
-
     if _has_crowded_tag(body):
         return Weight.BOMB
     tags = body.count(b"<")
     if tags <= FEW_TAGS:
         return Weight.LIGHT
-    text = np.frombuffer(body + b" " * _LOOK_AHEAD, np.uint8)
-    formatting, options = _places(text)
+    options = len(_OPTION_TAG.findall(body))
     if options > MAX_OPTIONS:
         return Weight.BOMB
     light = tags <= LIGHT_TAGS and options <= LIGHT_OPTIONS
-    if light and len(formatting) * tags <= LIGHT_REPEATS:
-        return Weight.LIGHT
-    if light and _most_open(text, formatting) * tags <= LIGHT_REPEATS:
-        return Weight.LIGHT
     if tags <= SHALLOW_TAGS:  # then depth alone is no harm
-        repeats = _deepest(_formatting_tags(body, formatting))[1] * tags
+        repeats = _deepest(_FORMATTING_TAG.findall(body))[1] * tags
         if repeats > MAX_REPEATS:
             return Weight.BOMB
         return Weight.LIGHT if light and repeats <= LIGHT_REPEATS else Weight.HEAVY
     depth, open_formatting = _deepest(_TAG.findall(body))
     bomb = depth * tags > MAX_STEPS or open_formatting * tags > MAX_REPEATS
     return Weight.BOMB if bomb else Weight.HEAVY
-
-
-def _places(text: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int]:
-    """Where formatting tags may stand, and how many options there may be.
-
-    By the two characters that follow "<" or "</": a tenth of the expression's cost, and a few tags too many.
-    """
-    import numpy as np
-
-    may_format, may_be_option, _ = _tables()
-    signs = np.flatnonzero(text == _OPENS)
-    names = signs + 1
-    names += text[names] == _CLOSES
-    pairs = text[names] * np.uint16(256) + text[names + 1]
-    return signs[may_format[pairs]], int(np.count_nonzero(may_be_option[pairs]))
-
-
-def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
-    """At least as many formatting elements as are ever open at once: a tenth of the exact count's cost.
-
-    A start tag and the end tag of its name right behind it are one element deep and are taken out together, innermost
-    first. What is left after some rounds may all be open.
-    """
-    import numpy as np
-
-    letters = _tables()[2]
-    names = places + 1
-    ends = text[names] == _CLOSES
-    names += ends
-    message = letters[text[names]]
-    codes = message.astype(np.uint64)
-    for further in range(1, _LETTERS_COMPARED):
-        message = letters[text[names + further]] * (message > _ENDS_NO_NAME).view(np.uint8)
-        codes = codes << np.uint64(8) | message
-    for taken_out in range(_NESTED_ROUNDS):
-        inner = np.flatnonzero(~ends[:-1] & ends[1:] & (codes[:-1] == codes[1:]))
-        if not inner.size:
-            return taken_out + int(np.count_nonzero(~ends))
-        kept = np.ones(codes.size, np.bool_)
-        kept[inner] = kept[inner + 1] = False
-        codes, ends = codes[kept], ends[kept]
-    return _NESTED_ROUNDS + int(np.count_nonzero(~ends))
-
-
-def _formatting_tags(body: bytes, places: NDArray[np.intp]) -> list[bytes]:
-    match = _FORMATTING_TAG.match
-    return [found[1] for place in places.tolist() if (found := match(body, place)) is not None]
 
 
 def _has_crowded_tag(body: bytes) -> bool:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from crawlerproject import native
 from crawlerproject.rules.page.body import (
     _EXCESS,
-    _FORMATTING_TAG,
-    _LOOK_AHEAD,
     LONG_TAG_BYTES,
     MAX_ATTRIBUTES,
     Weight,
-    _deepest,
-    _formatting_tags,
     _has_crowded_tag,
-    _most_open,
-    _places,
     is_bomb,
     weight,
 )
@@ -74,41 +66,6 @@ def test_ordinary_pages(body: bytes) -> None:
 def test_the_check_is_no_bomb_itself(unit: bytes) -> None:
     """2 MiB of anything takes well under two seconds of CPU: no quantifier backtracks."""
     assert spent(lambda: is_bomb(unit * (2_097_152 // len(unit)))) < 2.0
-
-
-@given(st.text("<>/bBisuemtcodfnalrgkSP \n", max_size=60))
-def test_the_quick_search_for_formatting_tags_misses_none(text: str) -> None:
-    """It finds what the expression finds, in order, in any spelling."""
-    body = text.encode()
-
-    assert _formatting_tags(body, _places(bytes_of(body))[0]) == _FORMATTING_TAG.findall(body)
-
-
-def bytes_of(body: bytes) -> NDArray[np.uint8]:
-    """A body as ``weight`` looks at it."""
-    return np.frombuffer(body + b" " * _LOOK_AHEAD, np.uint8)
-
-
-_PIECES = ["b", "i", "s", "u", "em", "tt", "big", "code", "font", "small", "strong", "strike"]
-_PIECES += ["form", "footer", "col", "colgroup", "style", "section", "p", "span"]  # that look like them
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["", "/"]), st.sampled_from(_PIECES), st.sampled_from([">", " x>", "/>", ""])))
-)
-def test_the_quick_bound_on_open_formatting_is_one(pieces: list[tuple[str, str, str]]) -> None:
-    """It is never below the exact count, whatever is nested, crossed, stray or cut."""
-    body = "".join(f"<{slash}{name}{end}" for slash, name, end in pieces).encode()
-    places = _places(bytes_of(body))[0]
-
-    assert _most_open(bytes_of(body), places) >= _deepest(_formatting_tags(body, places))[1]
-
-
-def test_the_quick_bound_is_close_for_ordinary_pages() -> None:
-    """Elements one after the other, nested by two, and many of them."""
-    body = b"<p><code>a</code> <b>b</b> <strong class=x><code>c</code></strong></p>" * 2_000
-
-    assert _most_open(bytes_of(body), _places(bytes_of(body))[0]) == 2
 
 
 @given(st.lists(st.sampled_from([b"<p ", b">", b"'", b'"', b"=", b"<b>", b" ", b"x" * 700, b"y" * 2_900]), max_size=24))
