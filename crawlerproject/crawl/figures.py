@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import nsmallest
-from typing import NamedTuple
 
 from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.frontier import Frontier
@@ -90,6 +89,8 @@ class _Look:
         self.queues: list[Queue] = []  # of the part whose limits are worked out
         self.quiet: list[Host] = []  # those that rest or keep their pause
         self.resting_urls = 0
+        self.per_second: float | None = None  # what politeness allows, once all hosts are added; None: unbounded
+        self.seconds = 0.0  # until the last of them is done, likewise
 
     def add(self, hosts: Iterable[Host]) -> None:
         """Count hosts. The loop runs a hundred thousand times."""
@@ -110,16 +111,6 @@ class _Look:
                 queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
 
 
-class _Seen(NamedTuple):
-    """What a look at every host has found."""
-
-    counts: Counter[str]
-    quiet: list[Host]
-    resting_urls: int
-    per_second: float | None
-    seconds: float
-
-
 class Figures:
     """The figures of one running crawl.
 
@@ -131,7 +122,7 @@ class Figures:
     ) -> None:
         self._clock, self._worked = clock, worked
         self._allowed = Allowed()
-        self._last: _Seen | None = None
+        self._last: _Look | None = None
         self._slices: Iterator[None] | None = None  # of the look that is under way
         self._spent = 0.0  # by it
         self._not_before = 0.0
@@ -183,23 +174,25 @@ class Figures:
             self._not_before = self._clock() + self._spent / _COST_SHARE
 
 
-def _seen(frontier: Frontier, run: Run, allowed: Allowed) -> _Seen:
+def _seen(frontier: Frontier, run: Run, allowed: Allowed) -> _Look:
     hosts = frontier.workbench.hosts
     look = _Look(run.now(), *allowed.turn(len(hosts)))
     look.add(hosts.values())
     return _found(look, frontier, allowed)
 
 
-def _found(look: _Look, frontier: Frontier, allowed: Allowed) -> _Seen:
+def _found(look: _Look, frontier: Frontier, allowed: Allowed) -> _Look:
     found = pace_limits(look.queues, frontier.workbench.ips.pause_seconds)
-    return _Seen(look.counts, look.quiet, look.resting_urls, *allowed.take(found, look.part, look.parts))
+    look.per_second, look.seconds = allowed.take(found, look.part, look.parts)
+    look.queues.clear()
+    return look
 
 
-def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Seen, own_per_second: float) -> Progress:
+def _progress(frontier: Frontier, reporter: FailureReporter, run: Run, seen: _Look, own_per_second: float) -> Progress:
     now, done, on_disk = run.now(), run.tallies, frontier.hosts.on_disk.counts
-    counts, quiet, resting_urls, per_second, seconds = seen
+    counts, quiet, resting_urls, per_second = seen.counts, seen.quiet, seen.resting_urls, seen.per_second
     due_on_disk = on_disk.hosts - on_disk.resting
-    eta = max(seconds, on_disk.done_at - now if due_on_disk > 0 else 0.0)
+    eta = max(seen.seconds, on_disk.done_at - now if due_on_disk > 0 else 0.0)
     if eta > 0 and own_per_second:  # less than politeness says, where that is the slower: its longest queue decides
         if on_disk.hosts:
             resting_urls += on_disk.rows * on_disk.resting // on_disk.hosts

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, Self
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.refused_urls import UnusableLine
 from crawlerproject.rules.url.urls import host_name
 
 
@@ -109,14 +110,6 @@ def jitter_seconds(delay: float, rng: random.Random) -> float:
     return delay * JITTER_SHARE * rng.random()
 
 
-class SkippedLine(NamedTuple):
-    """A line that is skipped."""
-
-    line: int
-    text: str
-    why: str
-
-
 class HostPaces:
     """``example.org delay_seconds=20``: that host. ``*.example.org …``: it and all below. The longest wins."""
 
@@ -127,7 +120,7 @@ class HostPaces:
         return len(self._hosts)
 
     @classmethod
-    def parse(cls, lines: Iterable[str]) -> tuple[Self, list[SkippedLine]]:
+    def parse(cls, lines: Iterable[str]) -> tuple[Self, list[UnusableLine]]:
         """The paces of a file's lines, and the lines that say nothing usable; ``#`` begins a comment."""
         hosts: dict[str, dict[str, Any]] = {}
         problems = []
@@ -138,7 +131,7 @@ class HostPaces:
             try:
                 hosts[_pattern(words[0])] = _numbers(words[1:])
             except ValueError as error:
-                problems.append(SkippedLine(number, line.strip(), str(error)))
+                problems.append(UnusableLine(number, line.strip(), str(error)))
         return cls(hosts), problems
 
     def preset(self, host: str, base: PacePreset) -> PacePreset:

@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn
 from crawlerproject.rules.politeness.pauses import HostPaces, PacePreset
 from crawlerproject.rules.traps.template_yield import LISTS
-from crawlerproject.rules.url.refused_urls import Exclusion
+from crawlerproject.rules.url.refused_urls import Exclusion, UnusableLine
 from crawlerproject.stores.atomic_files import append_lines, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -82,6 +82,10 @@ class WatchedFile:
         self._complained, self._stamp = False, stamp
         return lines
 
+    def _say_skipped(self, problems: Sequence[UnusableLine]) -> None:
+        for problem in problems:
+            logger.warning("%s line %d is skipped: %r %s", self.path, problem.line, problem.text, problem.why)
+
 
 class Listing(NamedTuple):
     """The line that excludes a host: its file, its number, from 1, and its current text."""
@@ -105,8 +109,7 @@ class NeverCrawlFile(WatchedFile):
         before, first = self._exclusion, self.version is None
         if (lines := self.changed(now)) is not None:
             self._exclusion, problems = Exclusion.parse(lines)
-            for problem in problems:
-                logger.warning("%s line %d is skipped: %r %s", self.path, problem.line, problem.text, problem.why)
+            self._say_skipped(problems)
             if first:
                 logger.info("Never-crawl list %s: %d entries", self.path, len(self._exclusion))
             else:
@@ -199,8 +202,7 @@ class HostPaceFile(WatchedFile):
         """The pace of a host key, ``base`` unless the file says otherwise; ``now`` in seconds of any steady clock."""
         if (lines := self.changed(now)) is not None:
             self._paces, problems = HostPaces.parse(lines)
-            for problem in problems:
-                logger.warning("%s line %d is skipped: %r %s", self.path, problem.line, problem.text, problem.why)
+            self._say_skipped(problems)
             logger.info("Host paces %s: %d entries", self.path, len(self._paces))
         return self._paces.preset(host, base)
 
