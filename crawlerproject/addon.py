@@ -48,7 +48,7 @@ _LOG_STATS = "crawlerproject.extensions.scrapy_parts.RestingLogStats"
 _SCRAPYS_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _HOST_QUEUE = "crawlerproject.crawl.host_queue.HostPriorityQueue"
 _STOP = "crawlerproject.crawl.host_queue.StopMiddleware"
-# Nearer to the downloader than any retry middleware, which would have its word first otherwise.
+# Nearer to the downloader than any retry middleware, which would otherwise see the exception first.
 _NEAREST = 10_000
 # That queue gives each place to another host, and a place mostly waits for its pause: 20 requests a second at 5 s. An
 # interrupted crawl waits for all of them, which takes no longer than one pause.

@@ -135,7 +135,7 @@ def take_log(settings: BaseSettings) -> None:
 
 
 def take_process(settings: BaseSettings) -> None:
-    """The same in a process of ours, whose standard error is the log's alone where the log goes there.
+    """``take_log`` in a process of ours, whose standard error is the log's alone where the log goes there.
 
     Settings that no log can be made of are left to the check of the start.
     """

@@ -171,7 +171,7 @@ class _LateFinder:
 
 
 class _LateModule(ModuleType):
-    """A module that runs when it is asked for a name: at once, or where ``_LATE`` says so when that is called."""
+    """A module that is executed when one of its names is needed; for the name in ``_LATE``, when that is called."""
 
     def __getattr__(self, name: str) -> Any:
         if name == "__path__":  # the import system asks each module whether it is a package

@@ -259,7 +259,7 @@ def engine_options(*engines: str) -> tuple[Option, Option]:
 
 
 def workers_of(opts: argparse.Namespace) -> int:
-    """Of WORKERS. Raises OperatorError."""
+    """The value of the option WORKERS. Raises OperatorError."""
     workers = int(opts.workers)
     if workers < 1:
         raise OperatorError(f"--workers is {workers}; give 1 or more.")
@@ -309,7 +309,7 @@ class Bytes:
     """
 
     def __init__(self, what: str, files: Iterable[Path] | int) -> None:
-        """Of files, or of so many bytes."""
+        """``files``: paths, or a number of bytes."""
         total = files if isinstance(files, int) else sum(file.stat().st_size for file in files)
         self._what, self._total, self._done = what, total, 0
         self._began = self._said = time.monotonic()

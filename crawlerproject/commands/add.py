@@ -17,7 +17,7 @@ from crawlerproject.terminal import say, say_json
 
 
 class Command(InspectCommand):
-    """Once it has ended well, the seeds are the crawl's: no crash loses them, and none is taken in twice."""
+    """After a successful end the seeds belong to the crawl: no crash loses one, and none is queued twice."""
 
     arguments = "URL [URL ...] [--file FILE] [--json]"
     summary = "Add seeds to a crawl, while it runs or for its next start"

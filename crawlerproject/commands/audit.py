@@ -118,7 +118,7 @@ def _read(files: Iterable[Path], done: Callable[[int], None]) -> Iterator[Asked 
 
 
 def _ended(asked: Asked | None) -> float:
-    """A line is written when its answer has ended; one that cannot be read is counted at once."""
+    """When the answer ended, which is when its line was written; 0 for one that cannot be read."""
     return 0.0 if asked is None else asked.end
 
 

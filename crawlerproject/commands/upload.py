@@ -18,7 +18,7 @@ _LEFT = 1
 
 
 class Command(OperatorCommand):
-    """Sends, has confirmed, and removes where so wanted; a folder from which a crawl uploads just now is its own."""
+    """Sends files, has them confirmed, and removes them if the settings ask for it; not while a crawl uploads them."""
 
     arguments = "[FOLDER] [--check]"
     summary = "Bring the archive to ARCHIVE_URL: what a crawl has not uploaded yet"

@@ -184,7 +184,7 @@ def _new(crawl: CrawlFile) -> str:
 
 
 def _own(crawl: CrawlFile) -> dict[str, Any]:
-    """By the argument's name."""
+    """Patterns and limits by the argument's name."""
     limits = {name: crawl.limits.get(name) for name in LIMITS}
     return {INCLUDE: crawl.include, EXCLUDE: crawl.exclude, **limits}
 
@@ -226,7 +226,7 @@ def apply(file: CrawlFile | None, settings: BaseSettings) -> None:
 
 
 def apply_of_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlFile | None:
-    """The same of the crawl that CRAWL_DIR names, for commands that open nothing else there. Raises OperatorError.
+    """Apply the file of the crawl that CRAWL_DIR names, for commands that open nothing else there. OperatorError.
 
     A folder that is closed to this user has nothing to say.
     """
@@ -294,7 +294,7 @@ def differences(
 
 
 def _same(value: Any) -> Any:
-    """Lists of extensions and networks have no order."""
+    """The value for comparison: lists of extensions and networks have no order."""
     return sorted(map(str, value)) if isinstance(value, list) else value
 
 

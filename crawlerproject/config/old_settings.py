@@ -54,7 +54,7 @@ NOWHERE: dict[str, str] = {
     "ROBOTSTXT_OBEY": "robots.txt is obeyed",
     "ROBOTSTXT_PARSER": "the crawler has its own",
 }
-"""The same, for every spider."""
+"""Settings of Scrapy's that do nothing for any spider: what to use, or what happens."""
 _WISHED_OFF = frozenset({"DNSCACHE_ENABLED", "DOWNLOAD_VERIFY_CERTIFICATES", "ROBOTSTXT_OBEY"})
 ALLOWED_DOMAINS = "allowed_domains"
 """The spider's attribute; ``scope`` does its work."""
@@ -84,7 +84,7 @@ def take_old_names(settings: BaseSettings) -> list[str]:
 
 
 def warn_old_names(settings: BaseSettings) -> None:
-    """Log the same in one line. Before a crawler freezes its settings."""
+    """Log what ``take_old_names`` says in one line. Before a crawler freezes its settings."""
     if messages := take_old_names(settings):
         logger.warning("Settings of an earlier version: %s.", "; ".join(messages))
 

@@ -22,7 +22,7 @@ _SCHEMES = ("http", "https")
 _OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
 SCRAPY_HANDLER = "crawlerproject.render.handler.ScrapyDownloadHandler"
 """The guarded download handler for spiders that are not ours."""
-# Where ours have stood in earlier versions: no word, as of a template.
+# Paths of our classes in earlier versions: replaced without a warning.
 _FORMER = ("crawlerproject.pipelines.processor.PageProcessor",)
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
@@ -79,10 +79,10 @@ def leave_out(settings: BaseSettings) -> None:
     """Removes components that are switched off, by None or by their port: Scrapy imports those too, and cookies bring
     requests.
     """
-    deaf = {path for path, port in _LISTENING.items() if settings.get(port) in _NO_PORT}
+    closed = {path for path, port in _LISTENING.items() if settings.get(port) in _NO_PORT}
     for name in _CHAINS:
         chain, base = settings.getdict(name), settings.getdict(f"{name}_BASE")
-        _put(settings, name, {path: order for path, order in chain.items() if order is not None and path not in deaf})
+        _put(settings, name, {path: order for path, order in chain.items() if order is not None and path not in closed})
         _put(
             settings,
             f"{name}_BASE",
@@ -91,7 +91,7 @@ def leave_out(settings: BaseSettings) -> None:
 
 
 def _only(settings: BaseSettings, name: str, wanted: str) -> None:
-    """One class is possible; what a project's template says of it needs no word."""
+    """Set the only class that is possible; Scrapy's default, which templates write, is replaced without a warning."""
     given = settings.get(name)
     if given != wanted:
         if given not in (getattr(default_settings, name), *_FORMER):

@@ -55,7 +55,7 @@ def list_of(settings: BaseSettings, name: str) -> list[str]:
 
 
 def list_of_value(value: Any) -> list[str]:
-    """The same of a setting's value; ValueError says what it is and how to write it."""
+    """A setting's value as a list of strings; ValueError says what it is and how to write it."""
     if not value:
         return []
     parts = value

@@ -66,7 +66,7 @@ class CrawlTask(CrawlExtension):
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def engine_stopped(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         if self._task is not None:
             self._task.cancel()
 

@@ -32,7 +32,7 @@ class ErrorLog(CrawlExtension):
         self._handler: logging.Handler | None = None
 
     def spider_opened(self) -> None:
-        """Begin to listen."""
+        """Begin to copy tracebacks."""
         if (scheduler := self.scheduler) is None:
             return
         handler = _ErrorFile(scheduler.crawl.folder.errors_log, encoding="utf-8", delay=True)
@@ -43,7 +43,7 @@ class ErrorLog(CrawlExtension):
         self._handler = handler
 
     def spider_closed(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._handler is not None:
             logging.getLogger().removeHandler(self._handler)
             self._handler.close()

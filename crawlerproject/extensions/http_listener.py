@@ -60,7 +60,7 @@ class HttpListener(CrawlExtension):
         self.begun()
 
     async def spider_closed(self, reason: str) -> None:
-        """Let the port go."""
+        """Stop listening."""
         if self._listening is not None:
             await self.last_word(reason)
             self.ended()
@@ -72,13 +72,13 @@ class HttpListener(CrawlExtension):
         raise NotImplementedError
 
     def begun(self) -> None:
-        """It listens."""
+        """Called once it listens."""
 
     async def last_word(self, reason: str) -> None:
         """What the crawl's end may wait for."""
 
     def ended(self) -> None:
-        """It is about to listen no more."""
+        """Called before it stops listening."""
 
 
 class _Visitor(ProtocolWrapper):

@@ -85,7 +85,7 @@ class Orders(CrawlTask):
     async def _look(self, scheduler: FrontierScheduler) -> None:
         crawl = scheduler.crawl
         if crawl.run.lost:
-            return  # it begins again, and looks then
+            return  # the session is about to be replaced, and looks for orders then
         if limit := crawl.session.limits.reached():
             self._stopping = True
             logger.info(

@@ -85,7 +85,7 @@ class _Timed(CrawlExtension):
         self._timer = asyncio.get_running_loop().call_later(seconds, ring)
 
     def spider_closed(self) -> None:
-        """The timer rings no more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -225,12 +225,12 @@ class EagerTasks(CrawlExtension):
     """From the start of a crawl by the frontier to its end: other spiders keep the order that they know."""
 
     def spider_opened(self) -> None:
-        """From now on."""
+        """Begin, if this is a crawl by the frontier."""
         if self.scheduler is not None:
             begin_early(asyncio.get_running_loop())
 
     def spider_closed(self) -> None:
-        """No more."""
+        """Give the loop its own way of making tasks back."""
         begin_as_usual(asyncio.get_running_loop())
 
 

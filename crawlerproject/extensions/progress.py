@@ -158,7 +158,7 @@ class ProgressExtension(CrawlExtension):
         self._display.stop()
 
     def tick(self) -> None:
-        """Look once and show it; a look that was dear puts off the next."""
+        """Look once and show it; an expensive look postpones the next."""
         began = time.monotonic()
         if began < self._not_before:
             return

@@ -88,14 +88,14 @@ class StatusFile(CrawlExtension):
         self._write(scheduler, self.status(scheduler) | {"ended": time.time(), "finish_reason": reason, "leases": []})
 
     def tick(self) -> None:
-        """Look once and write it down; a look that was dear puts off the next."""
+        """Look once and write it down; an expensive look postpones the next."""
         began, worked = time.monotonic(), time.thread_time()
         if self._due:
             self._lag = max(self._lag * 0.9, began - self._due)
         self._due = began + BEAT_SECONDS
         if (scheduler := self.scheduler) is None:
             return
-        # Also in a crawl that only rests; that they were taken up is reported at once, however dear a look is.
+        # Also in a crawl that only waits. That lists were taken up is reported at once, however expensive a look is.
         scheduler.crawl.session.filters.never_crawl.current(scheduler.crawl.run.now())
         if began < self._not_before and self.last.get("nevercrawl_lists") == self._lists(scheduler):
             return

@@ -146,7 +146,7 @@ class _Bounded(Request):
         super().handleContentChunk(data)  # type: ignore[no-untyped-call]  # Twisted's
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """The body is there: it is judged and let go in this call."""
+        """The whole body is there: it is judged, and its room released, in this call."""
         try:
             super().requestReceived(command, path, version)  # type: ignore[no-untyped-call]  # Twisted's
         finally:
@@ -158,7 +158,7 @@ class _Bounded(Request):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
 
     def _release(self) -> None:
-        """It has been judged, or will not come."""
+        """Free the room that was claimed for this body."""
         if self._callback is not None:
             self._callback.claimed_bytes -= self._claimed_bytes
             self._callback = None

@@ -102,7 +102,7 @@ class Delivery:
             logger.error("The hook is behind by %d events; %s is not delivered.", _MOST_WAITING, event["event"])
 
     def close(self, last: dict[str, Any] | None = None) -> None:
-        """Deliver what waits, each event tried once, and the last one; never wait for ever. Blocking."""
+        """Deliver what waits, each event tried once, and the last one, in bounded time. Blocking."""
         behind = 0
         with contextlib.suppress(queue.Empty):
             while self._events.qsize() > _MOST_AT_END:
@@ -196,7 +196,7 @@ def _said(error: Exception) -> str:
 
 
 def tell_refused(settings: BaseSettings, folder: Path, sentence: str) -> None:
-    """Deliver it once, before the command ends; a hook that is itself what is wrong gets nothing."""
+    """Deliver the refusal once, before the command ends; not to a hook whose setting is what was refused."""
     try:
         hook = hook_in(settings)
     except ValueError:

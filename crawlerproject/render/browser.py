@@ -239,7 +239,7 @@ class Browser:
         return await self._start_as(self._launcher.path)
 
     async def _start_as(self, path: str) -> PlaywrightHandler:
-        """In Chromium's sandbox, where the system allows it."""
+        """Start it, in Chromium's sandbox where the system allows one."""
         if self._sandboxed:
             why = hopeless(is_root=os.geteuid() == 0)
             try:

@@ -27,7 +27,7 @@ _QUIET_SECONDS = 0.3
 _LOOK_SECONDS = 0.15
 # Share of a page's time after which its DOM is read, even if the page does not rest.
 _READ_BY = 0.7
-# Scripts that navigate this often are taken to do so for ever.
+# Scripts that navigate this often are assumed never to stop.
 _MAX_NAVIGATIONS = 5
 # Blocked URLs that are listed in the metadata record.
 _BLOCKED_SHOWN = 50

@@ -54,7 +54,7 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """The same in one line: for values of others, whose newlines would begin a line of ours."""
+    """``printable`` in one line: for values of others, whose newlines would begin a line of ours."""
     return _UNSAFE_IN_A_LINE.sub(_escape, text)
 
 

@@ -24,7 +24,7 @@ class LoopBudget:
         self._most_seconds = most_seconds
         self._until: float | None = None
         self.waiting: deque[asyncio.Future[None]] = deque()
-        """Those who wait for room."""
+        """Futures that wait for room."""
 
     def over(self) -> bool:
         """Whether enough was done in this turn of the loop."""
@@ -35,7 +35,7 @@ class LoopBudget:
         return monotonic() >= self._until
 
     async def room(self) -> None:
-        """Wait until there is time for one more, who has come first being first; at once when there is."""
+        """Wait for room for one more, in order of arrival; return at once when there is room."""
         if not self.waiting and not self.over():
             return
         loop = asyncio.get_running_loop()

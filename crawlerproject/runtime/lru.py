@@ -49,6 +49,6 @@ class LruCache(Generic[_K, _V]):
         return True
 
     def forget(self, matches: Callable[[_K], bool]) -> None:
-        """Every entry of such a key."""
+        """Remove every entry whose key matches."""
         for key in [key for key in self._table if matches(key)]:
             del self._table[key]

@@ -182,7 +182,7 @@ def refuse_moved(crawl: CrawlDir, place: str = "") -> None:
 
 
 def archives_of(crawl: CrawlDir) -> Archives:
-    """Of the crawl in this folder. Raises OperatorError."""
+    """What the crawl in this folder has archived. Raises OperatorError."""
     folders = folders_of(crawl)
     return Archives(crawl, folders, tuple(path for folder in folders for path in removed_from(folder)))
 

@@ -116,11 +116,11 @@ class ReadingMark:
         self._memory[0] = 0
 
     def clear(self) -> None:
-        """No page is being read."""
+        """Remove the mark."""
         self._memory[0] = 0
 
     def close(self) -> None:
-        """Let go of the file, which stays."""
+        """Unmap the file, which stays."""
         self._memory.close()
 
 

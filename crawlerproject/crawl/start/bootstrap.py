@@ -41,7 +41,7 @@ def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
 
 
 def read_unread(store: FrontierStore, frontier: Frontier, now: float) -> None:
-    """Those of a fleet in Redis, whose frontier was copied to this disk."""
+    """Read the messages of a fleet over Redis whose frontier was copied to this disk."""
     for partition in range(int(store.fact(UNREAD_FACT) or 0)):
         name = f"{UNREAD_FACT}/{partition}"
         packed = store.fact(name)
@@ -52,7 +52,7 @@ def read_unread(store: FrontierStore, frontier: Frontier, now: float) -> None:
 
 
 def _read_box(store: FrontierStore, box: Box, frontier: Frontier, now: float) -> None:
-    """Those of a fleet on this machine. Each is removed by the change that holds its effect.
+    """Read the messages of a fleet on this machine. Each is removed by the change that holds its effect.
 
     Links take effect at once, and another time none: they are known then.
     """

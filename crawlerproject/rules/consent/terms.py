@@ -78,14 +78,14 @@ class Terms(NamedTuple):
         return sum(len(pattern) + len(words) for one in self.documents for pattern, words in one.rules or ())
 
     def answered(self, number: int, status: int, body: bytes, host: str) -> Terms:
-        """With the answer to document ``number``, from 1; ``host`` is the key of the origin's."""
+        """These terms with the answer to document ``number``, from 1; ``host`` is the key of the origin's."""
         documents = list(self.documents)
         one = documents[number - 1]
         documents[number - 1] = one._replace(rules=read_document(one.url, status, body, host))
         return Terms(documents)
 
     def with_license(self, url: str) -> Terms | None:
-        """With one more that a page names, to be asked for; None: it is known, or one too many."""
+        """These terms with one more licence that a page names, to be asked for; None: it is known, or one too many."""
         if any(one.url == url for one in self.documents) or sum(one.of_page for one in self.documents) >= _MAX_LICENSES:
             return None
         return Terms([*self.documents, Document(url, None, True)])

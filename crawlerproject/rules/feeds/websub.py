@@ -126,7 +126,7 @@ def pushed(
 
 
 def signed(body: bytes, signature: str, secret: str) -> bool:
-    """Whether ``X-Hub-Signature`` is the body's under the secret; takes as long for every wrong one."""
+    """Whether ``X-Hub-Signature`` is the body's under the secret; its time does not show where a wrong one differs."""
     method, _, given = signature.strip().partition("=")
     digest = _METHODS.get(method.strip().lower())
     if digest is None:

@@ -458,7 +458,7 @@ def _space(prefix: str, namespace: str) -> str:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """By names in small letters; of two of one name the first."""
+    """Values by name in lower case; of several with one name the first."""
     values: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(text):
         values.setdefault(name.lower(), _REFERENCE.sub(_character, double or single or bare))

@@ -87,11 +87,11 @@ class KeyRing(NamedTuple):
         return [key for key in self.keys if key.d and not 0 < key.leaves_at <= now]
 
     def public_keys(self) -> dict[str, Ed25519PublicKey]:
-        """All that ever were, by keyid."""
+        """All keys that ever were, by keyid."""
         return {key.keyid: key.public for key in self.keys}
 
     def rotated(self, now: float, new: OwnKey) -> KeyRing:
-        """With a key that signs from its moment on. What will sign no more loses its private part."""
+        """The ring with a new key, which signs from its moment on. What signs no more loses its private part."""
         kept = [key if key in self.published(now) else key._replace(d="") for key in self.keys]
         kept = [key._replace(signs_until=new.signs_from) if key.d and not key.signs_until else key for key in kept]
         return KeyRing(self.agent, (*kept, new))
@@ -179,7 +179,7 @@ def listed_keys(body: bytes) -> dict[str, str]:
 
 
 def published_keys(body: bytes) -> dict[str, Ed25519PublicKey]:
-    """The same as keys. ValueError."""
+    """The public keys that a directory names, by keyid. ValueError."""
     return {keyid: Ed25519PublicKey.from_public_bytes(_decoded(x)) for keyid, x in listed_keys(body).items()}
 
 

@@ -201,7 +201,7 @@ class MainText(NamedTuple):
 
 
 def main_text(body: bytes, content_type: str | None) -> MainText | None:
-    """Of an HTML page (content coding undone); None when it is not parsed, or says nothing."""
+    """The article of an HTML page (content coding undone); None when it is not parsed, or has no text."""
     from resiliparse.extract.html2text import extract_plain_text
     from resiliparse.parse.html import HTMLTree
 

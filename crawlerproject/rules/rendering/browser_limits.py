@@ -79,7 +79,7 @@ class Reuse(NamedTuple):
     own_site: bool  # those of pages of the same site
 
     def and_of(self, other: Reuse) -> Reuse:
-        """Of an answer that this one, a redirect, led to."""
+        """What both answers serve, of which one redirected to the other."""
         return Reuse(
             min(self.seconds, other.seconds), self.by_origin or other.by_origin, self.own_site or other.own_site
         )

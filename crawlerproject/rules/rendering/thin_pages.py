@@ -326,11 +326,11 @@ class Gain:
     unpaid_in_a_row: int = 0
 
     def learned(self, *, pays: bool) -> Gain:
-        """With one more render."""
+        """The record with one more render."""
         return Gain(self.rendered + 1, self.paid + pays, 0 if pays else self.unpaid_in_a_row + 1)
 
     def plus(self, other: Gain) -> Gain:
-        """Both together, as of one template."""
+        """Both records together, as of one template."""
         return replace(self, rendered=self.rendered + other.rendered, paid=self.paid + other.paid)
 
 

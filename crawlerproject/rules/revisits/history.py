@@ -276,7 +276,7 @@ _MOST_PAGES = 2000.0
 
 
 class History(NamedTuple):
-    """Of one page. Epoch seconds; 0 for never."""
+    """What is remembered of one page. Epoch seconds; 0 for never."""
 
     kind: int = PAGE
     # Links from a seed, at most 255; of a sitemap: how many files lead to it, itself included; of a requisite: how many
@@ -320,7 +320,7 @@ class History(NamedTuple):
 
 
 class HostHistory(NamedTuple):
-    """Of one host: what its validators and its sitemaps' dates are worth, and how its pages change."""
+    """What is known of one host: what its validators and its sitemaps' dates are worth, and how its pages change."""
 
     trust: Trust = NEW_HOST
     lastmod_kept: float = 0.0  # a page that was announced had changed

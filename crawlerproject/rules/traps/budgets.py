@@ -158,7 +158,7 @@ class ExternalBudgets:
         return may_take({name: share.ports for name, share in self._shares.items()}, domain, left)
 
     def take_port(self, domain: str) -> None:
-        """It does."""
+        """Count one more port that the domain named."""
         self._share(domain).ports += 1
         self.everyone.ports += 1
 

@@ -67,7 +67,7 @@ class OrdersHere:
             return None
 
     def answer(self, answer: Answer) -> None:
-        """Say so. StorageError."""
+        """Write the answer for the command to read. StorageError."""
         write_whole(self._folder.control / _ANSWER, orjson.dumps(answer._asdict()), SECRET_FILE)
 
 
@@ -105,7 +105,7 @@ class Asking:
         return found
 
     def close(self) -> None:
-        """The crawl need do nothing more."""
+        """Take the orders back, and remove what was made for them."""
         for folder, lock in zip(self._folders, self._locks, strict=False):
             for name in (_ORDER, _ANSWER):
                 (folder.control / name).unlink(missing_ok=True)

@@ -129,7 +129,7 @@ def _begin(unfinished: CrawlDir, target: Path) -> int:
 
 
 def _clear(unfinished: CrawlDir) -> None:
-    """Without what a command that was killed has left."""
+    """Remove what a command that was killed has left."""
     with storage_errors(unfinished):
         unfinished.chmod(SECRET_FOLDER)
         for left in unfinished.iterdir():
@@ -140,7 +140,7 @@ def _clear(unfinished: CrawlDir) -> None:
 
 
 def _lock(unfinished: CrawlDir) -> int | None:
-    """None where another command has it, or has just given the folder its name."""
+    """The lock of a backup that is being made; None while another command holds it, or has just renamed the folder."""
     try:
         descriptor = open_lock(unfinished.lock_file)
     except FileNotFoundError:

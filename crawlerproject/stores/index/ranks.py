@@ -12,7 +12,7 @@ _BATCH_ROWS = 65_536
 
 
 class Rank(NamedTuple):
-    """Of one page."""
+    """The rank of one page."""
 
     weight: float  # 1 on average
     less_important: float  # share of the pages that rank lower

@@ -33,7 +33,7 @@ class UserSettings:
     problem: str = ""
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Names and values; the environment takes precedence."""
+        """Names and values; those of the environment take precedence."""
         yield from (self.file | self.environment).items()
 
 

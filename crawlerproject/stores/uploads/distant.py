@@ -141,11 +141,11 @@ class DistantPath(PosixPath):
         return False
 
     def resolve(self, strict: bool = False) -> Self:
-        """It is what it is called."""
+        """The path itself: there are no links."""
         return self
 
     def absolute(self) -> Self:
-        """The same."""
+        """The path itself."""
         return self
 
     def span(self, start: int, end: int) -> bytes:

@@ -158,7 +158,7 @@ class Journal:
         self._uploads.pop(name, None)
 
     def close(self) -> None:
-        """No more."""
+        """Stop writing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -233,7 +233,7 @@ class Uploader:
             self.figures.removed_files += 1
 
     def _without_files(self, present: set[str]) -> None:
-        """What was on its way when its file went: it may have arrived all the same."""
+        """Settle files that were removed here before they were confirmed: they may have arrived."""
         for name, known in self._journal:
             # A day of the log that is not over is compressed for the way alone.
             here_still = (self._folder / name).exists() or (self._folder / name.removesuffix(".gz")).exists()
@@ -253,7 +253,7 @@ class Uploader:
                 self._journal.forget(name)
 
     def _list(self) -> None:
-        """Put the list of all that is there beside it, when it has changed."""
+        """Upload the manifest when it has changed."""
         listed = manifest((name, known) for name, known in self._journal if name != MANIFEST)
         known, digest = self._journal.get(MANIFEST), sha256(listed).hexdigest()
         if not listed or (known is not None and known.here == Here(len(listed), 0) and known.measured.sha256 == digest):
