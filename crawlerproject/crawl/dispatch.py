@@ -72,7 +72,7 @@ class InFlight:
 
     def sent(self, lease: Lease, request: Request) -> None:
         """The engine has the request."""
-        if not (lease.row.kind.is_render and lease.host.name in self.by_host):
+        if not (lease.kind.is_render and lease.host.name in self.by_host):
             self.by_host[lease.host.name] = lease
         self._sent[id(lease)] = (lease, request)
 
@@ -100,18 +100,18 @@ class SendWindow:
     make Python's collector slow and each of them late. Answers that wait to be read say that it is behind. Then one
     request goes out for two that have ended; while none waits, the window opens slowly. So it finds by itself how many
     the distance to the servers needs: a simulation with answers that take up to a hundred turns of the loop has no idle
-    turn. Call ``open`` before each request and count it in ``under_way`` after it; ``now`` is seconds.
+    turn. Call ``open`` before each request; ``now`` is seconds.
     """
 
     def __init__(self) -> None:
         self._most = float(LEAST)
-        self.under_way = 0  # as far as it is known here
+        self._ended = 0  # of all that were sent, as far as it is known here
         self._asked_at = 0.0
 
-    def open(self, under_way: int, unread: int, now: float) -> bool:
-        """Whether one more may be sent while ``under_way`` are, ``unread`` of them answers that wait to be read."""
-        ended = max(self.under_way - under_way, 0)
-        self.under_way = under_way
+    def open(self, sent: int, under_way: int, unread: int, now: float) -> bool:
+        """Whether one more may be sent: ``sent`` were so far, ``under_way`` are, ``unread`` of them wait to be read."""
+        ended = max(sent - under_way - self._ended, 0)
+        self._ended = sent - under_way
         if unread >= _BEHIND:
             self._most = max(min(self._most, under_way + ended) - ended / 2, _BEHIND)
         elif not unread:
@@ -143,6 +143,7 @@ class LeaseDispatch:
         self._engine = engine
         self._fetches = fetches
         self._window = SendWindow()
+        self._sent = 0  # requests so far
         self._outage = outage
         self._lookups = DnsLookups(
             fetches.resolver, session.frontier, run, self._looked_up, self.wake, fetches.behind_proxy
@@ -169,7 +170,7 @@ class LeaseDispatch:
         lease, error = turn
         request = self._requests.request(lease, error)
         self._in_flight.sent(lease, request)
-        self._window.under_way += 1
+        self._sent += 1
         return request
 
     def wake(self) -> None:
@@ -199,7 +200,7 @@ class LeaseDispatch:
             # A page in the browser asks for nothing itself, and must not keep out what it waits for.
             under_way = frontier.state.leased - frontier.renders.in_flight
             answers, pages = self._fetches.lines
-            shut = not self._window.open(under_way, len(answers.waiting) + len(pages.waiting), now)
+            shut = not self._window.open(self._sent, under_way, len(answers.waiting) + len(pages.waiting), now)
             limits = self._limits
             self._full = shut or under_way >= limits.max_in_flight or (limits.any and not limits.may_send(under_way))
             if self._full or self._run.stopped or self._damaged or self._budget.over():
@@ -220,14 +221,14 @@ class LeaseDispatch:
             if isinstance(turn, Lookup):
                 if self._ready:  # the address was at hand
                     return self._ready.popleft()
-            elif self._addresses is None or turn.row.kind.is_render:
+            elif self._addresses is None or turn.kind.is_render:
                 return turn, None
             else:
                 self._addresses.want(turn)
             now = self._run.now()
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
-        if self._addresses is not None and not lease.row.kind.is_render:
+        if self._addresses is not None and not lease.kind.is_render:
             self._addresses.want(lease, error)
         else:
             self._hand_over(lease, error)

@@ -67,7 +67,7 @@ class LeaseRequests:
     def request(self, lease: Lease, error: FetchError | None) -> Request:
         """The request; with an ``error`` it fails for that without being sent."""
         row, subrequest, poison, answers, meta = lease.row, lease.subrequest, self._poison, self._pages, FOR_SCRAPY
-        kind = row.kind
+        kind = lease.kind
         given: dict[str, Any] = {}
         headers: Any
         if kind.is_hub:
@@ -112,7 +112,7 @@ def result_of_error(lease: Lease, error: BaseException) -> LeaseResult:
         result = LeaseResult.failed(lease, error.reason, error.detail or str(error))
         result.rendered, result.again = error.rendered, error.again
         return result
-    if isinstance(error, FetchError) and not lease.row.kind.is_render:
+    if isinstance(error, FetchError) and not lease.kind.is_render:
         return LeaseResult.failed(lease, error.reason, error.detail or str(error), error.wire)
     if isinstance(error, FetchError | Refused):
         result = LeaseResult.failed(lease, error.reason, str(error))

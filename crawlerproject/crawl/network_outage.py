@@ -113,7 +113,7 @@ class Outage:
         known = self._any_reached
         if not is_doubtful(result.reason, status, reached_before=lease.host.fetched > 0, any_reached=known):
             return False
-        if lease.row.kind.sent_once and result.reason not in UNSENT_FAILURES:
+        if lease.kind.sent_once and result.reason not in UNSENT_FAILURES:
             return False
         if self._down_since:
             self._spare(result)

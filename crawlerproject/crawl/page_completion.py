@@ -69,7 +69,7 @@ class CrawlRecords:
         lease, wire = result.lease, result.wire
         if result.rendered is not None:
             return self._write_render(result.rendered, result)
-        if wire is None or not wire.status or not lease.row.kind.is_archived:
+        if wire is None or not wire.status or not lease.kind.is_archived:
             return None
         context = Context(
             lease.row.url,
@@ -140,7 +140,7 @@ def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[s
         "time": warc_date(started_at),
         "end": warc_date(ended_at),
         "url": row.url,
-        "method": "POST" if row.kind.is_hub and not is_render else "GET",
+        "method": "POST" if lease.kind.is_hub and not is_render else "GET",
         "status": wire.status or None if wire is not None else None,
         "reason": str(result.reason),
         "host": row.host,
@@ -260,7 +260,7 @@ class PageCompletion:
 
         When Redis fails meanwhile, the session is lost with what is half ended.
         """
-        run, models, lease, kind, now = self._run, self._models, result.lease, result.row.kind, self._run.now()
+        run, models, lease, kind, now = self._run, self._models, result.lease, result.lease.kind, self._run.now()
         run.stats.inc_value(f"{kind.stat}/{result.reason}")
         try:
             if result.is_render:
@@ -294,7 +294,7 @@ class PageCompletion:
 
     def _weigh(self, result: LeaseResult, written: Written | None, now: float) -> None:
         """What the frontier and the models judge by, beside what was read."""
-        row, kind, wire, subrequest = result.row, result.row.kind, result.wire, result.lease.subrequest
+        row, kind, wire, subrequest = result.row, result.lease.kind, result.wire, result.lease.subrequest
         result.digest = written.digest if written else b""
         if result.retry_after:
             result.retry_after_seconds = retry_after_seconds(result.retry_after, now, self._retry_after_max_seconds)

@@ -152,7 +152,7 @@ class Frontier:
         self.hosts.clock.now = now
         state, host, row = self.state, self._ended(lease), lease.row
         host.fetched += 1 if outcome.status else 0
-        before, kind = host.delay_seconds, row.kind
+        before, kind = host.delay_seconds, lease.kind
         if kind.is_robots:
             good = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
             if not good and outcome.reason in PORT_FAILURES:
@@ -195,7 +195,8 @@ class Frontier:
         self._start_clock(lease, now)
         if outcome.external and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
             self.leasing.external_took(host, lease.took_seconds, now)
-        if outcome.trouble or kind.is_robots or consequence.opened or host.delay_seconds > before:
+        robots_failed = kind.is_robots and not outcome.ok
+        if outcome.trouble or robots_failed or consequence.opened or host.delay_seconds > before:
             state.store_now(host)  # a promise that grew must survive even a crash before the next commit
         if host.absent or not host.fetched:
             self._keep_place(host, outcome)
@@ -248,7 +249,7 @@ class Frontier:
         if host.ports is not None:
             host.ports.charge(host, ended, host.name_free)
         work = host.waiting_urls > 0 and not host.state
-        next_free, is_page = max(host.pace_free, host.held_until), not lease.row.kind.is_robots
+        next_free, is_page = max(host.pace_free, host.held_until), not lease.kind.is_robots
         lease.took_seconds = self.workbench.ended(host, ended, next_free, work=work, is_page=is_page)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
@@ -280,7 +281,7 @@ class Frontier:
         elif lease.subrequest is not None:
             lease.subrequest.refused(Reason.RENDER_PACE)
         host = self._taken_back(lease)
-        if lease.row.kind.is_render:
+        if lease.kind.is_render:
             self._left_browser(host, now)
         else:
             self._start_clock(lease, now)

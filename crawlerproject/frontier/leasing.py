@@ -359,7 +359,7 @@ class LeaseIssuer:
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
         self._state.take(row, host)
-        kind = row.kind
+        kind = ROW_KINDS[row.flags]
         if kind.ends_news:
             self._state.recent.add([row.page_key])
         lease = self._lent(row, host, address, now, stored=True)

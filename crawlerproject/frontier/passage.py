@@ -6,7 +6,7 @@ A ``DiscoveredUrl`` goes in, a ``Lease`` comes out, and a ``Visit`` comes back, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -164,6 +164,10 @@ class Lease:
     subrequest: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
     mark: str = ""  # under which its address is reserved among several workers
     took_seconds: float | None = None  # from ``Workbench.ended``
+    kind: RowKind = field(init=False)  # of its row: asked for twenty times a page
+
+    def __post_init__(self) -> None:
+        self.kind = ROW_KINDS[self.row.flags]
 
     def granted(self, now: float) -> None:
         """Its address is reserved for it: its time begins ``now`` (epoch seconds)."""

@@ -101,7 +101,7 @@ def goes_to_browser(lease: Lease, read: ReadPage, wanted: Callable[[str, str, Re
     """
     return (
         read.facts is not None
-        and not (read.challenge or lease.row.kind.is_render)
+        and not (read.challenge or lease.kind.is_render)
         and wanted(lease.row.url, lease.row.host, read.triage.verdict)
     )
 
@@ -117,7 +117,7 @@ class Outcomes:
 
     def fetched(self, lease: Lease, response: Response, wire: Wire, read: ReadPage, *, to_render: bool) -> LeaseResult:
         """The result of a fetch; ``to_render``: the page goes to the browser."""
-        result, kind = result_of(lease, response, wire), lease.row.kind
+        result, kind = result_of(lease, response, wire), lease.kind
         if response.status in REDIRECTS:
             _follow(result, header(response.headers, b"Location"))
         elif kind.is_robots:

@@ -90,7 +90,7 @@ class PageReader:
 
         Redirects, robots.txt files and the responses to sub-requests and hubs are not read.
         """
-        if lease.row.kind.content is Content.NOTHING or response.status in REDIRECTS:
+        if lease.kind.content is Content.NOTHING or response.status in REDIRECTS:
             return _UNREAD
         body, row, page = response.body, lease.row, ReadPage()
         try:

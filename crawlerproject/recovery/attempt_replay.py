@@ -65,7 +65,7 @@ class _Archived:
     def write(self, result: LeaseResult) -> Written | None:
         """Where its capture is; later pages may refer to it."""
         written = self.written
-        if written is not None and not result.lease.row.kind.is_render:
+        if written is not None and not result.lease.kind.is_render:
             original = self._duplicates.original(written.digest) if self.repeats else None
             remember(result, written, original, self._duplicates, self._frontier)
         return written

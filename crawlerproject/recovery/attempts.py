@@ -379,7 +379,7 @@ class Answers:
         if not wire.status:
             raise Unreadable("without a status")
         response = archived_response(row.url, wire, self._max_bytes, original)
-        if not lease.row.kind.is_robots and (failed := attempt.logged("reason")) in _FAILURES:
+        if not lease.kind.is_robots and (failed := attempt.logged("reason")) in _FAILURES:
             result = result_of(lease, response, wire)
             result.reason = Reason(failed)  # the log tells why it was not read
             return result
@@ -417,7 +417,7 @@ def _failed(lease: Lease, attempt: Attempt) -> LeaseResult:
         reason = Reason(attempt.logged("reason"))
     except ValueError:
         raise Unreadable("for a reason of another version") from None
-    if lease.row.kind.is_render:
+    if lease.kind.is_render:
         raise Unreadable("not rendered")  # another time, maybe
     wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.logged("ttfb_seconds"))
     return LeaseResult.failed(lease, reason, str(attempt.logged("error") or ""), wire)

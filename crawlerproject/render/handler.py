@@ -92,7 +92,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         if lease is None:
             return await self._by_itself(guard, request)
         guard.check(request, lease)
-        if lease.row.kind.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
+        if lease.kind.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
             return await self._rendered(request)
         waits = guard.pace.enter(request, lease)
         if waits is not None:
@@ -102,7 +102,7 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
             response = await super().download_request(request)
         finally:
             guard.pace.leave(request, response)
-        if lease.row.kind.is_robots:
+        if lease.kind.is_robots:
             await guard.robots.read_aside(response)
         return response
 

@@ -214,7 +214,7 @@ class WebSpider(Spider):
         if rendered is not None:
             return rendered_result(lease, rendered, read, self._consent)
         assert wire is not None
-        if lease.row.kind.is_hub:
+        if lease.kind.is_hub:
             return self._of_hub(response, lease, wire)
         try:
             to_render = goes_to_browser(lease, read, self.services[Renders].wanted)
@@ -248,7 +248,7 @@ class WebSpider(Spider):
 
     def _extracted(self, result: LeaseResult, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
-        nothing = response.status != 200 or not result.answered or not result.row.kind.is_extracted
+        nothing = response.status != 200 or not result.answered or not result.lease.kind.is_extracted
         nothing = nothing or result.reason in RESERVED
         if nothing or (type(self).extract is WebSpider.extract and type(self).parse is WebSpider.parse):
             return []

@@ -67,7 +67,7 @@ class QueuedPage(NamedTuple):
     @property
     def page_key(self) -> bytes:
         """The key of the page itself, under which its fate is known."""
-        return ROW_KINDS[self.flags].swapped(self.key)
+        return ROW_KINDS[self.flags].swapped(self.key) if self.flags else self.key
 
     @property
     def kind(self) -> RowKind:

@@ -354,16 +354,16 @@ class Crawl:
     def __init__(self, answer_turns: int) -> None:
         self.window = SendWindow()
         self.coming: deque[int] = deque([0] * answer_turns)
-        self.turns = self.unread = self.under_way = self.idle_turns = 0
+        self.turns = self.unread = self.under_way = self.idle_turns = self.sent = 0
 
     def turn(self, free: int) -> int:
         """One turn, with work for ``free`` requests; how many were sent."""
         self.turns += 1
         sent = 0
-        while self.window.open(self.under_way, self.unread, self.turns * TURN_SECONDS):
+        while self.window.open(self.sent, self.under_way, self.unread, self.turns * TURN_SECONDS):
             if sent == min(free, SENDS_A_TURN) or self.under_way == MOST:
                 break
-            self.window.under_way += 1
+            self.sent += 1
             self.under_way += 1
             sent += 1
         self.coming.append(sent)
@@ -424,7 +424,7 @@ REQUEST = Request("http://a.test/")
 def lease(host: str = "a.test", *, render: bool = False) -> Any:
     """A lease of a host."""
     row = SimpleNamespace(kind=ROW_KINDS[FLAG_RENDER if render else 0])
-    return SimpleNamespace(host=SimpleNamespace(name=host), row=row)
+    return SimpleNamespace(host=SimpleNamespace(name=host), row=row, kind=row.kind)
 
 
 def test_a_host_shows_what_is_asked_of_it_until_that_is_over() -> None:

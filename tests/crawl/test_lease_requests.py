@@ -152,7 +152,7 @@ class Asked:
         self.request = Request(URL)
         row = SimpleNamespace(url=URL, kind=ROW_KINDS[FLAG_SUBREQUEST])
         subrequest = SimpleNamespace(answered=self.told.append)
-        lease: Any = SimpleNamespace(row=row, subrequest=subrequest)
+        lease: Any = SimpleNamespace(row=row, kind=row.kind, subrequest=subrequest)
         self.exchange = self.request.meta[META_KEY] = LeasedExchange(ref(self.request), lease=lease)
         self.answers = SubrequestAnswers(self.pipeline, self.pipeline)  # type: ignore[arg-type]
 

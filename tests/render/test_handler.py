@@ -81,7 +81,8 @@ def handler(tmp_path: Path, below: Below) -> RenderingDownloadHandler:
 def leased(handler: RenderingDownloadHandler, url: str, host: str, *, robots: bool = False) -> Request:
     """A request as the scheduler hands it out."""
     lease: Any = SimpleNamespace(
-        row=SimpleNamespace(host=host, kind=ROW_KINDS[FLAG_ROBOTS if robots else 0]),
+        row=SimpleNamespace(host=host),
+        kind=ROW_KINDS[FLAG_ROBOTS if robots else 0],
         address="192.0.2.1",
         delay_seconds=5.0,
     )

@@ -295,6 +295,8 @@ class WithdrawnFile(WatchedFile):
 
     def current(self, now: float) -> Withdrawn:
         """The list; ``now`` in seconds of any steady clock."""
+        if self._looked_at <= now < self._next_look:  # as for nearly every page
+            return self._withdrawn
         if (lines := self.changed(now)) is not None and self.path is not None:
             self._withdrawn = _parsed(self.path, lines)
             logger.info("Withdrawn: %d entries of %s", len(self._withdrawn.entries), self.path)

@@ -120,10 +120,9 @@ class RocksMessages:
             batch.delete(message_key(box, gone), handle)
 
     def stored(self, changes: Changes) -> None:
-        """The batch was written. Had it failed, its numbers would be given again to the same messages."""
-        if changes.messages or changes.read:
-            done = self.applied
-            self.applied = Applied(done.changes + 1, done.last + len(changes.messages))
+        """A batch with some was written. Had it failed, its numbers would be given again to the same messages."""
+        done = self.applied
+        self.applied = Applied(done.changes + 1, done.last + len(changes.messages))
         self._changed.update(partition for partition, _ in changes.messages)
 
     def _boxes(self) -> Iterator[Box]:
@@ -257,6 +256,8 @@ class RocksStore(RocksReader):
             self._open_again()
         try:
             batch, database = self._batch(changes), self._tables.database
+            if changes.messages or changes.read or changes.delivered:
+                self.messages.change(batch, changes)
             before = database.latest_sequence_number()
             try:
                 database.write(batch)
@@ -269,7 +270,8 @@ class RocksStore(RocksReader):
             raise
         for made in changes.fingerprints:
             self._fingerprints.stored(made)
-        self.messages.stored(changes)
+        if changes.messages or changes.read:
+            self.messages.stored(changes)
 
     # Apart from ``apply``: handles of tables that the trace of its error kept would keep the folder locked.
     def _batch(self, changes: Changes) -> WriteBatch:
@@ -311,7 +313,6 @@ class RocksStore(RocksReader):
                 put(due_key(Due(after, name)), b"", handles[DUE])
         for name, packed in changes.facts:
             put(name.encode(), packed)
-        self.messages.change(batch, changes)
         return batch
 
     def _put_of(self, host: str, put: Put) -> Put:
