@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -178,6 +179,7 @@ READ_TABLES = tuple(name for name in row_codec.NAMED if name not in (row_codec.D
 _ROCKSDICT_FILE = "rocksdict-config.json"
 _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
 _NUMBER_OF_ROWS = "rocksdb.estimate-num-keys"
+_AT_ONCE = 500  # rows of a whole table that are read (ours): a row by itself costs a third more
 
 # A file that the manifest names, or the manifest itself, is not there any more.
 _DAMAGED = ("Corruption", "IO error: No such file or directory")
@@ -240,9 +242,10 @@ class Tables:
         """All rows of a table in order, those behind a key, or those that begin with a prefix; as of now."""
         found = self.columns[table].iter(_in_order())
         if not behind and not prefix:  # a third cheaper, but silent about what cannot be read: the other says it
-            for row in self.columns[table].items(read_opt=_in_order()):
-                behind = cast("bytes", row[0])
-                yield behind, cast("bytes", row[1])
+            silent = self.columns[table].items(read_opt=_in_order())
+            while some := cast("list[tuple[bytes, bytes]]", list(islice(silent, _AT_ONCE))):
+                yield from some
+                behind = some[-1][0]
         found.seek(behind + b"\0" if behind else prefix)
         while found.valid() and (key := found.key()).startswith(prefix):
             yield key, found.value()
