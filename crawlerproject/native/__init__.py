@@ -133,6 +133,12 @@ class Page(Protocol):
     def sealed(self, fields: str, block: bytes, body: bytes, /) -> bytes:
         """A WARC record: ``fields`` with their first line, its digest and length, and its block: both one."""
 
+    def short(self, fields: str, block: bytes, /) -> bytes | None:
+        """The gzip member of such a record; None of one over 4 KB, or not of ASCII: it is compressed elsewhere."""
+
+    def ids(self, random: bytes, /) -> tuple[str, ...]:
+        """Of each 16 bytes a record id."""
+
     def head(self, head: bytes, body_bytes: int, /) -> tuple[str, bool] | None:
         """Media type of an HTTP head, and whether its body is compressed; None: it is not stored as it came, or odd."""
 

@@ -23,6 +23,8 @@ PyObject *member_members(PyObject *module, PyObject *const *given, Py_ssize_t co
 PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *member_short(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *member_ids(PyObject *module, PyObject *random);
 PyObject *member_head(PyObject *module, PyObject *const *given, Py_ssize_t count);
 /* RFC 4648 6: five bytes are eight letters; ``size`` is a multiple of five. */
 void member_base32(const unsigned char *data, size_t size, unsigned char *letters);

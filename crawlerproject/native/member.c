@@ -56,6 +56,11 @@ void member_base32(const unsigned char *data, size_t size, unsigned char *letter
     }
 }
 
+static struct page_span span_of(PyObject *bytes)
+{
+    return (struct page_span){(const unsigned char *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)};
+}
+
 PyObject *member_record(PyObject *module, PyObject *data)
 {
     unsigned char head[RECORD_HEAD];
@@ -283,41 +288,112 @@ PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count)
 
 /* --- as they are written ------------------------------------------------------------------------------------------- */
 
+static const char DIGEST_NAME[] = "WARC-Block-Digest: sha1:", LENGTH_NAME[] = "\r\nContent-Length: ";
+
+/* A record: fields with their first line, digest and length, and its block, in two parts. */
+struct sealing {
+    struct page_span fields, block, body;
+    char digits[24];
+    size_t length, head, size; /* of the digits, of all before the block, of the record */
+};
+
+static bool sealing_of(PyObject *const *given, bool has_body, struct sealing *made)
+{
+    Py_ssize_t fields_size;
+    const char *fields = PyUnicode_AsUTF8AndSize(given[0], &fields_size);
+    if (!fields)
+        return false;
+    made->fields = (struct page_span){(const unsigned char *)fields, (size_t)fields_size};
+    made->block = span_of(given[1]);
+    made->body = has_body ? span_of(given[2]) : (struct page_span){made->block.data, 0};
+    made->length = (size_t)snprintf(made->digits, sizeof made->digits, "%zu\r\n\r\n", made->block.size + made->body.size);
+    made->head = made->fields.size + sizeof DIGEST_NAME - 1 + SHA1_LETTERS + sizeof LENGTH_NAME - 1 + made->length;
+    made->size = made->head + made->block.size + made->body.size + 4;
+    return true;
+}
+
+static void seal(const struct sealing *given, unsigned char *out)
+{
+    unsigned char digest[SHA1_BYTES], *block = out + given->head;
+    memcpy(block, given->block.data, given->block.size);
+    memcpy(block + given->block.size, given->body.data, given->body.size);
+    memcpy(out + given->size - 4, "\r\n\r\n", 4);
+    checksum_sha1(block, given->block.size + given->body.size, digest);
+    memcpy(out, given->fields.data, given->fields.size);
+    out += given->fields.size;
+    memcpy(out, DIGEST_NAME, sizeof DIGEST_NAME - 1);
+    out += sizeof DIGEST_NAME - 1;
+    member_base32(digest, SHA1_BYTES, out);
+    out += SHA1_LETTERS;
+    memcpy(out, LENGTH_NAME, sizeof LENGTH_NAME - 1);
+    memcpy(out + sizeof LENGTH_NAME - 1, given->digits, given->length);
+}
+
 /* sealed(fields, block, body) -> the record: its fields, its digest and length, and block and body as one block. */
 PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    static const char digest_name[] = "WARC-Block-Digest: sha1:", length_name[] = "\r\nContent-Length: ";
-    enum { DIGEST_NAME = sizeof digest_name - 1, LENGTH_NAME = sizeof length_name - 1, MOST_DIGITS = 24 };
-    char digits[MOST_DIGITS];
-    unsigned char digest[SHA1_BYTES];
-    Py_ssize_t fields_size;
+    struct sealing sealing;
     (void)module;
     if (count != 3 || !PyUnicode_Check(given[0]) || !PyBytes_Check(given[1]) || !PyBytes_Check(given[2])) {
         PyErr_SetString(PyExc_TypeError, "sealed() takes fields as a text, a block and a body in bytes");
         return NULL;
     }
-    const char *fields = PyUnicode_AsUTF8AndSize(given[0], &fields_size);
-    if (!fields)
+    if (!sealing_of(given, true, &sealing))
         return NULL;
-    size_t block_size = (size_t)PyBytes_GET_SIZE(given[1]), body_size = (size_t)PyBytes_GET_SIZE(given[2]);
-    size_t length = (size_t)snprintf(digits, sizeof digits, "%zu\r\n\r\n", block_size + body_size);
-    size_t head = (size_t)fields_size + DIGEST_NAME + SHA1_LETTERS + LENGTH_NAME + length;
-    PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(head + block_size + body_size + 4));
-    if (!record)
-        return NULL;
-    unsigned char *out = (unsigned char *)PyBytes_AS_STRING(record), *block = out + head;
-    memcpy(block, PyBytes_AS_STRING(given[1]), block_size);
-    memcpy(block + block_size, PyBytes_AS_STRING(given[2]), body_size);
-    memcpy(block + block_size + body_size, "\r\n\r\n", 4);
-    checksum_sha1(block, block_size + body_size, digest);
-    memcpy(out, fields, (size_t)fields_size);
-    out += fields_size;
-    memcpy(out, digest_name, DIGEST_NAME);
-    member_base32(digest, SHA1_BYTES, out + DIGEST_NAME);
-    out += DIGEST_NAME + SHA1_LETTERS;
-    memcpy(out, length_name, LENGTH_NAME);
-    memcpy(out + LENGTH_NAME, digits, length);
+    PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sealing.size);
+    if (record)
+        seal(&sealing, (unsigned char *)PyBytes_AS_STRING(record));
     return record;
+}
+
+/* short(fields, block) -> the record as a gzip member; None of one that is not short, or not of ASCII. */
+PyObject *member_short(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    unsigned char record[DEFLATE_MOST], member[DEFLATE_ROOM];
+    struct sealing sealing;
+    (void)module;
+    if (count != 2 || !PyUnicode_Check(given[0]) || !PyBytes_Check(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "short() takes fields as a text and a block in bytes");
+        return NULL;
+    }
+    if (!sealing_of(given, false, &sealing))
+        return NULL;
+    if (sealing.size > sizeof record)
+        return Py_NewRef(Py_None);
+    seal(&sealing, record);
+    size_t size = deflate_member(record, sealing.size, member);
+    return size ? PyBytes_FromStringAndSize((const char *)member, (Py_ssize_t)size) : Py_NewRef(Py_None);
+}
+
+/* ids(random) -> for each 16 bytes a UUID of version 4 (RFC 9562 5.4) as the id of a record. */
+PyObject *member_ids(PyObject *module, PyObject *random)
+{
+    static const char form[] = "<urn:uuid:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx>";
+    enum { ID_BYTES = 16, VERSION_DIGIT = 12, VARIANT_DIGIT = 16 };
+    (void)module;
+    if (!PyBytes_Check(random) || PyBytes_GET_SIZE(random) % ID_BYTES) {
+        PyErr_SetString(PyExc_TypeError, "ids() takes 16 bytes for each");
+        return NULL;
+    }
+    Py_ssize_t ids = PyBytes_GET_SIZE(random) / ID_BYTES;
+    const unsigned char *bytes = (const unsigned char *)PyBytes_AS_STRING(random);
+    PyObject *made = PyTuple_New(ids);
+    for (Py_ssize_t id = 0; made && id < ids; id++, bytes += ID_BYTES) {
+        PyObject *text = PyUnicode_New(sizeof form - 1, 127);
+        if (!text) {
+            Py_CLEAR(made);
+            break;
+        }
+        unsigned char *out = PyUnicode_1BYTE_DATA(text);
+        for (size_t at = 0, digit = 0; at < sizeof form - 1; at++) {
+            unsigned value = bytes[digit / 2 % ID_BYTES] >> (digit % 2 ? 0 : 4) & 15;
+            value = digit == VERSION_DIGIT ? 4 : digit == VARIANT_DIGIT ? 8 | (value & 3) : value;
+            out[at] = (unsigned char)(form[at] == 'x' ? "0123456789abcdef"[value] : form[at]);
+            digit += form[at] == 'x';
+        }
+        PyTuple_SET_ITEM(made, id, text);
+    }
+    return made;
 }
 
 /* Behind the name of a field, its colon and blanks, if a line has that name (in small letters); NULL if not. */

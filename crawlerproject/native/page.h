@@ -14,7 +14,7 @@
  *   weight.c   pages that are built to choke a parser
  *   nearest.c  fingerprints that are near one, among many
  *   automaton.c  features of a language model in a text
- *   record.c, inflate.c, checksums.c  records of a WARC file
+ *   record.c, inflate.c, deflate.c, checksums.c  records of a WARC file
  *   module.c   the binding; with links.c, head.c and member.c (records) all that knows Python
  *
  * In: the bytes of a page in UTF-8 and their number. They are not changed and must live until page_free().
@@ -195,6 +195,10 @@ bool record_read(const unsigned char *data, size_t size, unsigned char *head, si
 /* Inflates the gzip member that ``in`` begins with into ``out``, which grows up to ``most`` bytes. False where it does
  * not end within ``size`` bytes, and of all that is not plain: Python judges it. Not for two threads at once. */
 bool inflate_member(const unsigned char *in, size_t size, struct page_buffer *out, size_t most, size_t *used);
+
+/* The gzip member of a short text, and how long it is; 0 where it is too long, or not of ASCII alone. */
+enum { DEFLATE_MOST = 4096, DEFLATE_ROOM = 2 * DEFLATE_MOST };
+size_t deflate_member(const unsigned char *in, size_t size, unsigned char out[DEFLATE_ROOM]);
 
 uint32_t checksum_crc32(const unsigned char *data, size_t size);
 void checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);

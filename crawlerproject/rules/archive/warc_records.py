@@ -135,28 +135,24 @@ def capture(
         peer = f"{common}WARC-IP-Address: {ip_address(ip.partition('%')[0]) if ':' in ip else ip}\r\n"
     identified = payload_type(context.sample) if body else None
     payload = digest_text(digest)
-    seal, pack, gzip = sealed_in_python if reader is None else reader.sealed, igzip_lib.compress, igzip_lib.COMP_GZIP
-    request = seal(
+    request = make_member(
         f"{_BEGIN}request\r\nWARC-Record-ID: {request_id}\r\n{peer}{with_response}http; msgtype=request\r\n",
         wire.request_bytes,
-        b"",
     )
-    response = seal(
+    response = make_member(
         f"{_BEGIN}{'revisit' if original else 'response'}\r\nWARC-Record-ID: {response_id}\r\n{peer}"
         f"WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
         f"{_response_fields(wire, payload, identified, original)}"
         "Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
+        ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL,
     )
-    metadata = seal(
+    metadata = make_member(
         f"{_BEGIN}metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}{with_response}warc-fields\r\n",
         _metadata_block(wire, context),
-        b"",
     )
-    request = pack(request, COMPRESSION_LEVEL, gzip)
-    response = pack(response, ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL, gzip)
-    members, status = request + response + pack(metadata, COMPRESSION_LEVEL, gzip), wire.status
+    members, status = request + response + metadata, wire.status
     row = CdxjEntry(
         start=start, end=start + len(members), url=url, digest=payload,
         timestamp=f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}",
@@ -245,9 +241,17 @@ def one_line(value: str) -> str:
 
 
 def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPRESSION_LEVEL) -> bytes:
-    """One record as one gzip member: ``fields`` with their first line, and the block, which is ``block`` + ``body``."""
+    """One record as one gzip member: ``fields`` with their first line, and the block, which is ``block`` + ``body``.
+
+    A code of its own is most of what compressing a short one costs: natively those share one (``deflate.c``).
+    """
     reader = native.reader()
-    record = sealed_in_python(fields, block, body) if reader is None else reader.sealed(fields, block, body)
+    if reader is None:
+        record = sealed_in_python(fields, block, body)
+    elif not body and (short := reader.short(fields, block)) is not None:
+        return short
+    else:
+        record = reader.sealed(fields, block, body)
     member: bytes = igzip_lib.compress(record, level, igzip_lib.COMP_GZIP)
     return member
 
