@@ -153,7 +153,8 @@ class Frontier:
         state, host, row = self.state, self._ended(lease), lease.row
         host.fetched += 1 if outcome.status else 0
         before, kind = host.delay_seconds, lease.kind
-        if kind.is_robots:
+        robots_failed = kind.is_robots and not outcome.ok
+        if robots_failed:
             good = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
             if not good and outcome.reason in PORT_FAILURES:
                 good = state.other_scheme_waits(host, row.note.partition(":")[0])
@@ -195,7 +196,6 @@ class Frontier:
         self._start_clock(lease, now)
         if outcome.external and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
             self.leasing.external_took(host, lease.took_seconds, now)
-        robots_failed = kind.is_robots and not outcome.ok
         if outcome.trouble or robots_failed or consequence.opened or host.delay_seconds > before:
             state.store_now(host)  # a promise that grew must survive even a crash before the next commit
         if host.absent or not host.fetched:

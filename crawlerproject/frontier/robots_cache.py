@@ -120,10 +120,12 @@ class RobotsCache:
                     return number, terms.documents[number - 1].url
         return 0, origin + "/robots.txt"
 
-    def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
-        """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
+    def answered(
+        self, origin: str, status: int | None, body: bytes, reason: Reason, now: float, *, is_first: bool = False
+    ) -> RobotsOutcome:
+        """Take in the answer to a robots.txt request (RFC 9309 2.3.1); ``is_first``: nothing is stored of its host."""
         verdict = robots_verdict(status)
-        before = self._record(origin)
+        before = None if is_first else self._record(origin)
         if verdict is RobotsVerdict.WAIT:
             if before is None or now - before.fetched_at > STALE_SECONDS:
                 return RobotsOutcome(False, 0.0, 0.0, None)

@@ -166,12 +166,13 @@ class RobotsResponses:
     def take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None = None, other_good: bool = False) -> None:
         """What an answer does to the host it speaks for; ``asked`` is the one that was asked, unless another's."""
         origin, status, body, reason, number = answer
-        if number:
-            outcome = self._state.robots.document_answered(origin, number, status, body, now)
-        else:
-            outcome = self._state.robots.answered(origin, status, body, Reason(reason), now)
         scheme, _, name = origin.partition("://")
-        host = self._hosts.of(name)
+        host, robots = self._hosts.of(name), self._state.robots
+        is_first = host is asked and host.fetched <= 1  # then the store, which may be far away, is not asked
+        if number:
+            outcome = robots.document_answered(origin, number, status, body, now)
+        else:
+            outcome = robots.answered(origin, status, body, Reason(reason), now, is_first=is_first)
         self._redirected.pop(origin, None)
         if reason == Reason.EXTERNAL_DOOR and (sent := dict(self._sent_by(name))):
             sent.popitem()  # the last target was not asked, since its door is closed now: it may be another time
@@ -180,7 +181,8 @@ class RobotsResponses:
             host.set_robots_until(scheme, outcome.good_until)
             # The pause that the owner asks for: http and https share a clock, so the longer of their two.
             before, other = host.delay_seconds, "http" if scheme == "https" else "https"
-            host.floor_seconds = max(outcome.floor_seconds, self._state.robots.floor_seconds(f"{other}://{name}"))
+            others = 0.0 if is_first else robots.floor_seconds(f"{other}://{name}")
+            host.floor_seconds = max(outcome.floor_seconds, others)
             host.delay_seconds = self._politeness.delay_seconds(host)
             if host.delay_seconds > before:
                 host.pace_free = max(host.pace_free, now + host.delay_seconds)
