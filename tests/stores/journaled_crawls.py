@@ -68,7 +68,8 @@ def rows_in_redis(store: JournaledStore, partition: int) -> dict[tuple[str, byte
     lease: dict[bytes, bytes] = mine.link.call("HGETALL", [mine._keys[partition].lease])
     copy = mine.copies.parts(partition, int(lease.get(b"copy", 0)))
     journal = mine.link.call("LRANGE", [mine._keys[partition].journal], 0, -1)
-    assert len(journal) == int(lease.get(b"journal", 0)) - int(lease.get(b"copy", 0))
+    head = mine.link.call("HGET", [mine._ledgers[partition]], partition)
+    assert len(journal) == int(head.split()[1]) - int(lease.get(b"copy", 0))
     return applied(row for packed in [*copy, *journal] for row in unpack_rows(packed))
 
 

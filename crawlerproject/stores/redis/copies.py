@@ -20,8 +20,8 @@ from crawlerproject.errors import LeaseLost, TargetError
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.copy_place import MOST_BYTES, CopyDamaged, CopyPlace, Placed, Tick, begun, waited
 from crawlerproject.stores.redis.forgetting import forgotten
-from crawlerproject.stores.redis.keys import partition_keys
-from crawlerproject.stores.redis.scripts import script
+from crawlerproject.stores.redis.keys import ledger_key, partition_keys
+from crawlerproject.stores.redis.scripts import HEAD, script
 
 if TYPE_CHECKING:
     from crawlerproject.stores.redis.journals import Taken
@@ -38,15 +38,17 @@ _PUT_AT_ONCE = 2
 _EXTENDED_SHARE = 1 / 64
 
 # A copy begins: what is left of one that was never whole goes.
-# KEYS lease, what one that was begun before has, what this one will have; ARGV worker, token, number of the last change
-# that this one will hold. -> bytes of the journal, or -1: the lease is another's
+# KEYS lease, what one that was begun before has, what this one will have, ledger; ARGV worker, token, number of the
+# last change that this one will hold, partition. -> bytes of the journal, or -1: the lease is another's
 _COPY = script(
-    """
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'bytes')
+    HEAD
+    + """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return -1 end
 redis.call('HSET', KEYS[1], 'copying', ARGV[3])
 redis.call('DEL', KEYS[2], KEYS[3])
-return tonumber(h[3] or '0')
+local _, _, bytes = head(KEYS[4], ARGV[4])
+return bytes
 """
 )
 
@@ -79,7 +81,13 @@ return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', upto, 'LIMIT', 0, 1000)
 )
 
 # The objects of a copy that is no copy any more, and those of another that is one from now on.
-_SWITCH = """
+_SWITCH = (
+    HEAD
+    + """
+local function leaves(ledger, partition, left)
+  local token, journal, bytes = head(ledger, partition)
+  set_head(ledger, partition, token, journal, bytes - tonumber(left))
+end
 local t = redis.call('TIME')
 local function address(entry) return string.match(entry, '^@%d+ %x+ (.+)$') end
 local function leave(copy, unnamed, kept)
@@ -97,10 +105,11 @@ local function name(copy, unnamed, first, last)
   end
 end
 """
+)
 
 # A copy is whole: the changes that it holds leave the journal, and the copy of before goes.
-# KEYS lease, journal, the copy of before, the new one, unnamed; ARGV worker, token, number of the last change in it,
-# its bytes, bytes of the journal when it was begun, ms that objects stay, the new one's objects*.
+# KEYS lease, journal, the copy of before, the new one, unnamed, ledger; ARGV worker, token, number of the last change
+# in it, its bytes, bytes of the journal when it was begun, ms that objects stay, partition, the new one's objects*.
 # -> 1, or 0: the lease is another's
 _COPIED = script(
     _SWITCH
@@ -109,11 +118,11 @@ local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'copy')
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
 local before, upto = tonumber(h[3] or '0'), tonumber(ARGV[3])
 if before == upto then return 1 end
-redis.call('HSET', KEYS[1], 'copy', upto, 'copied', ARGV[4], 'added', 0, 'there', #ARGV > 6 and 1 or 0)
-redis.call('HINCRBY', KEYS[1], 'bytes', -tonumber(ARGV[5]))
+redis.call('HSET', KEYS[1], 'copy', upto, 'copied', ARGV[4], 'added', 0, 'there', #ARGV > 7 and 1 or 0)
+leaves(KEYS[6], ARGV[7], ARGV[5])
 redis.call('HDEL', KEYS[1], 'copying', 'damaged')
 leave(KEYS[3], KEYS[5], ARGV[6])
-name(KEYS[4], KEYS[5], 7, #ARGV)
+name(KEYS[4], KEYS[5], 8, #ARGV)
 redis.call('LTRIM', KEYS[2], upto - before, -1)
 return 1
 """
@@ -121,7 +130,7 @@ return 1
 
 # A copy holds more: that leaves the journal.
 # KEYS as those of COPIED; ARGV worker, token, numbers of the last change of before and now, bytes of the object, bytes
-# that leave the journal, the object. -> 1, or 0: the lease is another's
+# that leave the journal, partition, the object. -> 1, or 0: the lease is another's
 _EXTENDED = script(
     _SWITCH
     + """
@@ -130,8 +139,8 @@ if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
 if h[3] ~= ARGV[3] then return 1 end
 redis.call('HSET', KEYS[1], 'copy', ARGV[4])
 redis.call('HINCRBY', KEYS[1], 'added', ARGV[5])
-redis.call('HINCRBY', KEYS[1], 'bytes', -tonumber(ARGV[6]))
-name(KEYS[3], KEYS[5], 7, 7)
+leaves(KEYS[6], ARGV[7], ARGV[6])
+name(KEYS[3], KEYS[5], 8, 8)
 redis.call('RENAME', KEYS[3], KEYS[4])
 redis.call('LTRIM', KEYS[2], ARGV[4] - ARGV[3], -1)
 return 1
@@ -139,23 +148,24 @@ return 1
 )
 
 # As COPIED and OPEN at once, where Redis had lost what it knew of the partition.
-# KEYS lease, journal, the copy of before, the new one, unnamed, read; ARGV worker, token, the crawl's id, number of the
-# last change in the copy, its bytes, ms that objects stay, number of its objects, objects*, (outbox, number of its last
-# message that took effect)*. -> 1, or 0: the lease is another's
+# KEYS lease, journal, the copy of before, the new one, unnamed, ledger; ARGV worker, token, the crawl's id, number of
+# the last change in the copy, its bytes, ms that objects stay, partition, number of its objects, objects*, (outbox,
+# number of its last message that took effect)*. -> 1, or 0: the lease is another's
 _ANEW = script(
     _SWITCH
     + """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'of', 'copy')
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
 if h[3] == ARGV[2] and h[4] == ARGV[4] then return 1 end
-local objects = tonumber(ARGV[7])
+local objects = tonumber(ARGV[8])
 redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3], 'journal', ARGV[4], 'copy', ARGV[4], 'copied', ARGV[5],
-  'bytes', 0, 'added', 0, 'there', objects > 0 and 1 or 0)
+redis.call('HSET', KEYS[1], 'of', ARGV[2], 'crawl', ARGV[3], 'copy', ARGV[4], 'copied', ARGV[5], 'added', 0,
+  'there', objects > 0 and 1 or 0)
+set_head(KEYS[6], ARGV[7], ARGV[2], ARGV[4], 0)
 redis.call('HDEL', KEYS[1], 'damaged')
 if KEYS[3] ~= KEYS[4] then leave(KEYS[3], KEYS[5], ARGV[6]) end
-name(KEYS[4], KEYS[5], 8, 7 + objects)
-for i = 8 + objects, #ARGV, 2 do redis.call('HSET', KEYS[6], ARGV[i], ARGV[i + 1]) end
+name(KEYS[4], KEYS[5], 9, 8 + objects)
+for i = 9 + objects, #ARGV, 2 do redis.call('HSET', KEYS[6], ARGV[7] .. '=' .. ARGV[i], ARGV[i + 1]) end
 return 1
 """
 )
@@ -218,14 +228,16 @@ class PartitionCopies:
             return 0
         old, made = (copy_key(self._crawl, partition, each) for each in (before, number))
         left = made if unfinished == before else copy_key(self._crawl, partition, unfinished)
-        journal_bytes = self._link.call(_COPY, [keys.lease, left, made], self._worker, token, number)
+        ledger = self._ledger(partition)
+        begin = [keys.lease, left, made, ledger]
+        journal_bytes = self._link.call(_COPY, begin, self._worker, token, number, partition)
         if journal_bytes < 0:
             raise lost_partition(partition)
         total, objects = self._write_copy(partition, token, made, parts, tick)
         if whole is not None:
             whole()
-        names = [keys.lease, keys.journal, old, made, keys.unnamed]
-        words = [self._worker, token, number, total, journal_bytes, _KEPT_MS, *objects]
+        names = [keys.lease, keys.journal, old, made, keys.unnamed, ledger]
+        words = [self._worker, token, number, total, journal_bytes, _KEPT_MS, partition, *objects]
         if not self._link.call(_COPIED, names, *words):
             raise lost_partition(partition)
         self.sweep(partition)
@@ -251,8 +263,8 @@ class PartitionCopies:
         names = [keys.lease, keys.journal]
         names += [copy_key(self._crawl, partition, each) for each in (before, before + taken)]
         made = waited(self._put(partition, parts), tick)
-        words = [self._worker, token, before, before + taken, made.size, size, made.packed()]
-        if not self._link.call(_EXTENDED, [*names, keys.unnamed], *words):
+        words = [self._worker, token, before, before + taken, made.size, size, partition, made.packed()]
+        if not self._link.call(_EXTENDED, [*names, keys.unnamed, self._ledger(partition)], *words):
             raise lost_partition(partition)
         self.sweep(partition)
         return size, made.size
@@ -278,6 +290,9 @@ class PartitionCopies:
                 objects.append(waited(going.popleft(), tick).packed())
         objects += [waited(each, tick).packed() for each in going]
         return total, objects
+
+    def _ledger(self, partition: int) -> str:
+        return ledger_key(self._crawl, partition, cluster=self._link.cluster)
 
     def _put(self, partition: int, parts: list[bytes]) -> Future[Placed]:
         address = self._place.new_address(self._crawl, partition)
@@ -323,9 +338,10 @@ class PartitionCopies:
         self._link.call("DEL", [made])
         token = self._held[partition]
         total, objects = self._write_copy(partition, token, made, parts, tick)
-        names = [keys.lease, keys.journal, copy_key(self._crawl, partition, before), made, keys.unnamed, keys.read]
+        names = [keys.lease, keys.journal, copy_key(self._crawl, partition, before), made, keys.unnamed]
         words = [word for mark in marks for word in mark]
-        counts = [self._crawl_id, number, total, _KEPT_MS, len(objects)]
+        counts = [self._crawl_id, number, total, _KEPT_MS, partition, len(objects)]
+        names.append(self._ledger(partition))
         if not self._link.call(_ANEW, names, self._worker, token, *counts, *objects, *words):
             self._link.call("DEL", [made])
             raise lost_partition(partition)

@@ -1,4 +1,4 @@
-"""What runs inside Redis for journals, copies and inboxes; as in ``scripts.py``, harmless when it is run twice."""
+"""What runs inside Redis for journals and messages; as in ``scripts.py``, harmless when it is run twice."""
 
 from __future__ import annotations
 
@@ -15,80 +15,145 @@ return 1
 """
 )
 
+# As many words at a time as Lua hands on.
+_MANY = """
+local function many(command, key, words)
+  local found = {}
+  for first = 1, #words, 4000 do
+    local some = redis.call(command, key, unpack(words, first, math.min(#words, first + 3999)))
+    if type(some) == 'table' then for n, each in ipairs(some) do found[first + n - 1] = each end end
+  end
+  return found
+end
+local function counts(known)
+  local came, removed = string.match(known or '0 0', '^(%d+) (%d+)$')
+  return tonumber(came), tonumber(removed)
+end
+"""
+
 # Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
 # nothing: what a page has named is known no later than that the page is done, and a page is done with the length of the
 # archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
-# KEYS the worker's state (where all is one change), then for each partition: lease, journal, inbox, read
-# ARGV worker, incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition:
-# token, number of the first change, messages that were ever removed from the inbox, numbers of marks and of changes,
+# KEYS the worker's state (where all is one change), ledger, the journal of each partition
+# ARGV incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition: its
+# number, token, number of the first change, messages that were ever removed, numbers of marks and of changes,
 # (outbox, number of its last message that took effect)*, changes*
 # -> ok | life | serial N (not this one nor the one before; 0: nothing is known of the worker)
 # | lost PLACE (1 ..: the lease is another's) | lacks PLACE (something of the partition was lost)
 APPEND = script(
-    """
-local facts = 2 * tonumber(ARGV[4])
-local function each(visit)
-  local i = 5 + facts
-  for p = 1, (#KEYS - 1) / 4 do
-    local marks, changes = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
-    local wrong = visit(p, 4 * p - 2, i, marks, changes)
-    if wrong then return wrong end
-    i = i + 5 + 2 * marks + changes
-  end
-end
-if ARGV[3] ~= '0' then
+    _MANY
+    + """
+local facts = 2 * tonumber(ARGV[3])
+if ARGV[2] ~= '0' then
   local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
   if not s[1] then return {'serial', 0} end
-  if s[1] ~= ARGV[2] then return {'life', 0} end
-  local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[3])
+  if s[1] ~= ARGV[1] then return {'life', 0} end
+  local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
   if last ~= serial and last ~= serial - 1 then return {'serial', last} end
 end
-local held = {}
-local wrong = each(function(p, k, i)
-  local h = redis.call('HMGET', KEYS[k], 'holder', 'token', 'journal', 'bytes', 'removed')
-  held[p] = h
-  if not h[2] or tonumber(h[2]) < tonumber(ARGV[i]) then return {'lacks', p} end
-  if h[1] ~= ARGV[1] or h[2] ~= ARGV[i] then return {'lost', p} end
-  if tonumber(ARGV[i + 1]) > tonumber(h[3] or '0') + 1 then return {'lacks', p} end
-end)
-if wrong then return wrong end
+local at, asked, i = {}, {}, 4 + facts
+for p = 1, #KEYS - 2 do
+  at[p], asked[2 * p - 1], asked[2 * p] = i, ARGV[i], ARGV[i] .. ':'
+  i = i + 6 + 2 * tonumber(ARGV[i + 4]) + tonumber(ARGV[i + 5])
+end
+local known, now, gone = many('HMGET', KEYS[2], asked), {}, {}
+local function put(field, value) now[#now + 1], now[#now + 2] = field, value end
+local heads = {}
+for p, i in ipairs(at) do
+  local token, last, bytes = string.match(known[2 * p - 1] or '0 0 0', '^(%S+) (%S+) (%S+)$')
+  token, last = tonumber(token), tonumber(last)
+  heads[p] = {last, tonumber(bytes)}
+  if math.abs(token) < tonumber(ARGV[i + 1]) then return {'lacks', p} end
+  if token ~= tonumber(ARGV[i + 1]) then return {'lost', p} end
+  if tonumber(ARGV[i + 2]) > last + 1 then return {'lacks', p} end
+end
 -- A full server refuses a script's first write or none: it must be one that takes room.
-if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1], 'serial', ARGV[3]) end
-for i = 5, 4 + facts, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
-each(function(p, k, i, marks, changes)
-  local h, now = held[p], {}
-  local last, first, bytes = tonumber(h[3] or '0'), tonumber(ARGV[i + 1]), 0
-  local at = i + 5 + 2 * marks
-  for n = at + last + 1 - first, at + changes - 1 do
-    redis.call('RPUSH', KEYS[k + 1], ARGV[n])
-    last, bytes = last + 1, bytes + #ARGV[n]
+if ARGV[2] ~= '0' then
+  local words = {'serial', ARGV[2]}
+  for i = 4, 3 + facts, 2 do words[i - 1], words[i] = 'fact:' .. ARGV[i], ARGV[i + 1] end
+  many('HSET', KEYS[1], words)
+end
+for p, i in ipairs(at) do
+  local last, bytes, first = heads[p][1], heads[p][2], tonumber(ARGV[i + 2])
+  local from = i + 6 + 2 * tonumber(ARGV[i + 4])
+  local new, behind = from + last + 1 - first, from + tonumber(ARGV[i + 5])
+  if new < behind then
+    for n = new, behind - 1 do
+      redis.call('RPUSH', KEYS[p + 2], ARGV[n])
+      bytes = bytes + #ARGV[n]
+    end
+    put(ARGV[i], ARGV[i + 1] .. ' ' .. last + behind - new .. ' ' .. bytes)
   end
-  if bytes > 0 then now = {'journal', last, 'bytes', tonumber(h[4] or '0') + bytes} end
-  if marks > 0 then redis.call('HSET', KEYS[k + 3], unpack(ARGV, i + 5, at - 1)) end
-  local removed, remove = tonumber(h[5] or '0'), tonumber(ARGV[i + 2])
+  for n = i + 6, from - 1, 2 do put(ARGV[i] .. '=' .. ARGV[n], ARGV[n + 1]) end
+  local came, removed = counts(known[2 * p])
+  local remove = tonumber(ARGV[i + 3])
   if remove > removed then
-    redis.call('LTRIM', KEYS[k + 2], remove - removed, -1)
-    now[#now + 1], now[#now + 2] = 'removed', remove
+    for n = removed + 1, remove do gone[#gone + 1] = ARGV[i] .. ':' .. n end
+    put(ARGV[i] .. ':', came .. ' ' .. remove)
   end
-  if #now > 0 then redis.call('HSET', KEYS[k], unpack(now)) end
-end)
+end
+many('HSET', KEYS[2], now)
+many('HDEL', KEYS[2], gone)
 return {'ok', 0}
 """
 )
 
-# The oldest messages of inboxes, in one question: most are empty.
-# KEYS (inbox, lease)*; ARGV place of the last message. -> (place of a partition that has some, messages that were ever
-# removed before them, messages)*
+# Messages to partitions. KEYS ledger; ARGV number of partitions, (partition, number of its messages)*, messages, as
+# many of each partition
+POST = script(
+    _MANY
+    + """
+local places, asked, now = tonumber(ARGV[1]), {}, {}
+for p = 1, places do asked[p] = ARGV[2 * p] .. ':' end
+local known, i = many('HMGET', KEYS[1], asked), 2 + 2 * places
+for p = 1, places do
+  local came, removed = counts(known[p])
+  for n = came + 1, came + tonumber(ARGV[2 * p + 1]) do
+    now[#now + 1], now[#now + 2] = asked[p] .. n, ARGV[i]
+    came, i = n, i + 1
+  end
+  now[#now + 1], now[#now + 2] = asked[p], came .. ' ' .. removed
+end
+many('HSET', KEYS[1], now)
+return 1
+"""
+)
+
+# The oldest messages to partitions, in one question: most have none.
+# KEYS ledger; ARGV how many of each, partitions. -> (partition, messages that were ever removed before them, messages)*
 UNREAD = script(
-    """
-local found = {}
-for p = 1, #KEYS / 2 do
-  local rows = redis.call('LRANGE', KEYS[2 * p - 1], 0, ARGV[1])
-  if #rows > 0 then
-    local n = #found
-    found[n + 1], found[n + 2], found[n + 3] = p, redis.call('HGET', KEYS[2 * p], 'removed') or '0', rows
+    _MANY
+    + """
+local asked, found, fields, ends = {}, {}, {}, {}
+for p = 2, #ARGV do asked[p - 1] = ARGV[p] .. ':' end
+for p, known in ipairs(many('HMGET', KEYS[1], asked)) do
+  local came, removed = counts(known)
+  if came > removed then
+    for n = removed + 1, math.min(came, removed + tonumber(ARGV[1])) do fields[#fields + 1] = asked[p] .. n end
+    found[#found + 1], found[#found + 2], found[#found + 3] = ARGV[p + 1], removed, {}
+    ends[#ends + 1] = #fields
   end
 end
+local messages, place = many('HMGET', KEYS[1], fields), 1
+for n, each in ipairs(messages) do
+  if n > ends[place] then place = place + 1 end
+  local rows = found[3 * place]
+  rows[#rows + 1] = each
+end
 return found
+"""
+)
+
+# What an inbox of format 2 has comes into the ledger, where today's are. KEYS inbox, ledger; ARGV partition
+MOVE_INBOX = script(
+    _MANY
+    + """
+local rows, now = redis.call('LRANGE', KEYS[1], 0, -1), {}
+local came, removed = counts(redis.call('HGET', KEYS[2], ARGV[1] .. ':'))
+for n, row in ipairs(rows) do now[2 * n - 1], now[2 * n] = ARGV[1] .. ':' .. came + n, row end
+now[#now + 1], now[#now + 2] = ARGV[1] .. ':', came + #rows .. ' ' .. removed
+if #rows > 0 then many('HSET', KEYS[2], now) end
+redis.call('DEL', KEYS[1])
+return 1
 """
 )

@@ -23,7 +23,7 @@ from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import copied_parts, listed
 from crawlerproject.stores.redis.copy_place import CopyDamaged, CopyPlace
 from crawlerproject.stores.redis.journals import Append, PartitionJournals
-from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys
+from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys, ledger_key
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from crawlerproject.stores.rocks.frontier_folder import Combine
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, clear, put
@@ -46,8 +46,8 @@ class _Kept(NamedTuple):
 
     of: int  # 0: it never had a row
     copy: int  # number of the last change that its copy holds
-    journal: int  # number of the last change
     crawl: str  # the crawl's id; "-": none was given
+    journal: int  # number of the last change
 
 
 _Holder = tuple[str, int]
@@ -218,10 +218,13 @@ class JournalView(RedisCrawl):
         return RocksReader(self._tables)
 
     def _kept(self, partitions: Sequence[int]) -> list[_Kept]:
-        calls = [Call("HMGET", [self._keys[p].lease], _Kept._fields) for p in partitions]
+        ledgers = [ledger_key(self.crawl, p, cluster=self.link.cluster) for p in partitions]
+        calls = [Call("HMGET", [self._keys[p].lease], _Kept._fields[:3]) for p in partitions]
+        calls += [Call("HGET", [key], [p]) for key, p in zip(ledgers, partitions, strict=True)]
+        found = self.link.many(calls)
         return [
-            _Kept(int(of or 0), int(copy or 0), int(journal or 0), (crawl or b"-").decode())
-            for of, copy, journal, crawl in self.link.many(calls)
+            _Kept(int(of or 0), int(copy or 0), (crawl or b"-").decode(), int((head or b"0 0 0").split()[1]))
+            for (of, copy, crawl), head in zip(found[: len(partitions)], found[len(partitions) :], strict=True)
         ]
 
     def _fill(self, partition: int, kept: _Kept) -> None:

@@ -20,7 +20,15 @@ from crawlerproject.stores.redis import format_two, journal_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import CopySize, PartitionCopies, lost_partition
 from crawlerproject.stores.redis.forgetting import forgotten
-from crawlerproject.stores.redis.keys import COPYING, WorkerKeys, fleet_keys, partition_keys, payloads_key, worker_keys
+from crawlerproject.stores.redis.keys import (
+    COPYING,
+    WorkerKeys,
+    fleet_keys,
+    ledger_key,
+    partition_keys,
+    payloads_key,
+    worker_keys,
+)
 from crawlerproject.stores.row_codec import join_parts, pack_original, split_parts, unpack_original
 
 if TYPE_CHECKING:
@@ -116,6 +124,7 @@ class PartitionJournals:
         self._doubtful: list[_Part] | None = None  # in a cluster: sent to be decided, and no answer came
         self._decided: list[_Part] = []  # and not yet added to every journal
         self._keys = [partition_keys(crawl, number) for number in range(self.partitions)]
+        self._ledgers = [ledger_key(crawl, number, cluster=link.cluster) for number in range(self.partitions)]
 
     def partition(self, host: str) -> int:
         """The partition of a host key."""
@@ -145,7 +154,7 @@ class PartitionJournals:
         """
         keys, wanted = self._keys, list(partitions)
         lease = self.worker, lease_ms, int(not self.link.cluster)
-        calls = [Call(scripts.ACQUIRE, [keys[p].lease, keys[p].behind], lease) for p in wanted]
+        calls = [Call(scripts.ACQUIRE, [keys[p].lease, keys[p].behind, self._ledgers[p]], [*lease, p]) for p in wanted]
         answers = zip(wanted, self.link.many(calls), strict=True)
         granted = {partition: answer for partition, answer in answers if int(answer[0])}
         if self.link.cluster:
@@ -153,11 +162,17 @@ class PartitionJournals:
                 answer[2:_FIELDS] = self._settled(partition, answer, latest=latest)
         taken: dict[int, Taken] = {}
         for partition, answer in granted.items():
-            token, unsure, of, journal, copy, grown, copied, added, there = (int(each or 0) for each in answer[:9])
+            token, unsure, of, copy, copied, added, there = (int(each or 0) for each in answer[:7])
+            crawl_id, damaged, journal, grown = answer[7:_FIELDS]
             self.held[partition] = token
             lasting = Granted(token, len(answer) == _FIELDS, unsure / 1000)
-            size, crawl_id = CopySize(copied, added, bool(there)), (answer[9] or b"").decode()
-            taken[partition] = Taken(lasting, of, journal, copy, grown, size, crawl_id, bool(answer[10]))
+            size = CopySize(copied, added, bool(there))
+            taken[partition] = Taken(
+                lasting, of, int(journal), copy, int(grown), size, (crawl_id or b"").decode(), bool(damaged)
+            )
+        if self.migrating:
+            moved = [Call(journal_scripts.MOVE_INBOX, [keys[p].inbox, self._ledgers[p]], [p]) for p in taken]
+            self.link.many(moved)
         return taken
 
     def _settled(self, partition: int, answer: Sequence[bytes], *, latest: bool) -> list[Any]:
@@ -170,8 +185,9 @@ class PartitionJournals:
             self._settle(partition, token, (old, name), latest=latest)
         calls = [Call(scripts.SETTLE, [keys.lease, keys.behind], [self.worker, token, old]) for old, _ in behind]
         calls.append(Call("HMGET", [keys.lease], scripts.OF_LEASE))
-        found: list[Any] = self.link.many(calls)[-1]
-        return found
+        calls.append(Call("HGET", [self._ledgers[partition]], [partition]))
+        *_, found, head = self.link.many(calls)
+        return [*found, *(head or b"0 0 0").split()[1:]]
 
     def _settle(self, partition: int, token: int, former: tuple[int, str], *, latest: bool) -> None:
         """Add what a ``former`` holder (its token, its name) decided about a partition; it can decide no more of it."""
@@ -208,7 +224,9 @@ class PartitionJournals:
     def release(self, partitions: Iterable[int]) -> None:
         """Give partitions back in good order: their journals have all that was changed."""
         given = [(p, self.held[p]) for p in partitions]
-        self.link.many([Call(scripts.RELEASE, [self._keys[p].lease], [self.worker, token]) for p, token in given])
+        keys = [[self._keys[p].lease, self._ledgers[p]] for p, _ in given]
+        words = [[self.worker, token, p] for p, token in given]
+        self.link.many([Call(scripts.RELEASE, *each) for each in zip(keys, words, strict=True)])
         for p, _ in given:
             del self.held[p]
 
@@ -259,7 +277,7 @@ class PartitionJournals:
             self._doubtful = parts
             named = [word for partition, token, of_it in parts for word in (partition, token, join_parts(of_it))]
             places = [self._own.state, self._own.batch, self._own.fenced]
-            answer = self.link.call(scripts.JOURNAL, places, *self._head(facts)[1:], *named)
+            answer = self.link.call(scripts.JOURNAL, places, *self._head(facts), *named)
             self._doubtful = None
         else:
             [answer] = self.link.many([self._append(self._own.state, self._head(facts), parts)])
@@ -273,7 +291,7 @@ class PartitionJournals:
 
     def _head(self, facts: Mapping[str, bytes]) -> list[Any]:
         words = [word for fact in facts.items() for word in fact]
-        return [self.worker, self._incarnation, self.serial + 1, len(facts), *words]
+        return [self._incarnation, self.serial + 1, len(facts), *words]
 
     def _appended(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
         """What Redis says of the next change."""
@@ -303,19 +321,17 @@ class PartitionJournals:
 
     def _add(self, parts: Sequence[_Part], *, latest: bool = False) -> None:
         """Write what was decided to its partitions, one by one."""
-        head = [self.worker, "", 0, 0]
-        calls = [self._append(self._keys[part[0]].lease, head, [part]) for part in parts]
+        calls = [self._append(self._ledgers[part[0]], ["", 0, 0], [part]) for part in parts]
         for part, answer in zip(parts, self.link.many(calls), strict=True):
             if not (latest and answer[0] == b"lacks"):
                 self._check(answer, [part])
 
     def _append(self, first: str, head: Sequence[Any], parts: Sequence[_Part]) -> Call:
-        names, words = [first], list(head)
+        words = list(head)
         for partition, token, of_it in parts:
-            keys = self._keys[partition]
-            names += (keys.lease, keys.journal, keys.inbox, keys.read)
-            words += (token, *of_it)
-        return Call(journal_scripts.APPEND, names, words)
+            words += (partition, token, *of_it)
+        ledger = self._ledgers[parts[0][0] if parts else 0]
+        return Call(journal_scripts.APPEND, [first, ledger, *(self._keys[part[0]].journal for part in parts)], words)
 
     def _check(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
         if answer[0] == b"lost":
@@ -368,36 +384,38 @@ class PartitionJournals:
             head = b"" if partition == LISTENER else _HEAD.pack(each.outbox, each.number, each.after)
             by_partition.setdefault(partition, []).append(head + each.packed)
         hubs = by_partition.pop(LISTENER, [])
-        calls = [Call("RPUSH", [self._keys[p].inbox], some) for p, some in by_partition.items()]
-        if hubs:
+        calls: list[Call] = []
+        if hubs:  # first: what comes behind a script that the server does not have yet is sent once more
             place = fleet_keys(self.crawl).hubs
             calls += (Call("RPUSH", [place], hubs), Call("LTRIM", [place], [-_MOST_TO_LISTENER, -1]))
+        for group in self._groups(by_partition):
+            counts = [word for p in group for word in (p, len(by_partition[p]))]
+            words = [len(group), *counts, *(each for p in group for each in by_partition[p])]
+            calls.append(Call(journal_scripts.POST, [self._ledgers[group[0]]], words))
         return calls
 
     def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
         """The oldest messages to partitions."""
-        # In a cluster the partitions are on several servers.
-        groups = [[p] for p in partitions] if self.link.cluster else [list(partitions)] if partitions else []
-        calls = [
-            Call(journal_scripts.UNREAD, [key for p in group for key in self._inbox(p)], [limit - 1])
-            for group in groups
-        ]
+        groups = self._groups(partitions)
+        calls = [Call(journal_scripts.UNREAD, [self._ledgers[group[0]]], [limit, *group]) for group in groups]
         found: dict[int, Inbox] = {}
-        for group, answer in zip(groups, self.link.many(calls), strict=True):
-            for place, removed, rows in zip(answer[::3], answer[1::3], answer[2::3], strict=True):
-                before = int(removed)
-                found[group[place - 1]] = Inbox(before, [_message(row, before + at) for at, row in enumerate(rows)])
+        for answer in self.link.many(calls):
+            for partition, removed, rows in zip(answer[::3], answer[1::3], answer[2::3], strict=True):
+                messages = [_message(row, removed + at) for at, row in enumerate(rows)]
+                found[int(partition)] = Inbox(removed, messages)
         return found
 
-    def _inbox(self, partition: int) -> tuple[str, str]:
-        return self._keys[partition].inbox, self._keys[partition].lease
+    def _groups(self, partitions: Iterable[int]) -> list[list[int]]:
+        """By ledger: in a cluster the partitions are on several servers."""
+        some = list(partitions)
+        return [[p] for p in some] if self.link.cluster else [some] if some else []
 
     def read_up_to(self, boxes: Sequence[tuple[int, bytes]]) -> list[int]:
         """For each partition and outbox the number of the last message that took effect, durably."""
         return [int(answer or 0) for answer in self.link.many(self._reads(boxes))]
 
     def _reads(self, boxes: Sequence[tuple[int, bytes]]) -> list[Call]:
-        return [Call("HGET", [self._keys[p].read], [outbox]) for p, outbox in boxes]
+        return [Call("HGET", [self._ledgers[p]], [b"%d=%b" % (p, outbox)]) for p, outbox in boxes]
 
     # --- payloads -------------------------------------------------------------------------------
 

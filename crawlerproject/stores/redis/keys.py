@@ -20,15 +20,14 @@ CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
 class PartitionKeys(NamedTuple):
     """Keys of one partition; those of its copies: ``copies.py``."""
 
-    # hash: holder, token, until (store time, ms), unsure; of, journal, bytes (of it), removed, crawl; copy, copying,
-    # copied (its bytes), added (to them since), there (1: at the place of the archive), damaged
+    # hash: holder, token, until (store time, ms), unsure; of, crawl; copy, copying, copied (its bytes), added (to them
+    # since), there (1: at the place of the archive), damaged
     lease: str
     behind: str  # hash: token -> worker that held the partition and did not let go in good order
-    inbox: str  # list of messages from other workers, oldest first
     journal: str  # list of the changes since the copy, packed
     unnamed: str  # sorted set: object at the place of the archive -> until when (store time, ms) it stays there
-    read: str  # hash: outbox of a worker -> number of its last message that took effect
     # Of format 2 (format_two.py):
+    inbox: str  # list of messages from other workers, oldest first
     work: str  # set of the hosts with queued rows
     pages: str  # hash: 24-byte key -> page record, empty while the page is only queued
     hosts: str  # hash: host -> packed state
@@ -77,6 +76,16 @@ def partition_keys(crawl: str, number: int) -> PartitionKeys:
     """The keys of partition ``number``."""
     tag = f"{{{crawl}.{number}}}:"
     return PartitionKeys(*(tag + ("q:" if name == "queue_prefix" else name) for name in PartitionKeys._fields))
+
+
+def ledger_key(crawl: str, number: int, *, cluster: bool) -> str:
+    """The hash with what commits change of partition ``number``, P: on a single server it is that of all partitions.
+
+    P -> token of its holder (below 0: it was given back), number of the last change, bytes of the journal;
+    P: -> number of the last message that came, and of the last that was removed; P:N -> message N;
+    P=OUTBOX -> number of its last message that took effect
+    """
+    return f"{{{crawl}.{number if cluster else 'fleet'}}}:ledger"
 
 
 def worker_keys(crawl: str, worker: str) -> WorkerKeys:

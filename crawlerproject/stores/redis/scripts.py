@@ -38,14 +38,27 @@ return redis.call('TIME')
 """
 )
 
-OF_LEASE = ("of", "journal", "copy", "bytes", "copied", "added", "there", "crawl", "damaged")
+OF_LEASE = ("of", "copy", "copied", "added", "there", "crawl", "damaged")
 """What a lease says of its partition."""
+HEAD = """
+local function head(ledger, partition)
+  local known = redis.call('HGET', ledger, partition) or '0 0 0'
+  local token, journal, bytes = string.match(known, '^(%S+) (%S+) (%S+)$')
+  return tonumber(token), tonumber(journal), tonumber(bytes)
+end
+local function set_head(ledger, partition, token, journal, bytes)
+  redis.call('HSET', ledger, partition, token .. ' ' .. journal .. ' ' .. bytes)
+end
+"""
+"""What a ledger says of a partition (``keys.ledger_key``)."""
 
-# KEYS lease, behind; ARGV worker, lease ms, whether nothing that was decided can be unwritten ('1' or '0').
-# -> 0, holder, ms left | token, unsure, what is OF_LEASE, then of holders that did not let go in good order: token,
-# worker ...
+# KEYS lease, behind, ledger; ARGV worker, lease ms, whether nothing that was decided can be unwritten ('1' or '0'),
+# partition.
+# -> 0, holder, ms left | token, unsure, what is OF_LEASE, number of the last change, bytes of the journal, then of
+# holders that did not let go in good order: token, worker ...
 ACQUIRE = script(
     _NOW
+    + HEAD
     + """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'until', 'token')
 local held = h[1] and h[1] ~= ''
@@ -55,6 +68,8 @@ end
 if held then redis.call('HSET', KEYS[2], h[3], h[1]) end
 local token = redis.call('HINCRBY', KEYS[1], 'token', 1)
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + tonumber(ARGV[2]))
+local _, journal, bytes = head(KEYS[3], ARGV[4])
+set_head(KEYS[3], ARGV[4], token, journal, bytes)
 local behind = redis.call('HGETALL', KEYS[2])
 -- Until now (store time, ms) a holder that did not let go in good order may have asked without a trace.
 if #behind > 0 then redis.call('HSET', KEYS[1], 'unsure', now) end
@@ -63,6 +78,7 @@ local f = redis.call('HMGET', KEYS[1], 'unsure', """
     + """)
 local found = {token}
 for n = 1, #f do found[n + 1] = f[n] or '' end
+found[#found + 1], found[#found + 2] = journal, bytes
 for _, value in ipairs(behind) do found[#found + 1] = value end
 if ARGV[3] == '1' then redis.call('DEL', KEYS[2]) end
 return found
@@ -81,14 +97,17 @@ return 1
 """
 )
 
-# KEYS lease; ARGV worker, token. -> 1 given back (or given back before), 0 lost
+# KEYS lease, ledger; ARGV worker, token, partition. -> 1 given back (or given back before), 0 lost
 RELEASE = script(
-    """
+    HEAD
+    + """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
 if h[2] ~= ARGV[2] then return 0 end
 if h[1] == '' then return 1 end
 if h[1] ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'holder', '', 'until', 0)
+local _, journal, bytes = head(KEYS[2], ARGV[3])
+set_head(KEYS[2], ARGV[3], -h[2], journal, bytes)
 return 1
 """
 )

@@ -19,7 +19,7 @@ from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.copies import CopySize, copy_key
 from crawlerproject.stores.redis.copy_place import CopyDamaged, CopyPlace, copies_url, placed
 from crawlerproject.stores.redis.journal_view import crawl_in_redis
-from crawlerproject.stores.redis.keys import partition_keys
+from crawlerproject.stores.redis.keys import ledger_key, partition_keys
 from crawlerproject.stores.rocks import journaled_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.stores.conformance import row
@@ -144,7 +144,7 @@ def test_a_copy_is_extended_until_that_is_as_much(
     assert named(store)[0] == first
     assert len(named(store)) == 4
     assert store._grown[0] == 0
-    assert int(link.call("HGET", [partition_keys(crawl, 0).lease], "bytes")) == 0
+    assert link.call("HGET", [ledger_key(crawl, 0, cluster=False)], 0).split()[2] == b"0"
     assert link.call("LLEN", [partition_keys(crawl, 0).journal]) == 0
     assert rows_in_redis(store, 0) == rows_here(store, 0)
     with crawl_in_redis(server.url, crawl) as view:

@@ -104,7 +104,7 @@ def test_workers_take_it_over(tmp_path: Path, link: RedisLink, server: RedisServ
         assert all(second.take(partition, LEASE_MS) for partition in range(2))
         assert known(second, HOSTS) == before
     left = {key.decode().partition(":")[2] for key in link.call("KEYS", [], "*")}
-    assert left == {"facts", "inbox", "lease", "copy.1", "state", "payloads"}
+    assert left == {"facts", "ledger", "lease", "copy.1", "state", "payloads"}
 
 
 def test_it_may_be_killed_anywhere(tmp_path: Path, link: RedisLink, server: RedisServer) -> None:

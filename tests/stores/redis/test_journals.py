@@ -97,7 +97,7 @@ def test_a_change_that_lacks_one_before_it_is_refused(mine: PartitionJournals) -
 
 def test_a_lease_that_redis_has_lost_is_no_other_workers(mine: PartitionJournals) -> None:
     """The server of one partition came back empty."""
-    mine.link.call("DEL", [mine._keys[0].lease])
+    mine.link.call("HDEL", [mine._ledgers[0]], 0)
     with pytest.raises(StoreForgot):
         mine.append([MINE], {})
 
@@ -191,7 +191,7 @@ def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
     failing(mine, monkeypatch, after=0)
     with pytest.raises(StorageError):
         mine.append([Append(0, 3, [b"third"])], {})
-    mine.link.call("HDEL", [mine._keys[0].lease], "journal")
+    mine.link.call("HSET", [mine._ledgers[0]], 0, f"{mine.held[0]} 0 0")
     end_lease(mine, 0)
     if mine.link.cluster:
         with pytest.raises(StoreForgot):

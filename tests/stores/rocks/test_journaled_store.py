@@ -354,8 +354,8 @@ def test_redis_that_came_back_without_the_last_changes_has_forgotten(
     """Nothing is cut back to what it knows: at the next change, or at the next start."""
     store.apply(filled())
     store.sync()
-    key, facts = store.journals._keys[0].lease, fleet_keys(store.journals.crawl).facts
-    store.journals.link.call("HSET", [key], "journal", 0)
+    facts = fleet_keys(store.journals.crawl).facts
+    store.journals.link.call("HSET", [store.journals._ledgers[0]], 0, f"{store.journals.held[0]} 0 0")
     store.apply(filled(1))
     with pytest.raises(StoreForgot):
         store.sync()
