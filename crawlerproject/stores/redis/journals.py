@@ -41,6 +41,9 @@ FORMAT = 3
 # Messages to the worker that hubs reach, of which the last are kept while there is none, some 500 bytes each: a feed is
 # read again, and its worker writes again.
 _MOST_TO_LISTENER = 5_000
+# First captures of payloads that each of 256 hashes keeps: 4 million, some 200 bytes each, as many as there are texts.
+# A page whose payload was forgotten is archived once more.
+_MOST_ORIGINALS = 4_000_000 >> 8
 # What ACQUIRE says of a lease.
 _FIELDS = 11
 
@@ -257,7 +260,8 @@ class PartitionJournals:
             places = [payloads_key(self.crawl, digest) for digest, _ in mail.originals]
             words = [word for digest, each in mail.originals for word in (digest, pack_original(each) if each else b"")]
             serial = self.serial + change
-            calls.append(Call(scripts.ORIGINALS, [self._own.state, *places], [self._incarnation, serial, *words]))
+            head = [self._incarnation, serial, _MOST_ORIGINALS]
+            calls.append(Call(scripts.ORIGINALS, [self._own.state, *places], [*head, *words]))
         answers = self.link.whole([*calls, *reads])
         if change:
             self._appended(answers[len(posts)], parts)
@@ -426,14 +430,11 @@ class PartitionJournals:
 
     def set_originals(self, originals: Iterable[tuple[bytes, Original | None]]) -> None:
         """Remember first captures, which count by now, unless others were sooner; None: it is lost."""
-        calls: list[Call] = []
-        for digest, original in originals:
-            key = payloads_key(self.crawl, digest)
-            if original is None:
-                calls.append(Call("HDEL", [key], [digest]))
-            else:
-                calls.append(Call("HSETNX", [key], [digest, pack_original(original)]))
-        self.link.many(calls)
+        given = ((digest, pack_original(original) if original else b"") for digest, original in originals)
+        self.link.many([
+            Call(scripts.ORIGINAL, [payloads_key(self.crawl, digest)], [_MOST_ORIGINALS, digest, packed])
+            for digest, packed in given
+        ])  # fmt: skip
 
     def close(self) -> None:
         """Let go of the connection. Leases stay until they end; ``release`` gives them back."""

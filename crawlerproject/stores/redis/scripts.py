@@ -172,17 +172,36 @@ return {'ok'}
 """
 )
 
+# A hash of first captures keeps so many, and forgets any others; one in 64 of those that come looks whether it is time.
+_KEEP_ORIGINAL = """
+local function keep(key, digest, packed, most)
+  if packed == '' then
+    redis.call('HDEL', key, digest)
+  elseif redis.call('HSETNX', key, digest, packed) == 1 and string.byte(digest, -1) < 4 then
+    local over = redis.call('HLEN', key) - tonumber(most)
+    if over > 0 then redis.call('HDEL', key, unpack(redis.call('HRANDFIELD', key, math.min(over, 1000)))) end
+  end
+end
+"""
+
 # First captures that count with a change of a worker, on a single server.
-# KEYS the worker's state, then the hash of each; ARGV incarnation, serial of that change, (digest, packed or '': it is
-# lost)*. -> 1, or 0: the worker's last change is another one
+# KEYS the worker's state, then the hash of each; ARGV incarnation, serial of that change, how many a hash keeps,
+# (digest, packed or '': it is lost)*. -> 1, or 0: the worker's last change is another one
 ORIGINALS = script(
-    """
+    _KEEP_ORIGINAL
+    + """
 local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
 if s[1] ~= ARGV[1] or (s[2] or '0') ~= ARGV[2] then return 0 end
-for i = 2, #KEYS do
-  local digest, packed = ARGV[2 * i - 1], ARGV[2 * i]
-  if packed == '' then redis.call('HDEL', KEYS[i], digest) else redis.call('HSETNX', KEYS[i], digest, packed) end
-end
+for i = 2, #KEYS do keep(KEYS[i], ARGV[2 * i], ARGV[2 * i + 1], ARGV[3]) end
+return 1
+"""
+)
+
+# One that counts by now. KEYS its hash; ARGV how many that keeps, digest, packed or ''
+ORIGINAL = script(
+    _KEEP_ORIGINAL
+    + """
+keep(KEYS[1], ARGV[2], ARGV[3], ARGV[1])
 return 1
 """
 )

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
+from uuid import UUID
 
 import pytest
 from redis import Redis
 
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.redis import journals as journals_of_redis
 from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.copies import copy_key
-from crawlerproject.stores.redis.journals import LISTENER, Append, PartitionJournals, Posted
+from crawlerproject.stores.redis.journals import LISTENER, Append, Mail, PartitionJournals, Posted
 from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
 from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, journals, keys_of
 from tests.stores.redis_servers import RedisServer
@@ -277,6 +280,23 @@ def test_messages_leave_an_inbox_once(mine: PartitionJournals, rival: PartitionJ
     assert mine.read_up_to([(0, OUTBOX), (1, OUTBOX)]) == [2, 0]
     [inbox] = mine.unread([0], 9).values()
     assert (inbox.removed, inbox.messages) == (2, of_one[2:])
+
+
+def test_first_captures_are_bounded(mine: PartitionJournals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each hash; the first that is known stays the first."""
+    monkeypatch.setattr(journals_of_redis, "_MOST_ORIGINALS", 10)
+    made = [bytes((7, number)) + bytes(18) for number in range(50)]
+    record = f"<urn:uuid:{UUID(int=7)}>"
+    given = [(digest, Original(record, f"http://a.test/{digest[1]}", "2026-01-01T00:00:00Z")) for digest in made]
+    for some in (given[:25], given[25:]):
+        mine.commit([], {"warc": b"1"}, Mail([], some, []))
+    known = mine.originals(made)
+    assert len(known) == 10
+    others = [(digest, original._replace(url="http://b.test/")) for digest, original in given if digest in known]
+    mine.set_originals(others)
+    assert mine.originals(list(known)) == known
+    mine.set_originals((digest, None) for digest in known)
+    assert mine.originals(made) == {}
 
 
 def test_a_full_server_takes_a_change_whole_or_not(server: RedisServer) -> None:
