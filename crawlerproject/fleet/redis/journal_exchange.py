@@ -1,7 +1,7 @@
 """Between workers whose frontiers are on their own disks: what one finds for others' hosts goes through Redis' inboxes.
 
 A message is a row of its sender's frontier until its effect is in the journal of the partition that it is about
-(``stores/rocks/journaled_store.py``). It takes effect once: the receiver's frontier knows how far it has read.
+(``stores/rocks/giving_store.py``). It takes effect once: the receiver's frontier knows how far it has read.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _subscriptions(kept: list[bytes]) -> bytes:
 RULES = {
     FORMAT_FACT: Rule(FactMove.STAYS),
     ARCHIVE_FACT: Rule(FactMove.STAYS),  # none is open: ``close_archive``
-    GIVEN_ARCHIVE_FACT: Rule(FactMove.STAYS),  # stores/rocks/journaled_store.py: a worker's over Redis
+    GIVEN_ARCHIVE_FACT: Rule(FactMove.STAYS),  # stores/rocks/giving_store.py: a worker's over Redis
     "copied": Rule(FactMove.STAYS),  # stores/copy: where the frontier came from
     "copied from": Rule(FactMove.STAYS),
     DUE_FACT: Rule(FactMove.STAYS),  # counted again: ``copying``; here only whether all hosts with work are listed

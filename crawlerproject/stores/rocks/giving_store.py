@@ -1,0 +1,405 @@
+"""A worker's frontier whose changes are given to Redis as well: what becomes of them there, and of its messages.
+
+What changes a partition is kept in memory until Redis has it; a row of the frontier, written in the same change, says
+that there is such a change: a start that finds one knows that the rows here are ahead of Redis. Messages to other
+workers are rows. ``sync`` makes all of it durable here, then gives it to Redis: messages first, since a page whose
+links are lost must not be known as done.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile
+from sys import maxsize
+from threading import Lock
+
+from rocksdict import ColumnFamily, WriteBatch
+
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.url.urls import host_key
+from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.protocols import (
+    ARCHIVE_FACT,
+    DUE_FACT,
+    GIVEN_ARCHIVE_FACT,
+    Box,
+    Changes,
+    host_of_fact,
+)
+from crawlerproject.stores.redis.journals import (
+    LISTENER,
+    Append,
+    Inbox,
+    Mail,
+    PartitionJournals,
+    Posted,
+)
+from crawlerproject.stores.redis.rejoining import Mark
+from crawlerproject.stores.rocks import partition_rows
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT
+from crawlerproject.stores.rocks.rocks_queues import Put
+from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_tables import RawBatch
+from crawlerproject.stores.rocks.row_packing import Row, pack_changes
+from crawlerproject.stores.row_codec import (
+    FACTS,
+    FORMAT_FACT,
+    JOURNAL_ROW,
+    MESSAGES,
+    PAYLOADS,
+    QUEUE,
+    TEXT,
+    host_row_key,
+    journal_key,
+    message_key,
+    number_of,
+    pack_original,
+    partition_key,
+)
+
+# The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
+_REJOINS = "rejoins"
+# The digests of payloads whose first captures Redis does not know yet: they may be cut off.
+_NEW_PAYLOADS = "payloads"
+_DIGEST_BYTES = 20
+# About this folder, not about the worker.
+_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT})
+# Hosts that are known to have their row; some 100 bytes each.
+_HOSTS = 100_000
+# Given to Redis in one call.
+_MOST_BYTES = 1 << 20
+# Messages that were posted, after which Redis is asked which were read; sooner when there is nothing else to do.
+_FORGOTTEN_AT_ONCE = 1_000
+# First captures at hand: each is asked for when its page is compared, and when it is written.
+_ORIGINALS = 2_000
+
+
+class GivingStore(RocksStore):
+    """As ``JournaledStore``, of which it is a part."""
+
+    def __init__(self, folder: str | os.PathLike[str], journals: PartitionJournals, *, rejoins: bool = False) -> None:
+        """``rejoins``: Redis has lost what it knew, so what is here counts."""
+        super().__init__(folder)
+        self.journals = journals
+        self._rejoins = rejoins
+        self._sending = Lock()
+        self._changing = Lock()  # what a change leaves in the tables and in the fields below is seen whole
+        self._with_row: LruCache[str, int] = LruCache(_HOSTS)  # with the token of their partition
+        self._numbers: dict[int, int] = {}  # of the last change, by partition that is held
+        self._unsent: dict[int, list[list[Row]]] = {}  # the rows of the changes that Redis lacks
+        self._coming: dict[int, list[Row]] = {}
+        self._coming_hosts: dict[str, int] = {}
+        self._sent: dict[int, int] = {}  # what Redis has
+        self._tried: dict[int, list[int]] = {}  # the last numbers that were sent since, each perhaps in vain
+        self._grown: dict[int, int] = {}  # bytes that journals have, by partition
+        self._payloads: list[tuple[bytes, Original | None]] = []  # that other workers cannot know yet
+        self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
+        self._posted: dict[Box, int] = {}  # of messages: what Redis has
+        self._unasked = 0  # messages that were posted since Redis was asked which were read
+        self._on_the_way: defaultdict[Box, list[int]] = defaultdict(list)  # and has not said to be read
+        self._letters: defaultdict[Box, list[tuple[int, bytes]]] = defaultdict(list)  # of this start, not yet posted
+        self._boxes = dict.fromkeys(self.messages.boxes(), 0)  # that hold messages, and how far each was read
+        self._unposted = set(self._boxes)  # of these, with messages that Redis may not have yet
+        self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
+        self._facts: dict[str, bytes] = {}  # of this worker, that Redis does not have yet
+        self.begin()
+
+    def begin(self) -> None:
+        """A new start holds no partition: no host is due. What Redis does not know of the last one does not count.
+
+        To be called again when no other process can write under this worker's name any more. StorageError.
+        """
+        tables, crawl_id = self._opened(), self.journals.crawl_id.encode()
+        partition_rows.clear_lists(tables)
+        batch = tables.batch()
+        known = partition_rows.facts_of(tables)
+        own = {name for name in known if name in _OWN_FACTS or name.startswith(MARK_FACT)}
+        batch.delete(FACTS, DUE_FACT.encode())
+        # A process that rejoined may have been killed before it had given Redis anything.
+        self._rejoins = self._rejoins or known.get(_REJOINS) == crawl_id
+        if self._rejoins:
+            batch.put(FACTS, _REJOINS.encode(), crawl_id)
+            self._facts = {name: packed for name, packed in known.items() if name not in own}
+        else:
+            facts = self.journals.facts()
+            for name in known.keys() - own - facts.keys():
+                batch.delete(FACTS, name.encode(*TEXT))
+            for name, packed in facts.items():
+                batch.put(FACTS, name.encode(*TEXT), packed)
+            # Captures that are cut off with what Redis was not given are no payload's first.
+            new = known.get(_NEW_PAYLOADS, b"")
+            for first in range(0, len(new), _DIGEST_BYTES):
+                batch.delete(PAYLOADS, new[first : first + _DIGEST_BYTES])
+        tables.write(batch)
+
+    def marks(self) -> dict[int, Mark]:
+        """The partitions whose rows are here: the token under which each was held, and its last change."""
+        tables, found = self._opened(), dict[int, Mark]()
+        for key, packed in tables.rows(FACTS, prefix=MARK_FACT.encode()):
+            _, token, number = packed.split()
+            partition = int(key[len(MARK_FACT) :])
+            if int(token):
+                prefix = partition_key(JOURNAL_ROW, partition)
+                unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
+                found[partition] = int(token), max([int(number), *unsent])
+        return found
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it atomically, to the frontier and to what its journals will get."""
+        self.mend()
+        with self._changing:
+            last = self.messages.applied.last
+            super().apply(changes)
+            for partition, rows in self._coming.items():
+                self._numbers[partition] += 1
+                self._unsent[partition].append(rows)
+            self._payloads += changes.payloads
+            for name, packed in changes.facts:
+                if name != DUE_FACT and not host_of_fact(name):
+                    self._facts[name] = packed
+            for host, token in self._coming_hosts.items():
+                self._with_row[host] = token
+            for number, (partition, packed) in enumerate(changes.messages, last + 1):
+                box = Box(partition, self.messages.outbox)
+                self._letters[box].append((number, packed))
+                self._boxes.setdefault(box, 0)
+                self._unposted.add(box)
+
+    def _batch(self, changes: Changes) -> WriteBatch:
+        rows: defaultdict[int, list[Row]] = defaultdict(list)
+        partition, held = self.journals.partition, self.journals.held
+        for host, changed in partition_rows.rows_removed(changes):  # others may be queued in their places
+            rows[partition(host)].append(changed)
+        self._coming = rows
+        batch, column = super()._batch(changes), self._tables.handles[MESSAGES]
+        of_pages = [host_key(record.url) for _, record in changes.pages]
+        self._coming_hosts = {}
+        for host in partition_rows.hosts_changed(changes, of_pages):
+            number = partition(host)
+            token = held.get(number, 0) if number in self._numbers else 0
+            if not token or self._with_row.get(host) != token:
+                key = host_row_key(number, host)
+                rows[number].append((MESSAGES, key, b""))
+                batch.put(key, b"", column)
+                if token:
+                    self._coming_hosts[host] = token
+        for host, changed in partition_rows.rows_changed(changes, of_pages):
+            rows[partition(host)].append(changed)
+        # A visit that finds a page unchanged names the first capture of its payload, whoever has the page then.
+        first = dict(changes.payloads)
+        for host, (_, record) in zip(of_pages, changes.pages, strict=True):
+            digest = record.digest
+            original = first[digest] if digest in first else self.original(digest) if digest else None
+            if original is not None:
+                packed = pack_original(original)
+                rows[partition(host)].append((PAYLOADS, digest, packed))
+                if digest not in first:
+                    batch.put(digest, packed, self._tables.handles[PAYLOADS])
+        # One that is lost is no capture that its page's next holder may name.
+        for digest, original in changes.payloads:
+            if original is None and (lost := self.original(digest)) is not None:
+                rows[partition(host_key(lost.url))].append((PAYLOADS, digest, None))
+        for number, changed in partition_rows.read_marks(changes):
+            rows[number].append(changed)
+        if changes.payloads:
+            batch.put(*_new_payloads([*self._payloads, *changes.payloads]))
+        # Of partitions of others nothing is changed, but for what a message says that comes late.
+        self._coming = {number: some for number, some in rows.items() if number in self._numbers}
+        for number in self._coming:
+            batch.put(journal_key(number, self._numbers[number] + 1), b"", column)
+        return batch
+
+    def _put_of(self, host: str, put: Put) -> Put:
+        """As of any store; a row that is queued is what the journal gets as well."""
+        append, queue = self._coming[self.journals.partition(host)].append, self._tables.handles[QUEUE]
+
+        def put_both(key: bytes, value: bytes, column: ColumnFamily | None) -> None:
+            put(key, value, column)
+            if column is queue:  # that its page is known follows from it
+                append((QUEUE, key, value))
+
+        return put_both
+
+    def sync(self) -> None:
+        """Make everything applied so far survive the loss of power, and of this disk. StorageError, LeaseLost."""
+        with self._sending:
+            with self._changing:
+                numbers, boxes, self._unposted = dict(self._numbers), self._unposted, set()
+                read, facts = dict(self._due_marks), dict(self._facts)
+                payloads = list(self._payloads)
+            try:
+                super().sync()
+                self._give(numbers, read, facts, payloads, *self._mail(boxes))
+            except BaseException:
+                with self._changing:
+                    self._unposted |= boxes
+                raise
+
+    def _mail(self, boxes: set[Box]) -> tuple[list[tuple[int, Posted]], dict[Box, int]]:
+        """Messages that are durable here, and how far that is; what is too much for one go is in inboxes by then."""
+        posted, total = dict[Box, int](), 0
+        waiting: list[tuple[int, Posted]] = []
+        for box in boxes:
+            after = self._posted.get(box, 0)
+            after = after if after > self._boxes[box] else 0
+            for number, packed in self._letters_of(box):
+                waiting.append((box.partition, Posted(box.outbox, number, packed, after)))
+                posted[box] = after = number
+                total += len(packed)
+                if total >= _MOST_BYTES:
+                    self.journals.post(waiting)
+                    self._are_posted(posted, len(waiting))
+                    waiting, posted, total = [], {}, 0
+        return waiting, posted
+
+    def _letters_of(self, box: Box) -> Iterator[tuple[int, bytes]]:
+        """What waits to be posted and is durable; of an earlier start as its rows have it."""
+        mail = self.messages
+        if box.outbox == mail.outbox:
+            yield from takewhile(lambda letter: letter[0] <= mail.durable.last, list(self._letters[box]))
+            return
+        at = self._posted.get(box, 0)
+        while found := mail.of(box, at, maxsize, _MOST_BYTES):
+            yield from found
+            at = found[-1][0]
+
+    def _are_posted(self, posted: dict[Box, int], count: int) -> None:
+        self._posted |= posted
+        self._unasked += count
+        for box, last in posted.items():
+            letters = self._letters[box]
+            gone = [number for number, _ in takewhile(lambda letter: letter[0] <= last, list(letters))]  # noqa: B023
+            del letters[: len(gone)]
+            self._on_the_way[box] += gone
+
+    def _give(
+        self,
+        numbers: dict[int, int],
+        read: dict[int, tuple[int, dict[bytes, int]]],
+        facts: dict[str, bytes],
+        payloads: list[tuple[bytes, Original | None]],
+        messages: list[tuple[int, Posted]],
+        posted: dict[Box, int],
+    ) -> None:
+        """All of it to Redis with one round trip; what Redis has by then, and what was read there, goes from here."""
+        tables, waiting = self._opened(), list[Append]()
+        batch = tables.batch()
+        for partition, last in numbers.items():
+            sent, (removed, marks) = self._sent[partition], read.get(partition, (0, {}))
+            if sent < last or removed:
+                changes = self._packed(partition, sent, last)
+                waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
+                for number in range(sent + 1, last + 1):
+                    batch.delete(MESSAGES, journal_key(partition, number))
+        boxes = [] if (waiting or posted) and self._unasked < _FORGOTTEN_AT_ONCE else self._unread_boxes()
+        mail = Mail(messages, payloads, boxes)
+        if not (waiting or facts or any(mail)):
+            return
+        known = self.journals.commit(waiting, facts, mail)
+        self._are_posted(posted, len(messages))
+        if self._rejoins and (waiting or facts):
+            self._rejoins = False
+            batch.delete(FACTS, _REJOINS.encode())
+        if ARCHIVE_FACT in facts:
+            batch.put(FACTS, GIVEN_ARCHIVE_FACT.encode(), facts[ARCHIVE_FACT])
+        for each in waiting:
+            self._tried.pop(each.partition, None)
+            self._sent[each.partition] = each.first + len(each.changes) - 1
+            del self._unsent[each.partition][: len(each.changes)]
+            self._grown[each.partition] += sum(map(len, each.changes))
+            batch.put(FACTS, *self._mark(each.partition, self._sent[each.partition]))
+        self._forget_read(batch, dict(zip(boxes, known, strict=True)))
+        with self._changing:
+            self._forget_given(read, facts)
+            if payloads:
+                del self._payloads[: len(payloads)]
+                batch.put(FACTS, *_new_payloads(self._payloads))
+            tables.write(batch)
+
+    def _forget_given(self, read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]) -> None:
+        for name, packed in facts.items():
+            if self._facts.get(name) is packed:
+                del self._facts[name]
+        for partition, mark in read.items():
+            if self._due_marks.get(partition) is mark:
+                del self._due_marks[partition]
+
+    def _packed(self, partition: int, sent: int, last: int) -> list[bytes]:
+        """Those behind ``sent``, up to ``last``. What was sent before, and not answered, is packed as it was then.
+
+        Redis passes over as many as it has by now: the rows of a change must not stand in one that it has.
+        """
+        tried = self._tried.setdefault(partition, [])
+        if not tried or tried[-1] < last:
+            tried.append(last)
+        changes, ends = self._unsent[partition], [end - sent for end in tried]
+        return [each for first, end in pairwise([0, *ends]) for each in pack_changes(changes[first:end])]
+
+    def _unread_boxes(self) -> list[Box]:
+        """Those with messages that are in an inbox, and have not taken effect as far as it is known here."""
+        self._unasked = 0
+        boxes = [each for each in list(self._boxes.items()) if each[0].partition != LISTENER]
+        return [box for box, read in boxes if self._posted.get(box, 0) > read]
+
+    def _forget_read(self, batch: RawBatch, known: dict[Box, int]) -> None:
+        """Remove messages that have taken effect where they went: up to these numbers, of those to hubs all."""
+        known |= {box: self._posted.get(box, 0) for box in list(self._boxes) if box.partition == LISTENER}
+        for box, read in known.items():
+            if read > self._boxes[box]:
+                under_way = self._on_the_way[box]
+                numbers = under_way[: bisect_right(under_way, read)]
+                if box.outbox != self.messages.outbox:
+                    numbers = [number for number, _ in self.messages.of(box, self._boxes[box], read, maxsize)]
+                for number in numbers:
+                    batch.delete(MESSAGES, message_key(box, number))
+                del under_way[: len(numbers)]
+                self._boxes[box] = read
+
+    @property
+    def quiet(self) -> bool:
+        """Whether Redis has everything, and every message has taken effect."""
+        changed = any(number > self._sent[p] for p, number in self._numbers.items())
+        written = self.messages.applied.last > self.messages.durable.last
+        unread = any(self._posted.get(box, 0) > read for box, read in list(self._boxes.items()))
+        return not (changed or written or unread or self._due_marks or self._facts)
+
+    # --- messages -------------------------------------------------------------------------------
+
+    def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
+        """The oldest messages to partitions whose earlier ones have left the inbox."""
+        asked = [p for p in partitions if p not in self._due_marks and p in self._numbers]
+        return self.journals.unread(asked, limit)
+
+    def read(self, partition: int, inbox: Inbox) -> None:
+        """The messages of an inbox have taken effect in what was applied."""
+        marks: dict[bytes, int] = {}
+        for each in inbox.messages:
+            marks[each.outbox] = max(each.number, marks.get(each.outbox, 0))
+        self._due_marks[partition] = inbox.removed + len(inbox.messages), marks
+
+    def _mark(self, partition: int, sent: int) -> tuple[bytes, bytes]:
+        """The fact that the rows of a partition are here, and that Redis has its changes up to ``sent``."""
+        mark = f"{self.journals.crawl_id or '-'} {self.journals.held[partition]} {sent}"
+        return f"{MARK_FACT}{partition}".encode(), mark.encode()
+
+    # --- payloads of all workers ----------------------------------------------------------------
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1: of this worker, or as ``fetch_originals`` has found it."""
+        return super().original(digest) or self._originals.get(digest)
+
+    def fetch_originals(self, digests: Sequence[bytes]) -> None:
+        """Ask Redis for first captures by other workers. In a thread. StorageError."""
+        unknown = {digest for digest in digests if digest and super(GivingStore, self).original(digest) is None}
+        for digest, original in self.journals.originals(list(unknown)).items():
+            self._originals[digest] = original
+
+
+def _new_payloads(payloads: Sequence[tuple[bytes, Original | None]]) -> tuple[bytes, bytes]:
+    """The fact that names them."""
+    return _NEW_PAYLOADS.encode(), b"".join(digest for digest, original in payloads if original is not None)
