@@ -27,6 +27,7 @@ from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import exchange_of
 from crawlerproject.rules.archive.http_messages import Wire
+from crawlerproject.rules.url.refused_urls import ipv4_number
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
@@ -294,4 +295,4 @@ def _class_of(content_type: bytes) -> type[Response]:
 
 @lru_cache(maxsize=65_536)
 def _address(ip: str) -> IPv4Address | IPv6Address:
-    return ip_address(ip)
+    return ip_address(ip) if (number := ipv4_number(ip)) is None else IPv4Address(number)

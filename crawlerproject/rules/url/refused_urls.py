@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import NamedTuple
 
 from crawlerproject.rules.url.urls import UrlRefused, host_name, parse
@@ -261,6 +261,29 @@ _REFUSED_6: tuple[IPv6Network, ...] = tuple(
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 # Judged addresses kept at hand; 100 bytes each.
 _KEPT = 65_536
+_OCTETS = {str(octet): octet for octet in range(256)}
+_Spans = tuple[tuple[int, int], ...]
+
+
+def ipv4_number(text: str) -> int | None:
+    """The number of an IPv4 address; None for anything else. In a tenth of the time of ``ip_address``."""
+    try:
+        first, second, third, fourth = [_OCTETS[octet] for octet in text.split(".")]
+    except (KeyError, ValueError):
+        return None
+    return first << 24 | second << 16 | third << 8 | fourth
+
+
+def _spans(networks: Iterable[_Network]) -> _Spans:
+    """First and last number of those that are IPv4."""
+    return tuple((int(each[0]), int(each[-1])) for each in networks if each.version == 4)
+
+
+def _within_any(number: int, spans: _Spans) -> bool:
+    return any(first <= number <= last for first, last in spans)
+
+
+_REFUSED_SPANS = _spans(_REFUSED_4)
 
 
 class AddressRules:
@@ -268,6 +291,7 @@ class AddressRules:
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         self._allow: tuple[_Network, ...] = tuple(ip_network(block.strip(), strict=False) for block in allow)
+        self._allowed_spans = _spans(self._allow)
         self._judged = lru_cache(maxsize=_KEPT)(self._judge)
 
     def refuses(self, ip: str) -> bool:
@@ -275,23 +299,25 @@ class AddressRules:
         return self._judged(ip)
 
     def _judge(self, ip: str) -> bool:
+        text = ip.strip("[]")
+        if (number := ipv4_number(text)) is not None:
+            return not self._allowed_4(number)
         try:
-            address = ip_address(ip.strip("[]"))
+            address = IPv6Address(text)
         except ValueError:
             return True
-        return not self._allowed(address)
+        return not self._allowed_6(address)
 
-    def _allowed(self, address: _Address) -> bool:
-        if isinstance(address, IPv6Address):
-            hidden = address.ipv4_mapped
-            if hidden is not None:
-                return self._listed(hidden)  # never a public answer of DNS, so only by the operator's word
-            if address in _NAT64:
-                return self._listed(address) and self._allowed(IPv4Address(int(address) & 0xFFFFFFFF))
-            return self._listed(address) or (
-                address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)
-            )
-        return self._listed(address) or not any(address in network for network in _REFUSED_4)
+    def _allowed_4(self, number: int) -> bool:
+        return _within_any(number, self._allowed_spans) or not _within_any(number, _REFUSED_SPANS)
+
+    def _allowed_6(self, address: IPv6Address) -> bool:
+        hidden = address.ipv4_mapped
+        if hidden is not None:
+            return self._listed(hidden)  # never a public answer of DNS, so only by the operator's word
+        if address in _NAT64:
+            return self._listed(address) and self._allowed_4(int(address) & 0xFFFFFFFF)
+        return self._listed(address) or (address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6))
 
     def _listed(self, address: _Address) -> bool:
         return any(address in network for network in self._allow)

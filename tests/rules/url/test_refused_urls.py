@@ -1,6 +1,7 @@
 """URLs refused by their look, hosts by the never-crawl list, and addresses that are not public."""
 
 import tomllib
+from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from crawlerproject.rules.url.refused_urls import (
     Exclusion,
     bad_port,
     extensions_of,
+    ipv4_number,
     own_ranges,
     trap,
     useless,
@@ -345,6 +347,16 @@ def test_mapped_addresses_are_never_freer(ip: object) -> None:
     """Law: hiding an IPv4 address in IPv6 opens nothing."""
     rules = AddressRules()
     assert rules.refuses(f"::ffff:{ip}")
+
+
+@given(st.from_regex(r"[0-9.]{1,16}", fullmatch=True) | st.ip_addresses(v=4).map(str))
+def test_an_ipv4_address_is_what_the_standard_library_takes_for_one(text: str) -> None:
+    """Four decimal octets without leading zeros."""
+    try:
+        number = int(IPv4Address(text))
+    except ValueError:
+        number = None
+    assert ipv4_number(text) == number
 
 
 @given(st.text(max_size=20))
