@@ -1,19 +1,23 @@
 """Links, news of changed pages and other messages between the workers of a fleet, whatever carries them.
 
-``local_exchange`` (sockets between processes of one machine) and ``journal_exchange`` (inboxes in Redis) carry them.
+A message is a row of its sender's frontier from the change that holds its cause until its effect is durable where it
+went. Meanwhile it is in an inbox: in Redis (``stores/rocks/giving_store.py``), or in the memory of the supervisor
+(``local/local_mail.py``). It may be posted there any number of times, and takes effect once: how far a box was read is
+in the change that holds the effect. An inbox that is lost with whoever kept it is filled again by the senders.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.frontier_state import HostOwnership
 from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message, unpack_message
 from crawlerproject.frontier.passage import linking_domain
-from crawlerproject.stores.protocols import Box, Changes
+from crawlerproject.stores.protocols import Box, Changes, Inbox, Messages, Posted
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
@@ -71,6 +75,10 @@ class FleetHosts(HostOwnership):
         self.partition = partition
         self._links: defaultdict[int, list[DiscoveredUrl]] = defaultdict(list)  # of messages that are not full
         self._packed: list[tuple[int, bytes]] = []  # messages for the next commit, each with its partition
+
+    def staying(self) -> Sequence[int]:
+        """The partitions that this worker holds and keeps."""
+        raise NotImplementedError
 
     @property
     def writing(self) -> bool:
@@ -162,14 +170,45 @@ def _key(item: DiscoveredUrl) -> _Sent:
     return item.queue_key, item.flags, linking_domain(item.address.host, item.via, item.flags, item.note)
 
 
-class FleetExchange(Exchange):
-    """What is for others' hosts is filtered and sent as it is found, the same link once in a while."""
+class Unread(NamedTuple):
+    """A message that was fetched and has had no effect yet."""
 
-    def __init__(self, hosts: FleetHosts) -> None:
+    box: Box
+    number: int
+    packed: bytes
+
+
+Fetch = Callable[[Sequence[int]], Awaitable[dict[int, Inbox]]]
+"""The oldest messages to these partitions, as far as there are any. StorageError."""
+
+
+class FleetExchange(Exchange):
+    """For one event loop. What is for others' hosts is filtered and sent as it is found, the same link once in a while.
+
+    What is read takes effect in the changes of the commit that follows.
+    """
+
+    def __init__(
+        self, hosts: FleetHosts, messages: Messages, fetch: Fetch, answered: Callable[[int, Inbox], None]
+    ) -> None:
+        """``answered`` is called when what came of an inbox is applied: it may leave it once that is durable."""
         self.moved = False  # something came or went since this was last reset
         self.sent = 0  # links, since the start
         self.lately = RecentlySentLinks()
         self._hosts = hosts
+        self._messages = messages
+        self._fetch = fetch
+        self._tell = answered
+        self._answered: dict[int, Inbox] = {}  # read, with effects that are in no commit yet
+        self._fetched: dict[int, Inbox] | None = None  # for the next ``read``
+        self._done: dict[Box, int] = {}  # read, message by message: an inbox that was not read to its end, too
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be committed."""
+        return not (self._answered or self._hosts.writing)
+
+    # --- what is sent ---------------------------------------------------------------------------
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Queue what is for own hosts, send the rest; how many are new here. StorageError."""
@@ -179,25 +218,57 @@ class FleetExchange(Exchange):
             self.lately.sent(allowed, now)
             self._hosts.send_links(allowed)
             self.sent += len(allowed)
-        return self._queue(own, frontier, now) if own else 0
+        return frontier.add(own, now) if own else 0
 
     def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
         """Word of others' pages is sent."""
-        return self._announce(self._hosts.send_changed(pages), frontier, now)
+        return frontier.changed(self._hosts.send_changed(pages), now)
 
-    def _queue(self, own: list[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        return frontier.add(own, now)
+    # --- what comes -----------------------------------------------------------------------------
 
-    def _announce(self, own: list[ChangedPage], frontier: Frontier, now: float) -> int:
-        return frontier.changed(own, now)
+    async def ask(self) -> None:
+        """Fetch what other workers wrote: for ``read``, which does so itself otherwise. StorageError."""
+        self._fetched = await self._fetch([each for each in self._hosts.staying() if each not in self._answered])
 
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
+        if self._fetched is None:
+            await self.ask()
+        inboxes, self._fetched = self._fetched or {}, None
+        for partition, inbox in inboxes.items():
+            self.moved = True
+            following, unread = self._following(partition, inbox)
+            while unread:
+                some, _ = take_in(unread, frontier, clock())
+                self._done |= {each.box: each.number for each in some}
+                del unread[: len(some)]
+                await asyncio.sleep(0)
+            self._answered[partition] = Inbox(inbox.removed + len(inbox.messages) - len(following), following)
 
-class Unread(NamedTuple):
-    """A message that was taken and has had no effect yet."""
+    def _following(self, partition: int, inbox: Inbox) -> tuple[list[Posted], list[Unread]]:
+        """What follows what was read of its box, and of that what was not read."""
+        following, unread, done = list[Posted](), list[Unread](), dict[Box, int]()
+        for each in inbox.messages:
+            box = Box(partition, each.outbox)
+            known = done.get(box) or self._done.get(box) or self._messages.read_up_to(box)
+            if each.after > known:
+                continue  # what came before it is lost: its sender will find out, and post all of it again
+            following.append(each)
+            if each.number > known:
+                done[box] = each.number
+                unread.append(Unread(box, each.number, each.packed))
+        return following, unread
 
-    box: Box
-    number: int
-    packed: bytes
+    def settle(self) -> None:
+        """The commit that holds what came of the messages is applied."""
+        for partition, inbox in self._answered.items():
+            self._tell(partition, inbox)
+        self._answered.clear()
+        self._done.clear()
+
+    def forget(self, partition: int) -> None:
+        """Another worker reads the partition's messages from now on."""
+        self._answered.pop(partition, None)
 
 
 def take_in(messages: Iterable[Unread], frontier: Frontier, now: float) -> tuple[list[Unread], int]:

@@ -91,7 +91,6 @@ class CrawlDir(PosixPath):
     fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
     texts = _Part("texts")  # RocksDB, of several workers on this machine: what all of them know of archived texts
     supervisor_socket = _Part("supervisor.sock")  # of several workers on this machine: where they ask their supervisor
-    mail_socket = _Part("mail.sock")  # in the folder of such a worker: where the others send to it
     fleet_moving = _Part("fleet.moving")  # partitions are on their way from worker to worker; how far they are
     moved = _Part("moved")  # where the frontier was copied to, and the crawl goes on
     worker = _Part("worker.json")  # in a worker's folder: its name, its crawl, its incarnations

@@ -138,6 +138,22 @@ class Box(NamedTuple):
     outbox: bytes  # 16 bytes by chance; of the frontier that numbers the messages, and of no other ever
 
 
+class Posted(NamedTuple):
+    """A message in an inbox."""
+
+    outbox: bytes  # the sender's
+    number: int
+    packed: bytes
+    after: int = 0  # number of the one before it in its box, which its sender held then; 0: it held none
+
+
+class Inbox(NamedTuple):
+    """The oldest messages to a partition."""
+
+    removed: int  # messages that were ever removed before these
+    messages: list[Posted]
+
+
 @dataclass(slots=True)
 class Changes:
     """All that one moment changes; applied whole or not at all."""

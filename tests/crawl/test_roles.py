@@ -16,12 +16,14 @@ from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.fleet_tables import Counts
+from crawlerproject.fleet.local.local_mail import LocalHosts
 from crawlerproject.fleet.redis import fleet_worker as joining
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import Changes, RoundOptions
 from crawlerproject.stores.redis.membership import Round
 from tests.crawl.sessions import HOST, Bench, settings_of
@@ -147,27 +149,27 @@ def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
 
 
 class Post:
-    """As ``PeerLinks``, with its answers in the test's hand."""
+    """As ``LocalMail``, with its answers in the test's hand."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, Any]] = []
-        self.hosts = SimpleNamespace(
-            send_to=lambda partition, message: self.sent.append((f"partition {partition}", message))
-        )
-        self.exchange = SimpleNamespace(moved=False, read=self._read)
         self.log: list[str] = []
         self.quiet = True
 
-    async def _read(self, frontier: Any, clock: Any) -> None:
-        self.log.append("read")
+    async def fetch(self, partitions: Any) -> dict[int, Any]:
+        """From the supervisor."""
+        self.log.append("fetch")
+        return {}
 
-    async def start(self) -> None:
-        """Once."""
-        self.log.append("start")
+    def answered(self, partition: int, inbox: Any) -> None:
+        """What was read."""
 
-    def synced(self) -> None:
+    def take_delivered(self) -> list[Any]:
+        """None."""
+        return []
+
+    def turn(self) -> None:
         """After each commit."""
-        self.log.append("synced")
+        self.log.append("turn")
 
     def unread(self) -> list[str]:
         """By whom."""
@@ -201,7 +203,8 @@ def local(bench: Bench, **settings: Any) -> tuple[LocalWorker, Any, Any]:
     link: Any = Link()
     post: Any = Post()
     store: Any = bench.store
-    return LocalWorker(link, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), link, post
+    hosts = LocalHosts(FleetPlan(("worker-1", "worker-2"), (0, 1)), "worker-1")
+    return LocalWorker(link, store, hosts, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), link, post
 
 
 def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
@@ -211,37 +214,40 @@ def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
 
 
 def test_a_local_workers_turn(bench: Bench) -> None:
-    """What is durable is sent; the supervisor hears what was done, and whether anything is left."""
+    """What is durable is posted; the supervisor hears what was done, and whether anything is left."""
     worker, link, post = local(bench)
     bench.run.tallies.pages = 9
     turns = []
     for moved, quiet, idle in ((False, True, True), (True, True, True), (False, False, True), (False, True, False)):
-        post.exchange.moved, post.quiet = moved, quiet
+        worker._exchange.moved, post.quiet = moved, quiet
         turns.append(asyncio.run(worker.after_commit(bench.frontier, bench.session.models, bench.run, lambda: idle)))  # noqa: B023
     worker.commit_failed(bench.frontier, bench.run)
 
     assert turns == [True] * 4
     assert [quiet for _, _, quiet in link.said] == [True, False, False, False, False]
     assert {(tuple(unread), counts.pages) for unread, counts, _ in link.said} == {(("worker-2",), 9)}
-    assert post.log == ["synced"] * 4
+    assert post.log == ["turn"] * 4
 
 
-def test_a_local_worker_listens_from_its_first_commit_on(bench: Bench) -> None:
-    """And reads before each."""
+def test_a_local_worker_reads_before_each_commit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier process has left is durable before any of it is posted."""
     worker, _, post = local(bench)
 
     async def read() -> None:
         for _ in range(2):
             await worker.read_messages(bench.frontier, lambda: bench.now)
 
+    monkeypatch.setattr(bench.store, "sync", lambda: post.log.append("sync"))
     asyncio.run(read())
-    assert post.log == ["start", "read", "read"]
+    assert post.log == ["sync", "fetch", "fetch"]
 
 
 def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
     """Once as it happens, and once after a start, since a crash may have kept it from being sent."""
     bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
-    worker, _, post = local(bench)
+    worker, _, _ = local(bench)
+    sent: list[tuple[int, Any]] = []
+    worker._hosts.send_to = lambda partition, message: sent.append((partition, message))  # type: ignore[method-assign]
     moved = ScopeWidened(["www.test"], [])
 
     async def read() -> None:
@@ -252,7 +258,7 @@ def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
 
     asyncio.run(read())
     before = ScopeWidened(["before.test"], [])
-    assert post.sent == [(f"partition {each}", said) for said in (before, moved) for each in (7, 9)]
+    assert sent == [(each, said) for said in (before, moved) for each in (7, 9)]
 
 
 def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> None:

@@ -1,13 +1,23 @@
-"""Whose a host is, what is sent to its worker, and what is spared since it was sent lately."""
+"""Whose a host is, what is sent to its worker, what is spared since it was sent lately, and what comes, once."""
 
 from __future__ import annotations
 
-from crawlerproject.fleet.link_exchange import LINKS_A_MESSAGE, FleetHosts, RecentlySentLinks
-from crawlerproject.frontier.other_workers import Changed, Links, unpack_message
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.link_exchange import LINKS_A_MESSAGE, FleetExchange, FleetHosts, RecentlySentLinks
+from crawlerproject.fleet.redis.leased_partitions import LeasedPartitions
+from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message, unpack_message
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, FLAG_SEED
-from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.rules.url.urls import Address, parse
+from crawlerproject.stores.protocols import Box, Changes, Inbox, Posted
+from tests.frontier.conftest import Bench
+from tests.stores.memory_store import MemoryStore
 
 
 class Hosts(FleetHosts):
@@ -90,3 +100,192 @@ def test_it_forgets_by_time() -> None:
     lately.sent([two], 1150.0)
     assert lately.unsent([one, two], 1205.0) == [one]
     assert lately.unsent([one, two], 1310.0) == [one, two]
+
+
+OURS, THEIRS = 1, 2
+OUTBOX = b"another outbox.."
+
+
+class Store(MemoryStore):
+    """A worker's, with inboxes in its hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inboxes: dict[int, list[Posted]] = {}
+        self.answered: list[tuple[int, Inbox]] = []
+
+    async def unread(self, partitions: Sequence[int]) -> dict[int, Inbox]:
+        """All of each inbox."""
+        return {number: Inbox(0, list(self.inboxes[number])) for number in partitions if self.inboxes.get(number)}
+
+    def read(self, partition: int, inbox: Inbox) -> None:
+        """What has taken effect."""
+        self.answered.append((partition, inbox))
+
+    def write(self, *messages: Message, first: int = 1, after: int = 0) -> None:
+        """Another worker has written these; ``after``: the number of the one before them."""
+        for number, message in enumerate(messages, first):
+            self.inboxes.setdefault(OURS, []).append(Posted(OUTBOX, number, pack_message(message), after))
+            after = number
+
+
+def exchange() -> tuple[FleetExchange, Bench, Store]:
+    """That of a worker that holds one partition, its frontier and its store."""
+    store = Store()
+    held = LeasedPartitions(lambda host: OURS if host.startswith("ours") else THEIRS, 1.0)
+    held.take(OURS, 1e12, 0.0)
+    bench = Bench(store, ownership=held)
+    return FleetExchange(held, store.messages, store.unread, store.read), bench, store
+
+
+def held_by(mail: FleetExchange) -> LeasedPartitions:
+    """Its partitions."""
+    assert isinstance(mail._hosts, LeasedPartitions)
+    return mail._hosts
+
+
+def found(*urls: str) -> list[DiscoveredUrl]:
+    """Links of a page."""
+    return [DiscoveredUrl(parse(url), 1, "L", "http://ours.test/", 10) for url in urls]
+
+
+def announced(*urls: str) -> list[tuple[Address, float]]:
+    """Pages that changed at a moment."""
+    return [(parse(url), 5.0) for url in urls]
+
+
+def read(mail: FleetExchange, bench: Bench) -> None:
+    """Before a commit."""
+    asyncio.run(mail.read(bench.frontier, lambda: bench.now))
+
+
+def written(mail: FleetExchange) -> list[tuple[int, Message]]:
+    """What goes with the next commit."""
+    changes = Changes()
+    mail._hosts.add_messages(changes)
+    return [(partition, unpack_message(packed)) for partition, packed in changes.messages]
+
+
+def test_own_urls_are_queued_and_others_go_with_the_next_commit() -> None:
+    """By partition, each URL once, so many a message; none is sent before its cause is stored."""
+    mail, bench, _ = exchange()
+    assert mail.take(found("http://ours.test/1", "http://theirs.test/1", "http://theirs.test/1"), bench.frontier, 1.0)
+    more = [f"http://theirs.test/more/{number}" for number in range(LINKS_A_MESSAGE)]
+    mail.take(found(*more), bench.frontier, bench.now)
+    assert not mail.empty
+    messages = written(mail)
+    assert bench.frontier.hosts.waiting_urls == 1
+    assert [partition for partition, _ in messages] == [THEIRS] * 2
+    links = [len(message.found) for _, message in messages if isinstance(message, Links)]
+    assert links == [LINKS_A_MESSAGE, 1]
+    assert mail.empty
+    assert written(mail) == []
+
+
+def test_a_message_is_answered_with_the_commit_that_holds_what_came_of_it() -> None:
+    """Read once; until then it is not read again."""
+    mail, bench, store = exchange()
+    store.write(Links(found("http://ours.test/1")), Links(found("http://ours.test/2")))
+    for _ in range(2):
+        read(mail, bench)
+    assert (bench.frontier.hosts.waiting_urls, store.answered, mail.empty) == (2, [], False)
+    bench.commit()
+    mail.settle()
+    assert [(partition, len(inbox.messages)) for partition, inbox in store.answered] == [(OURS, 2)]
+    assert store.messages.read_up_to(Box(OURS, OUTBOX)) == 2
+    assert mail.empty
+    mail.settle()
+    assert len(store.answered) == 1
+
+
+def test_what_follows_a_lost_message_waits_until_all_is_posted_again() -> None:
+    """A server that took over lacks the second: taken as read, the third would hide it for good."""
+    mail, bench, store = exchange()
+    store.write(Links(found("http://ours.test/1")))
+    store.write(Links(found("http://ours.test/3")), first=3, after=2)
+    read(mail, bench)
+    bench.commit()
+    mail.settle()
+    [(_, inbox)] = store.answered
+    assert ([each.number for each in inbox.messages], inbox.removed) == ([1], 1)  # both leave the inbox
+    assert store.messages.read_up_to(Box(OURS, OUTBOX)) == 1
+
+    store.inboxes.clear()
+    store.write(Links(found("http://ours.test/2")), Links(found("http://ours.test/3")), first=2)
+    read(mail, bench)
+    bench.commit()
+    assert store.messages.read_up_to(Box(OURS, OUTBOX)) == 3
+    assert bench.frontier.hosts.waiting_urls == 3
+
+
+def counted(bench: Bench) -> list[Any]:
+    """The pages that other workers say have changed, each time they do."""
+    said: list[Any] = []
+    bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[method-assign, func-returns-value]
+    return said
+
+
+def test_what_comes_twice_takes_effect_once() -> None:
+    """In one inbox, or in a later one."""
+    mail, bench, store = exchange()
+    said, word = counted(bench), Changed(announced("http://ours.test/1"))
+    store.write(word)
+    store.write(word)
+    read(mail, bench)
+    bench.commit()
+    mail.settle()
+    read(mail, bench)
+    assert said == word.pages
+
+
+def test_an_inbox_that_was_not_read_to_its_end_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk had no room in the middle, and no commit was made."""
+    mail, bench, store = exchange()
+    said = counted(bench)
+    store.write(Changed(announced("http://ours.test/1")), Links(found("http://ours.test/2")))
+    store.write(Changed(announced("http://ours.test/3")), first=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.frontier, "add", lambda *_: (_ for _ in ()).throw(StorageError("full")))
+        with pytest.raises(StorageError):
+            read(mail, bench)
+    changes = bench.frontier.state.take_changes()
+    bench.frontier.state.take_back(changes)
+    read(mail, bench)
+    bench.commit()
+    mail.settle()
+    assert said == announced("http://ours.test/1", "http://ours.test/3")
+    assert bench.frontier.hosts.waiting_urls == 1
+    assert store.messages.read_up_to(Box(OURS, OUTBOX)) == 3
+
+
+def test_messages_of_a_partition_that_leaves_are_its_next_workers() -> None:
+    """They stay in the inbox."""
+    mail, bench, store = exchange()
+    store.write(Links(found("http://ours.test/1")))
+    held_by(mail).leaving.add(OURS)
+    read(mail, bench)
+    mail.settle()
+    assert store.answered == []
+    held_by(mail).leaving.clear()
+    read(mail, bench)
+    mail.forget(OURS)
+    mail.settle()
+    assert store.answered == []
+
+
+def test_changed_pages_are_told_to_those_who_hold_them() -> None:
+    """Own ones are believed or not."""
+    mail, bench, _ = exchange()
+    said = counted(bench)
+    mail.changed(announced("http://ours.test/1", "http://theirs.test/1"), bench.frontier, bench.now)
+    assert said == announced("http://ours.test/1")
+    assert written(mail) == [(THEIRS, Changed(announced("http://theirs.test/1")))]
+
+
+def test_an_address_that_this_version_refuses_is_left_out() -> None:
+    """Of what another version wrote."""
+    mail, bench, store = exchange()
+    said = counted(bench)
+    store.inboxes[OURS] = [Posted(OUTBOX, 1, b'["changed",[["ftp://ours.test/",5.0]]]')]
+    read(mail, bench)
+    assert said == []

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawlerproject.fleet.messaging.local_exchange import LocalHosts
+from crawlerproject.fleet.local.local_mail import LocalHosts
 from crawlerproject.frontier.frontier_state import UNSTORED_WAIT_SECONDS, unsure_until
 from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.on_disk import place_of

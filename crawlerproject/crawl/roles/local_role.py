@@ -14,8 +14,8 @@ from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local.fleet_tables import Counts
+from crawlerproject.fleet.local.local_mail import LocalExchange, LocalHosts, LocalMail
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.messaging.peer_links import PeerLinks
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.frontier_state import unsure_until
 from crawlerproject.frontier.known_seeds import widened_by
@@ -50,15 +50,23 @@ class LocalWorker(SingleProcess):
     all_hosts = False
 
     def __init__(
-        self, link: SupervisorLink, store: RocksStore, mailbox: PeerLinks, settings: BaseSettings, place: LocalPlace
+        self,
+        link: SupervisorLink,
+        store: RocksStore,
+        hosts: LocalHosts,
+        mail: LocalMail,
+        settings: BaseSettings,
+        place: LocalPlace,
     ) -> None:
-        super().__init__(store, mailbox.hosts, mailbox.exchange)
+        self._exchange = LocalExchange(hosts, store.messages, mail)
+        super().__init__(store, hosts, self._exchange)
         self._settings = settings
         self._place = place
         self._sums: FleetQuotas | None = None
         self._sharing: asyncio.Task[None] | None = None
         self._link = link
-        self._mailbox = mailbox
+        self._hosts = hosts
+        self._mail = mail
         self._began = False
 
     @property
@@ -67,10 +75,10 @@ class LocalWorker(SingleProcess):
         return self._link.broken
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Listen from the first commit on; let the others know by which redirected seeds the scope has widened."""
+        """As of any worker; let the others know by which redirected seeds the scope has widened."""
         widened: list[ScopeWidened] = []
         if not self._began:
-            await self._mailbox.start()
+            await asyncio.to_thread(self.store.sync)  # what an earlier process of this worker left is posted, too
             self._began = True
             if (before := widened_by(self.store)) is not None:  # what a crash may have kept from being sent
                 widened.append(before)
@@ -78,15 +86,16 @@ class LocalWorker(SingleProcess):
         frontier.state.moved = []
         for each in widened:
             for partition in self._place.of_others:
-                self._mailbox.hosts.send_to(partition, each)
+                self._hosts.send_to(partition, each)
         await self.exchange.read(frontier, clock)
 
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
-        """Send what is durable now, and report to the supervisor."""
-        mailbox, exchange = self._mailbox, self._mailbox.exchange
-        mailbox.synced()
+        """Post what is durable now, and report to the supervisor."""
+        mail, exchange = self._mail, self._exchange
+        exchange.settle()  # what was read may have changed nothing, so that there was no commit
+        mail.turn()
         moved, exchange.moved = exchange.moved, False
-        self._report(frontier, run, quiet=mailbox.quiet and not moved and idle())
+        self._report(frontier, run, quiet=exchange.empty and mail.quiet and not moved and idle())
         if self._sums is not None:
             self._sums.durable()
             if self._sharing is None:  # else the answer to how much is spent is still to come
@@ -111,7 +120,7 @@ class LocalWorker(SingleProcess):
     def _report(self, frontier: Frontier, run: Run, *, quiet: bool) -> None:
         done, queued = run.tallies, max(0, frontier.hosts.waiting_urls)
         counts = Counts(done.pages, done.bytes, done.errors, queued, run.halted)
-        self._link.report(self._mailbox.unread(), counts, quiet=quiet)
+        self._link.report(self._mail.unread(), counts, quiet=quiet)
 
     def finished(self, idle: Callable[[], bool]) -> bool:
         """All workers have agreed on it."""
@@ -139,7 +148,7 @@ class LocalWorker(SingleProcess):
         """They reach the first worker of the plan."""
         if not self._place.rank:
             return None
-        return partial(self._mailbox.hosts.send_to, self._place.of_first)
+        return partial(self._hosts.send_to, self._place.of_first)
 
     def sums(self, run: Run) -> FleetQuotas | None:
         """The supervisor grants."""
@@ -154,7 +163,7 @@ class LocalWorker(SingleProcess):
         """Let the supervisor know, too, that this process has ended in good order."""
         if self._sharing is not None:
             self._sharing.cancel()
-        self._mailbox.close()
+        self._mail.close()
         self._link.close()
 
 
@@ -173,7 +182,8 @@ def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> LocalWorke
             held = (min(plan.held(other), default=None) for other in plan.workers if other != name)
             of_others = tuple(partition for partition in held if partition is not None)
             place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first, of_others)
-            return LocalWorker(link, store, PeerLinks(store, crawl, name, plan, unsure), settings, place)
+            mail = LocalMail(store, link.ask, plan)
+            return LocalWorker(link, store, LocalHosts(plan, name, unsure), mail, settings, place)
         except BaseException:
             store.close()
             raise

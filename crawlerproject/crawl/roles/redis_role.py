@@ -14,7 +14,7 @@ from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.questions import ContentAhead, asked
-from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS
+from crawlerproject.fleet.redis.leased_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.known_seeds import widened_by

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.fleet_tables import QuotaTable
+from crawlerproject.fleet.local.supervisor_link import Ask
 from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.text_likeness import MAX_BITS
@@ -31,9 +32,6 @@ SHARES = "shares"
 """``[claim, …]`` (``QuotaRequest``): ``[share, …]`` (``Share``)."""
 RUNNING = "running"
 """``[]``: for how many seconds this run of the fleet has lasted."""
-
-Ask = Callable[..., Awaitable[Any]]
-"""``SupervisorLink.ask``."""
 
 
 class LocalContent:

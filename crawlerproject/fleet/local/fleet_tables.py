@@ -1,9 +1,10 @@
-"""What a local fleet's supervisor keeps of its workers, in memory: their counts, the end, shared sums, IP addresses."""
+"""What a local fleet's supervisor keeps of its workers, in memory: counts, the end, sums, IP addresses, inboxes."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share, part
@@ -11,6 +12,10 @@ from crawlerproject.rules.politeness.address_turns import AddressTurns
 
 # Addresses that have rested are forgotten when so many are known: some MB.
 _SWEPT_AT = 20_000
+
+
+INBOX_BYTES = 512 << 10
+"""Of messages, as they are packed, in one answer: some 5,000 links, half a second's work for their reader."""
 
 
 class Counts(NamedTuple):
@@ -172,3 +177,49 @@ class AddressTable:
         for address in [address for address, turns in self._turns.items() if turns.idle(now)]:
             del self._turns[address]
         self._sweep_at = max(_SWEPT_AT, 2 * len(self._free_at))
+
+
+Post = tuple[int, str, int, str]  # partition, outbox, number, packed
+Read = tuple[int, int, list[tuple[str, int]]]  # partition, how many were ever read, up to which number of each outbox
+
+
+class InboxTable:
+    """Messages to partitions, each until it was read; the numbers of those that were, by box. As Redis has them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, list[tuple[str, int, str]]] = {}  # by partition: outbox, number, packed
+        self._removed: Counter[int] = Counter()  # ever, by partition
+        self._read: dict[tuple[int, str], int] = {}  # by partition and outbox
+
+    def exchange(
+        self, posts: Iterable[Post], read: Iterable[Read], boxes: Iterable[tuple[int, str]], partitions: Iterable[int]
+    ) -> tuple[list[int], list[tuple[int, int, list[tuple[str, int, str]]]]]:
+        """Put messages into inboxes, remove what was ``read``; for each box the last message that was read, durably,
+        and of these partitions what is in their inboxes. The same may be posted, and said to be read, again.
+        """
+        for partition, outbox, number, packed in posts:
+            self._rows.setdefault(partition, []).append((outbox, number, packed))
+        for partition, removed, marks in read:
+            self._remove(partition, removed, marks)
+        return [self._read.get((partition, outbox), 0) for partition, outbox in boxes], self._unread(set(partitions))
+
+    def _remove(self, partition: int, removed: int, marks: Iterable[tuple[str, int]]) -> None:
+        """So many messages were ever read, durably; up to these numbers, by outbox."""
+        gone = max(0, removed - self._removed[partition])
+        self._removed[partition] += gone
+        if rows := self._rows.pop(partition, [])[gone:]:
+            self._rows[partition] = rows  # behind those that have waited for longer
+        for outbox, number in marks:
+            self._read[partition, outbox] = max(number, self._read.get((partition, outbox), 0))
+
+    def _unread(self, wanted: Collection[int]) -> list[tuple[int, int, list[tuple[str, int, str]]]]:
+        """The oldest messages to partitions, each with how many were ever removed before them, some at a time."""
+        found: list[tuple[int, int, list[tuple[str, int, str]]]] = []
+        room = INBOX_BYTES
+        for partition, rows in self._rows.items():
+            if room > 0 and partition in wanted:
+                sizes = accumulate((len(packed) for _, _, packed in rows), initial=0)
+                some = [row for row, before in zip(rows, sizes, strict=False) if before < room]
+                found.append((partition, self._removed[partition], some))
+                room -= sum(len(packed) for _, _, packed in some)
+        return found

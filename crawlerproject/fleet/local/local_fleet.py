@@ -1,6 +1,6 @@
 """The start of a local fleet: the crawl's folder is locked, an earlier fleet's workers have ended, the plan is made.
 
-What the supervisor of a local fleet does for its workers: IP addresses, the agreed end, orders, progress.
+What the supervisor of a local fleet does for its workers: IP addresses, messages, the agreed end, orders, progress.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.content import LocalContent
-from crawlerproject.fleet.local.fleet_tables import AddressTable, Agreement, Counts, WorkerReport
-from crawlerproject.fleet.local.supervisor_link import ADDRESSES, REPORT, QuestionServer
+from crawlerproject.fleet.local.fleet_tables import AddressTable, Agreement, Counts, InboxTable, WorkerReport
+from crawlerproject.fleet.local.supervisor_link import ADDRESSES, MAIL, REPORT, QuestionServer
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.fleet.supervisor import Worker
 from crawlerproject.rules.printable import counted, human_bytes
@@ -64,7 +64,12 @@ class LocalFleet:
         self._addresses: AddressTable
         self._content: LocalContent | None = None
         self.server = QuestionServer(self._refusal, self._exited)
-        self.server.answers |= {ADDRESSES: self._answer_addresses, REPORT: self._answer_report}
+        inboxes = InboxTable()
+        self.server.answers |= {
+            ADDRESSES: self._answer_addresses,
+            REPORT: self._answer_report,
+            MAIL: lambda worker, *question: inboxes.exchange(*question),
+        }
 
     async def begin(self, workers: Sequence[Worker]) -> None:
         """Listen. Raises OperatorError."""

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,18 @@ wanted what ``AddressTurns.ask`` says."""
 REPORT = "report"
 """``[quiet, activity, unread, counts]`` (``WorkerReport``, ``Counts``): whether the crawl is done."""
 
+MAIL = "mail"
+"""``[posts, read, boxes, partitions]``, messages ``[partition, outbox, number, packed]``, what was read of inboxes
+``[partition, removed, [[outbox, number], …]]``, boxes ``[partition, outbox]`` and partitions (``InboxTable``): for each
+box up to which number it was read, and of these partitions what is in their inboxes, each ``[partition, removed,
+[[outbox, number, packed], …]]``. Outboxes are hexadecimal; what is packed is text already."""
+
 # A line that is longer comes from no worker of ours: a batch of addresses is some KB.
 _LONGEST_LINE_BYTES = 16_000_000
 _PEER = struct.Struct("3i")  # pid, uid, gid (socket(7), SO_PEERCRED)
 
+Ask = Callable[..., Awaitable[Any]]
+"""``SupervisorLink.ask``."""
 Answer = Callable[..., Any]
 """Is called with the worker's name and what the question brings; returns what JSON can hold."""
 

@@ -1,1 +1,1 @@
-"""A worker over Redis: ``fleet_worker`` joins and takes partitions, ``journal_exchange`` writes to others."""
+"""A worker over Redis: ``fleet_worker`` joins, ``leased_partitions`` says whose hosts are whose."""

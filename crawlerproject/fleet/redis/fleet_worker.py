@@ -17,7 +17,9 @@ import orjson
 
 from crawlerproject.config.crawl_kind import answer_seconds, worker_name
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError, StoreForgot, TargetError
-from crawlerproject.fleet.redis.journal_exchange import LEAST_DOUBT_SECONDS, JournalExchange, LeasedPartitions
+from crawlerproject.fleet.link_exchange import FleetExchange
+from crawlerproject.fleet.questions import asked
+from crawlerproject.fleet.redis.leased_partitions import LEAST_DOUBT_SECONDS, LeasedPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
@@ -49,6 +51,8 @@ logger = logging.getLogger(__name__)
 _RENEW_SHARE, _BEGIN_SHARE = 3, 2
 # Reports count for the time of a lease: ten of them in that time.
 _REPORT_SHARE = 10
+# Messages of one partition that are read before one commit.
+_MESSAGES = 250
 # Partitions that are taken with one question, as far as there is time: commits go on in between.
 _TAKEN_AT_A_TIME = 256
 # Reports that must agree that nothing is left to do; in between each worker has looked at its messages.
@@ -194,7 +198,9 @@ class Fleet:
         self.fleet = fleet
         self.leases = store.journals
         self.held = LeasedPartitions(self.leases.partition, times.answer_seconds)
-        self.exchange = JournalExchange(store, self.held)
+        self.exchange = FleetExchange(
+            self.held, store.messages, lambda ours: asked(store.unread, ours, _MESSAGES), store.read
+        )
         self.done = False  # nothing is left to do in the whole crawl
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisQuotas(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from crawlerproject.fleet.redis.journal_exchange import LeasedPartitions
+from crawlerproject.fleet.redis.leased_partitions import LeasedPartitions
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisits import (
     DueRevisit,

@@ -21,10 +21,10 @@ import orjson
 
 from crawlerproject.errors import LeaseLost, OperatorError
 from crawlerproject.stores import row_codec as tables
-from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box, Text
+from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box, Posted, Text
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import listed
-from crawlerproject.stores.redis.journals import PartitionJournals, Posted
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import (
     COPYING,
     CRAWL_ID,

@@ -16,6 +16,7 @@ from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreF
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.fleet_shares import SUM_FACTS, partition_of
 from crawlerproject.runtime.clock import since_boot
+from crawlerproject.stores.protocols import Inbox, Posted
 from crawlerproject.stores.redis import format_two, journal_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import CopySize, PartitionCopies, lost_partition
@@ -69,22 +70,6 @@ class Taken(NamedTuple):
     size: CopySize  # of the copy
     crawl_id: str = ""  # when it was opened last; another one: before Redis lost data
     damaged: bool = False  # another worker could not read its copy
-
-
-class Posted(NamedTuple):
-    """A message in an inbox."""
-
-    outbox: bytes  # the sender's
-    number: int
-    packed: bytes
-    after: int = 0  # number of the one before it in its box, which its sender held then; 0: it held none
-
-
-class Inbox(NamedTuple):
-    """The oldest messages to a partition."""
-
-    removed: int  # messages that were ever removed before these
-    messages: list[Posted]
 
 
 class Mail(NamedTuple):

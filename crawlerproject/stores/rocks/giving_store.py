@@ -27,15 +27,15 @@ from crawlerproject.stores.protocols import (
     GIVEN_ARCHIVE_FACT,
     Box,
     Changes,
+    Inbox,
+    Posted,
     host_of_fact,
 )
 from crawlerproject.stores.redis.journals import (
     LISTENER,
     Append,
-    Inbox,
     Mail,
     PartitionJournals,
-    Posted,
 )
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows

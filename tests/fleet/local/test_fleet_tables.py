@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject.fleet.local import fleet_tables
-from crawlerproject.fleet.local.fleet_tables import AddressTable, Agreement, Counts, WorkerReport
+from crawlerproject.fleet.local.fleet_tables import AddressTable, Agreement, Counts, InboxTable, WorkerReport
 
 QUIET = WorkerReport(True, 3, [])
 
@@ -190,3 +190,27 @@ def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]
             for one in [one for one, name in holder.items() if name == worker]:
                 ended[one] = now
                 del holder[one]
+
+
+def test_a_message_stays_in_its_inbox_until_it_was_read() -> None:
+    """Posted twice it comes twice, said to be read twice it goes once; what has waited for longest comes first."""
+    table, one, two = InboxTable(), "01", "02"
+    posts = [(7, one, 4, "a"), (7, two, 1, "b"), (9, one, 5, "c"), (7, one, 4, "a")]
+    assert table.exchange(posts, [], [(7, one)], []) == ([0], [])
+    waiting = [(7, 0, [(one, 4, "a"), (two, 1, "b"), (one, 4, "a")]), (9, 0, [(one, 5, "c")])]
+    for _ in range(2):
+        assert table.exchange([], [], [], [9, 7, 8]) == ([], waiting)
+    for _ in range(2):
+        numbers, unread = table.exchange([], [(7, 2, [(one, 4), (two, 1)])], [(7, two), (7, one), (9, one)], [7, 9])
+        assert (numbers, unread) == ([1, 4, 0], [(9, 0, [(one, 5, "c")]), (7, 2, [(one, 4, "a")])])
+    assert table.exchange([], [(7, 3, [(one, 3)]), (9, 1, [])], [(7, one)], [7, 9]) == ([4], [])
+    assert table.exchange([(7, one, 8, "d")], [], [], [7]) == ([], [(7, 3, [(one, 8, "d")])])
+
+
+def test_an_answer_has_bounded_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One there is, whatever its size."""
+    monkeypatch.setattr(fleet_tables, "INBOX_BYTES", 5)
+    table = InboxTable()
+    posts = [(partition, "01", number, "xxx") for partition in (1, 2) for number in (1, 2, 3)]
+    assert [(each[0], len(each[2])) for each in table.exchange(posts, [], [], [1, 2])[1]] == [(1, 2)]
+    assert [(each[0], len(each[2])) for each in table.exchange([], [(1, 2, [])], [], [1, 2])[1]] == [(2, 2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import stat
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -160,10 +161,11 @@ def _abort(worker: str) -> None:
 
 @pytest.mark.parametrize("line", [b"no json\n", json_line([1, "twice", 4]), json_line([1, "hello"])])
 def test_a_stranger_is_hung_up_on(tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """Others go on."""
+    """Others go on; processes of other users cannot connect."""
 
     async def work(office: Office) -> None:
         link = await office.link("w1")
+        assert stat.S_IMODE(office.path.stat().st_mode) == 0o600
         reader, writer = await asyncio.open_unix_connection(sock=connected(office.path))
         writer.write(line)
         assert await reader.read() == b""

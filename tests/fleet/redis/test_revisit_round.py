@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.redis.journal_exchange import JournalExchange, LeasedPartitions
+from crawlerproject.fleet.link_exchange import FleetExchange
+from crawlerproject.fleet.redis.leased_partitions import LeasedPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.frontier.learned.revisits import RevisitPolicy
 from crawlerproject.rules.revisits.history import DAY_SECONDS, History
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import Changes, PageRecord, RoundOptions
+from crawlerproject.stores.protocols import Changes, Inbox, PageRecord, RoundOptions
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import Rounds
@@ -65,7 +67,10 @@ class Worker:
         rounds = Rounds(self.store.journals.link, crawl, LEASE_MS)
         self.round = rounds.begin(RoundOptions(recrawl=True, budget=budget, run="one"), NOW, 0)
         self.part = RevisitRound(rounds, self.round, self.store, self.held, RevisitPolicy(None, 2 * DAY_SECONDS))
-        self.exchange = JournalExchange(self.store, self.held)
+        self.exchange = FleetExchange(self.held, self.store.messages, self._unread, self.store.read)
+
+    async def _unread(self, partitions: Sequence[int]) -> dict[int, Inbox]:
+        return self.store.unread(partitions, 100)
 
     def take(self, *partitions: int) -> None:
         """Hold these from now on."""

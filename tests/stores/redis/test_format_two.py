@@ -14,9 +14,10 @@ import pytest
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import Posted
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.format_two import OUTBOX
-from crawlerproject.stores.redis.journals import PartitionJournals, Posted
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.stores.redis_servers import RedisServer
 

@@ -12,10 +12,11 @@ from redis import Redis
 
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.protocols import Posted
 from crawlerproject.stores.redis import journals as journals_of_redis
 from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.copies import copy_key
-from crawlerproject.stores.redis.journals import LISTENER, Append, Mail, PartitionJournals, Posted
+from crawlerproject.stores.redis.journals import LISTENER, Append, Mail, PartitionJournals
 from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
 from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, journals, keys_of
 from tests.stores.redis_servers import RedisServer

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
+from crawlerproject.stores.protocols import A_CRAWL, Posted, RoundOptions
 from crawlerproject.stores.redis import journals
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals, Posted
+from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report, Round, Rounds
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers

@@ -13,9 +13,9 @@ import pytest
 
 from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Box, Changes, Due, HostFact, QueuedPage
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Box, Changes, Due, HostFact, Posted, QueuedPage
 from crawlerproject.stores.redis.copies import PartitionCopies
-from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals, Posted
+from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.rocks import journaled_store, partition_rows, rocks_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore

@@ -1,16 +1,19 @@
-"""A worker of a local fleet as far as messages go: a frontier, its commits, its mailbox."""
+"""A worker of a local fleet as far as messages go: a frontier, its commits, its mail."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
-from crawlerproject.fleet.messaging.peer_links import PeerLinks
+import orjson
+
+from crawlerproject.fleet.local.fleet_tables import InboxTable
+from crawlerproject.fleet.local.local_mail import LocalExchange, LocalHosts, LocalMail
+from crawlerproject.fleet.local.supervisor_link import Ask, json_line
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan, alone, shared_out
 from crawlerproject.stores.protocols import FrontierStore
 from tests.frontier.conftest import Bench
@@ -52,27 +55,49 @@ def links(*urls: str, via: str = "http://via.example/") -> list[DiscoveredUrl]:
     return [DiscoveredUrl(parse(url), 1, "L", via, 10) for url in urls]
 
 
+def over_wire(values: Any) -> Any:
+    """As it arrives at the other end of a connection."""
+    return orjson.loads(json_line(values))
+
+
+def supervised(inboxes: InboxTable) -> Ask:
+    """A connection to a supervisor that answers at once."""
+
+    async def ask(name: str, *question: Any) -> Any:
+        await asyncio.sleep(0)
+        return over_wire(inboxes.exchange(*over_wire(question)))
+
+    return ask
+
+
 class Worker:
     """One of them, in this process."""
 
-    def __init__(self, crawl: CrawlDir, name: str, plan: FleetPlan, store: FrontierStore | None = None) -> None:
+    def __init__(self, name: str, plan: FleetPlan, ask: Ask, store: FrontierStore | None = None) -> None:
         self.name = name
         self.store = store or MemoryStore()
-        self.box = PeerLinks(self.store, crawl, name, plan)
-        self.bench = Bench(cast("MemoryStore", self.store), ownership=self.box.hosts, max_urls=1_000_000)
-        (crawl / name).mkdir(parents=True, exist_ok=True)
+        self.store.sync()
+        self.hosts = LocalHosts(plan, name)
+        self.mail = LocalMail(self.store, ask, plan)
+        self.exchange = LocalExchange(self.hosts, self.store.messages, self.mail)
+        self.bench = Bench(cast("MemoryStore", self.store), ownership=self.hosts, max_urls=1_000_000)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it has nothing to do with messages."""
+        return self.exchange.empty and self.mail.quiet
 
     def find(self, *urls: str, via: str = "http://via.example/") -> None:
         """A page names these."""
-        self.box.exchange.take(links(*urls, via=via), self.bench.frontier, self.bench.now)
+        self.exchange.take(links(*urls, via=via), self.bench.frontier, self.bench.now)
 
     async def commit(self) -> None:
-        """As crawl/commits.py does it."""
-        await self.box.exchange.read(self.bench.frontier, lambda: self.bench.now)
+        """As crawl/commits.py and the worker's role do it."""
+        await self.exchange.read(self.bench.frontier, lambda: self.bench.now)
         self.bench.commit()
-        self.box.exchange.settle()
+        self.exchange.settle()
         await asyncio.to_thread(self.store.sync)
-        self.box.synced()
+        self.mail.turn()
 
     def knows(self, urls: Iterable[str]) -> list[bool]:
         """Whether each URL is queued here."""
@@ -90,4 +115,4 @@ async def until(workers: Sequence[Worker], done: Callable[[], bool]) -> None:
 
 def idle(workers: Sequence[Worker]) -> bool:
     """Whether nothing is on its way any more."""
-    return all(worker.box.quiet and not worker.box.unread() and not worker.store.messages.holds() for worker in workers)
+    return all(each.quiet and not each.mail.unread() and not each.store.messages.holds() for each in workers)

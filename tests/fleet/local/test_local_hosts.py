@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crawlerproject.fleet.messaging.local_exchange import LocalHosts
+from crawlerproject.fleet.local.local_mail import LocalHosts
 from crawlerproject.frontier.other_workers import Links, RobotsWanted, unpack_message
 from crawlerproject.stores.protocols import Changes
-from tests.fleet.messaging.workers import hosts_of, links, plan_of
+from tests.fleet.local.mail_workers import hosts_of, links, plan_of
 
 PLAN = plan_of("worker-1", "worker-2")
 OURS, (THEIRS, MORE) = hosts_of(PLAN, "worker-1", 1)[0], hosts_of(PLAN, "worker-2", 2)

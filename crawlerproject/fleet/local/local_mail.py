@@ -1,0 +1,206 @@
+"""Messages between the workers of a local fleet: each posts to inboxes that their supervisor keeps, and fetches there.
+
+The supervisor may be stopped, so nothing waits for it. When it has exited its workers end, and post all again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from sys import maxsize
+from typing import Any
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.link_exchange import FleetExchange, FleetHosts
+from crawlerproject.fleet.local.supervisor_link import MAIL, Ask
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.passage import DiscoveredUrl
+from crawlerproject.rules.fleet_shares import partition_of
+from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.protocols import Box, FrontierStore, Inbox, Messages, Posted
+
+WINDOW_BYTES = 1 << 20
+"""Posted for a worker and not read, with the message that exceeds it: some 8,000 links, more than it takes in between
+two of its commits."""
+# Read from the store at a time, so that many small messages do not exceed the window by much.
+_SLICE_BYTES = 64 << 10
+# What a message is counted for besides its content: its place in the tables here and on the wire.
+_OVERHEAD_BYTES = 200
+# A supervisor that is not stopped has answered by then; what it answers later is read before the next commit.
+_PATIENCE_SECONDS = 0.1
+
+
+class LocalHosts(FleetHosts):
+    """Those of such a worker: the plan does not change while it runs. What is written goes with the next commit."""
+
+    def __init__(self, plan: FleetPlan, worker: str, unsure_until: float = 0.0) -> None:
+        """``unsure_until``: as ``frontier.frontier_state.unsure_until`` says."""
+        super().__init__(partial(partition_of, partitions=plan.partitions))
+        self.partitions = plan.held(worker)
+        self._staying = sorted(self.partitions)
+        self._unsure_before = unsure_until
+
+    def mine(self, host: str) -> bool:
+        """Whether this worker decides about the host: then no other one asks it in this run."""
+        return self.partition(host) in self.partitions
+
+    def staying(self) -> Sequence[int]:
+        """All."""
+        return self._staying
+
+
+class LocalMail:
+    """For one event loop. Of what is posted and not read only the numbers are kept here; the rows are in the store."""
+
+    def __init__(self, store: FrontierStore, ask: Ask, plan: FleetPlan) -> None:
+        """All that the store has is durable."""
+        self._messages = messages = store.messages
+        self._ask = ask
+        self._plan = plan
+        self._unposted = dict.fromkeys(messages.boxes())  # may have messages behind their place, in turn
+        self._places: dict[Box, int] = {}  # the last number that was posted
+        self._posted: dict[Box, deque[tuple[int, int]]] = {}  # number, bytes; in order, none empty
+        self._on_the_way: Counter[str] = Counter()  # bytes of these, by receiver
+        self._delivered: list[tuple[Box, int]] = []
+        self._read: deque[tuple[int, int, Inbox]] = deque()  # by the change that they are in, with their partition
+        self._wanted: Sequence[int] = ()  # partitions, to be asked for with the next question
+        self._fetched: dict[int, Inbox] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing waits here: to be read, to be said to have been read, or to be synced and posted."""
+        return not (self._fetched or self._read) and self._messages.durable.last >= self._messages.applied.last
+
+    def unread(self) -> list[str]:
+        """The workers that have not read all that is, or is to be, posted for them."""
+        return sorted(set(map(self._receiver, [*self._unposted, *self._posted])))
+
+    def take_delivered(self) -> list[tuple[Box, int]]:
+        """Messages whose rows may go."""
+        delivered, self._delivered = self._delivered, []
+        return delivered
+
+    async def fetch(self, partitions: Sequence[int]) -> dict[int, Inbox]:
+        """The oldest messages to partitions. StorageError: those of others cannot be read here."""
+        self._wanted = partitions
+        self.turn()
+        if self._asking is not None:
+            await asyncio.wait([self._asking], timeout=_PATIENCE_SECONDS)
+        fetched, self._fetched = self._fetched, {}
+        return fetched
+
+    def answered(self, partition: int, inbox: Inbox) -> None:
+        """What came of the messages is applied."""
+        self._read.append((self._messages.applied.changes, partition, inbox))
+
+    def turn(self) -> None:
+        """Post what is durable, say what was read, and fetch what ``fetch`` wants. StorageError."""
+        messages = self._messages
+        if messages.durable.last >= messages.applied.last:
+            self._unposted |= dict.fromkeys(Box(each, messages.outbox) for each in messages.take_changed())
+        if self._asking is not None:
+            return
+        posts, boxes = self._posts(), list(self._posted)
+        named = [(partition, outbox.hex()) for partition, outbox in boxes]
+        exchange = self._exchange(boxes, posts, self._durably_read(), named, self._wanted)
+        self._wanted = ()
+        self._asking = asyncio.get_running_loop().create_task(exchange)
+
+    def close(self) -> None:
+        """Take no answer any more. Harmless when done twice."""
+        if self._asking is not None:
+            self._asking.cancel()
+
+    async def _exchange(self, boxes: Sequence[Box], *question: Any) -> None:
+        try:
+            numbers, inboxes = await self._ask(MAIL, *question)
+        except StorageError:
+            return  # the commit loop sees that the supervisor has exited
+        finally:
+            self._asking = None
+        for box, up_to in zip(boxes, numbers, strict=True):
+            self._forget(box, up_to)
+        for partition, removed, rows in inboxes:
+            some = [Posted(bytes.fromhex(outbox), number, packed.encode()) for outbox, number, packed in rows]
+            self._fetched[partition] = Inbox(removed, some)
+
+    def _receiver(self, box: Box) -> str:
+        return self._plan.workers[self._plan.holders[box.partition]]
+
+    def _posts(self) -> list[tuple[int, str, int, str]]:
+        """What is posted now; boxes take turns. StorageError: nothing is."""
+        messages, room = self._messages, WINDOW_BYTES
+        posts: list[tuple[int, str, int, str]] = []
+        for box in list(self._unposted):
+            receiver = self._receiver(box)
+            # Of the own outbox what is synced; the messages of others are older than the start, which syncs.
+            up_to = messages.durable.last if box.outbox == messages.outbox else maxsize
+            while (most := min(room, WINDOW_BYTES - self._on_the_way[receiver], _SLICE_BYTES)) > 0:
+                try:
+                    found = messages.of(box, self._places.get(box, 0), up_to, most)
+                except StorageError:
+                    if posts:
+                        return posts
+                    raise
+                del self._unposted[box]
+                if not found:
+                    break
+                self._unposted[box] = None  # there may be more; behind the others
+                self._places[box] = found[-1][0]
+                for number, packed in found:
+                    size = len(packed) + _OVERHEAD_BYTES
+                    self._posted.setdefault(box, deque()).append((number, size))
+                    self._on_the_way[receiver] += size
+                    room -= size
+                    posts.append((box.partition, box.outbox.hex(), number, packed.decode()))
+        return posts
+
+    def _forget(self, box: Box, up_to: int) -> None:
+        """The receiver will never need the messages of the box up to this number again."""
+        posted = self._posted[box]
+        while posted and posted[0][0] <= up_to:
+            number, size = posted.popleft()
+            self._on_the_way[self._receiver(box)] -= size
+            self._delivered.append((box, number))
+        if not posted:
+            del self._posted[box]
+
+    def _durably_read(self) -> list[tuple[int, int, list[tuple[str, int]]]]:
+        """For each partition how many messages may leave its inbox, as ``Inbox.removed`` counts, and of which boxes."""
+        durable, read = self._messages.durable.changes, list[tuple[int, int, list[tuple[str, int]]]]()
+        while self._read and self._read[0][0] <= durable:
+            _, partition, (removed, messages) = self._read.popleft()
+            marks = {each.outbox.hex(): each.number for each in messages}
+            read.append((partition, removed + len(messages), list(marks.items())))
+        return read
+
+
+class LocalExchange(FleetExchange):
+    """A local worker's: seeds are not sent, and what was delivered leaves the store."""
+
+    def __init__(self, hosts: LocalHosts, messages: Messages, mail: LocalMail) -> None:
+        super().__init__(hosts, messages, mail.fetch, mail.answered)
+        self._mail = mail
+        self._applied = messages.applied
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """As of any fleet, but for seeds: every worker is given them."""
+        mine = self._hosts.mine
+        kept = [item for item in found if item.hops or not item.kind.is_seed or mine(item.address.host)]
+        return super().take(kept, frontier, now)
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in some of what other workers have written, and let go what they have read. StorageError."""
+        if not self.keeps_delivered:
+            frontier.state.changes.delivered += self._mail.take_delivered()
+        await super().read(frontier, clock)
+
+    def settle(self) -> None:
+        """The commit that holds what was read and written is applied."""
+        super().settle()
+        if self._messages.applied != self._applied:
+            self._applied = self._messages.applied
+            self.moved = True
