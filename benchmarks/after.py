@@ -38,7 +38,7 @@ for path in sys.argv[1:]:
 class Step(NamedTuple):
     """One command of ours, and what is beside it."""
 
-    command: list[str]  # of scrapy; FOLDER and OUT stand for the copy and an empty folder
+    command: list[str]  # of polite-crawler; FOLDER and OUT stand for the copy and an empty folder
     most_ms: float = 0.0  # of CPU a page that it may take; 0: nothing is said
     peer: str = ""
     program: tuple[str, ...] = ()  # the peer's arguments; WARCS and OUT stand for the files and an empty folder
@@ -112,14 +112,14 @@ def main() -> int:
         shutil.copytree(given.crawl or crawl_of(given.pages, Path(scratch)), folder)
         out.mkdir()
         warcs = [warc for each in folders_of(CrawlDir(folder)) for warc in each.closed_warcs()]
-        scrapy = [sys.executable, "-m", "scrapy"]
+        program = [sys.executable, "-m", "crawlerproject"]
         names = given.only.split(",")
         if not (folder / "processed" / "pages").exists() and "process" not in names and PROCESSED & set(names):
-            run([*scrapy, "process", str(folder)], log)
-        start = run([*scrapy, "version"], log).cpu_seconds
+            run([*program, "process", str(folder)], log)
+        start = measured([*program, "index", str(out)], log).cpu_seconds  # which refuses a folder without a crawl
         table = []
         for name in names:
-            ours = run(filled([*scrapy, *STEPS[name].command], folder, warcs, out), log)
+            ours = run(filled([*program, *STEPS[name].command], folder, warcs, out), log)
             table.append((name, ours, peer_run(STEPS[name], given, warcs, out, log)))
         processed = list((folder / "processed" / "pages").glob("*.parquet"))
         counted = processed or folder.rglob("subset=warc/*.parquet")

@@ -196,6 +196,7 @@ def unpack(journal_line: bytes) -> CdxjEntry | None:
         return None
 
 
+@lru_cache(maxsize=32_768)  # of a capture for its line, and again for its columns
 def surt_key(url: str) -> str:
     """The key of a URL; the URL itself where the package gives up. Without blanks and line breaks."""
     key = _plain_key(url)
@@ -308,7 +309,6 @@ def crawl_of(warcinfo: Member | None, otherwise: str) -> str:
 def columns(row: CdxjEntry, filename: str) -> tuple[object, ...]:
     """The values of COLUMNS for one capture; ``fetch_time`` has whole seconds, as Common Crawl's has."""
     url = _parts(row.url)
-    segment = _SEGMENT.search(filename)
     return (
         surt_key(row.url),
         row.url,
@@ -329,8 +329,14 @@ def columns(row: CdxjEntry, filename: str) -> tuple[object, ...]:
         filename,
         row.offset,
         row.length,
-        segment[1] if segment else "",
+        _segment(filename),
     )
+
+
+@lru_cache(maxsize=16)
+def _segment(filename: str) -> str:
+    found = _SEGMENT.search(filename)
+    return found[1] if found else ""
 
 
 @lru_cache(maxsize=1024)  # hundreds are fetched within one second
