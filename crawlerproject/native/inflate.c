@@ -294,20 +294,25 @@ static ALWAYS void copied(unsigned char *to, size_t distance, size_t size)
 
 #define TAKE_LITERAL \
     take(&bits, DROP(entry)); \
-    out->data[at++] = (unsigned char)VALUE(entry); \
+    data[at++] = (unsigned char)VALUE(entry); \
     entry = tables->literals[LOW(bits.held, LITERAL_BITS)];
 
 static ALWAYS bool coded_here(const struct tables *tables, struct bits *given, struct page_buffer *out, size_t most)
 {
     struct bits bits = *given;
-    size_t at = out->size;
+    unsigned char *data = out->data; /* and its room: not read anew after each byte, which might be part of them */
+    size_t at = out->size, room = out->capacity < MARGIN ? 0 : out->capacity - MARGIN;
     bool ended = false;
     if (!refill(&bits))
         return false;
     uint32_t entry = tables->literals[LOW(bits.held, LITERAL_BITS)];
     for (;;) {
-        if (out->capacity - at < MARGIN && !grown(out, at + MARGIN, most))
-            break;
+        if (at > room || !data) {
+            if (!grown(out, at + MARGIN, most))
+                break;
+            data = out->data;
+            room = out->capacity - MARGIN;
+        }
         if (entry & IS_LITERAL) { /* up to three: words of ten bits each */
             TAKE_LITERAL
             if (entry & IS_LITERAL) {
@@ -327,7 +332,7 @@ static ALWAYS bool coded_here(const struct tables *tables, struct bits *given, s
         }
         take(&bits, DROP(entry));
         if (entry & IS_LITERAL) {
-            out->data[at++] = (unsigned char)VALUE(entry);
+            data[at++] = (unsigned char)VALUE(entry);
             entry = tables->literals[LOW(bits.held, LITERAL_BITS)];
             continue;
         }
@@ -348,7 +353,7 @@ static ALWAYS bool coded_here(const struct tables *tables, struct bits *given, s
         if (distance > at || !refill(&bits))
             break;
         entry = tables->literals[LOW(bits.held, LITERAL_BITS)]; /* is on its way while the match is copied */
-        copied(out->data + at, distance, size);
+        copied(data + at, distance, size);
         at += size;
     }
     out->size = at;
