@@ -11,7 +11,7 @@ from redis import Redis
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.redis.journals import PartitionJournals, unpack_head
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.row_packing import Row, unpack_rows
@@ -69,7 +69,7 @@ def rows_in_redis(store: JournaledStore, partition: int) -> dict[tuple[str, byte
     copy = mine.copies.parts(partition, int(lease.get(b"copy", 0)))
     journal = mine.link.call("LRANGE", [mine._keys[partition].journal], 0, -1)
     head = mine.link.call("HGET", [mine._ledgers[partition]], partition)
-    assert len(journal) == int(head.split()[1]) - int(lease.get(b"copy", 0))
+    assert len(journal) == unpack_head(head)[1] - int(lease.get(b"copy", 0))
     return applied(row for packed in [*copy, *journal] for row in unpack_rows(packed))
 
 

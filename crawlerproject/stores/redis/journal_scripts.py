@@ -19,6 +19,7 @@ return 1
 _MANY = """
 local function many(command, key, words)
   local found = {}
+  if #words > 0 and #words <= 4000 then return redis.call(command, key, unpack(words)) end
   for first = 1, #words, 4000 do
     local some = redis.call(command, key, unpack(words, first, math.min(#words, first + 3999)))
     if type(some) == 'table' then for n, each in ipairs(some) do found[first + n - 1] = each end end
@@ -26,9 +27,11 @@ local function many(command, key, words)
   return found
 end
 local function counts(known)
-  local came, removed = string.match(known or '0 0', '^(%d+) (%d+)$')
-  return tonumber(came), tonumber(removed)
+  if not known then return 0, 0 end
+  return struct.unpack('>i8i8', known)
 end
+local function set_counts(came, removed) return struct.pack('>i8i8', came, removed) end
+local function number(n) return struct.pack('>i8', n) end
 """
 
 # Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
@@ -36,8 +39,8 @@ end
 # archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
 # KEYS the worker's state (where all is one change), ledger, the journal of each partition
 # ARGV incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition: its
-# number, token, number of the first change, messages that were ever removed, numbers of marks and of changes,
-# (outbox, number of its last message that took effect)*, changes*
+# number, token, (8 bytes each) number of the first change, messages that were ever removed, numbers of marks and of
+# changes; (outbox, number of its last message that took effect)*, changes*
 # -> ok | life | serial N (not this one nor the one before; 0: nothing is known of the worker)
 # | lost PLACE (1 ..: the lease is another's) | lacks PLACE (something of the partition was lost)
 APPEND = script(
@@ -51,21 +54,23 @@ if ARGV[2] ~= '0' then
   local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
   if last ~= serial and last ~= serial - 1 then return {'serial', last} end
 end
-local at, asked, i = {}, {}, 4 + facts
+local asked, each, i = {}, {}, 4 + facts
 for p = 1, #KEYS - 2 do
-  at[p], asked[2 * p - 1], asked[2 * p] = i, ARGV[i], ARGV[i] .. ':'
-  i = i + 6 + 2 * tonumber(ARGV[i + 4]) + tonumber(ARGV[i + 5])
+  local first, remove, marks, changes = struct.unpack('>i8i8i8i8', ARGV[i + 2])
+  local from = i + 3 + 2 * marks
+  each[p] = {i = i, token = tonumber(ARGV[i + 1]), first = first, remove = remove, from = from, behind = from + changes}
+  asked[2 * p - 1], asked[2 * p] = ARGV[i], ARGV[i] .. ':'
+  i = from + changes
 end
 local known, now, gone = many('HMGET', KEYS[2], asked), {}, {}
 local function put(field, value) now[#now + 1], now[#now + 2] = field, value end
-local heads = {}
-for p, i in ipairs(at) do
-  local token, last, bytes = string.match(known[2 * p - 1] or '0 0 0', '^(%S+) (%S+) (%S+)$')
-  token, last = tonumber(token), tonumber(last)
-  heads[p] = {last, tonumber(bytes)}
-  if math.abs(token) < tonumber(ARGV[i + 1]) then return {'lacks', p} end
-  if token ~= tonumber(ARGV[i + 1]) then return {'lost', p} end
-  if tonumber(ARGV[i + 2]) > last + 1 then return {'lacks', p} end
+for p, of in ipairs(each) do
+  local token = 0
+  of.last, of.bytes = 0, 0
+  if known[2 * p - 1] then token, of.last, of.bytes = struct.unpack('>i8i8i8', known[2 * p - 1]) end
+  if math.abs(token) < of.token then return {'lacks', p} end
+  if token ~= of.token then return {'lost', p} end
+  if of.first > of.last + 1 then return {'lacks', p} end
 end
 -- A full server refuses a script's first write or none: it must be one that takes room.
 if ARGV[2] ~= '0' then
@@ -73,23 +78,20 @@ if ARGV[2] ~= '0' then
   for i = 4, 3 + facts, 2 do words[i - 1], words[i] = 'fact:' .. ARGV[i], ARGV[i + 1] end
   many('HSET', KEYS[1], words)
 end
-for p, i in ipairs(at) do
-  local last, bytes, first = heads[p][1], heads[p][2], tonumber(ARGV[i + 2])
-  local from = i + 6 + 2 * tonumber(ARGV[i + 4])
-  local new, behind = from + last + 1 - first, from + tonumber(ARGV[i + 5])
-  if new < behind then
-    for n = new, behind - 1 do
+for p, of in ipairs(each) do
+  local partition, bytes, new = ARGV[of.i], of.bytes, of.from + of.last + 1 - of.first
+  if new < of.behind then
+    for n = new, of.behind - 1 do
       redis.call('RPUSH', KEYS[p + 2], ARGV[n])
       bytes = bytes + #ARGV[n]
     end
-    put(ARGV[i], ARGV[i + 1] .. ' ' .. last + behind - new .. ' ' .. bytes)
+    put(partition, struct.pack('>i8i8i8', of.token, of.last + of.behind - new, bytes))
   end
-  for n = i + 6, from - 1, 2 do put(ARGV[i] .. '=' .. ARGV[n], ARGV[n + 1]) end
+  for n = of.i + 3, of.from - 1, 2 do put(partition .. '=' .. ARGV[n], ARGV[n + 1]) end
   local came, removed = counts(known[2 * p])
-  local remove = tonumber(ARGV[i + 3])
-  if remove > removed then
-    for n = removed + 1, remove do gone[#gone + 1] = ARGV[i] .. ':' .. n end
-    put(ARGV[i] .. ':', came .. ' ' .. remove)
+  if of.remove > removed then
+    for n = removed + 1, of.remove do gone[#gone + 1] = asked[2 * p] .. number(n) end
+    put(asked[2 * p], set_counts(came, of.remove))
   end
 end
 many('HSET', KEYS[2], now)
@@ -109,10 +111,10 @@ local known, i = many('HMGET', KEYS[1], asked), 2 + 2 * places
 for p = 1, places do
   local came, removed = counts(known[p])
   for n = came + 1, came + tonumber(ARGV[2 * p + 1]) do
-    now[#now + 1], now[#now + 2] = asked[p] .. n, ARGV[i]
+    now[#now + 1], now[#now + 2] = asked[p] .. number(n), ARGV[i]
     came, i = n, i + 1
   end
-  now[#now + 1], now[#now + 2] = asked[p], came .. ' ' .. removed
+  now[#now + 1], now[#now + 2] = asked[p], set_counts(came, removed)
 end
 many('HSET', KEYS[1], now)
 return 1
@@ -129,7 +131,7 @@ for p = 2, #ARGV do asked[p - 1] = ARGV[p] .. ':' end
 for p, known in ipairs(many('HMGET', KEYS[1], asked)) do
   local came, removed = counts(known)
   if came > removed then
-    for n = removed + 1, math.min(came, removed + tonumber(ARGV[1])) do fields[#fields + 1] = asked[p] .. n end
+    for n = removed + 1, math.min(came, removed + tonumber(ARGV[1])) do fields[#fields + 1] = asked[p] .. number(n) end
     found[#found + 1], found[#found + 2], found[#found + 3] = ARGV[p + 1], removed, {}
     ends[#ends + 1] = #fields
   end
@@ -150,8 +152,8 @@ MOVE_INBOX = script(
     + """
 local rows, now = redis.call('LRANGE', KEYS[1], 0, -1), {}
 local came, removed = counts(redis.call('HGET', KEYS[2], ARGV[1] .. ':'))
-for n, row in ipairs(rows) do now[2 * n - 1], now[2 * n] = ARGV[1] .. ':' .. came + n, row end
-now[#now + 1], now[#now + 2] = ARGV[1] .. ':', came + #rows .. ' ' .. removed
+for n, row in ipairs(rows) do now[2 * n - 1], now[2 * n] = ARGV[1] .. ':' .. number(came + n), row end
+now[#now + 1], now[#now + 2] = ARGV[1] .. ':', set_counts(came + #rows, removed)
 if #rows > 0 then many('HSET', KEYS[2], now) end
 redis.call('DEL', KEYS[1])
 return 1

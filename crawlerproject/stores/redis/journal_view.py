@@ -223,7 +223,7 @@ class JournalView(RedisCrawl):
         calls += [Call("HGET", [key], [p]) for key, p in zip(ledgers, partitions, strict=True)]
         found = self.link.many(calls)
         return [
-            _Kept(int(of or 0), int(copy or 0), (crawl or b"-").decode(), int((head or b"0 0 0").split()[1]))
+            _Kept(int(of or 0), int(copy or 0), (crawl or b"-").decode(), journals.unpack_head(head)[1])
             for (of, copy, crawl), head in zip(found[: len(partitions)], found[len(partitions) :], strict=True)
         ]
 

@@ -175,7 +175,7 @@ class PartitionJournals:
         calls.append(Call("HMGET", [keys.lease], scripts.OF_LEASE))
         calls.append(Call("HGET", [self._ledgers[partition]], [partition]))
         *_, found, head = self.link.many(calls)
-        return [*found, *(head or b"0 0 0").split()[1:]]
+        return [*found, *unpack_head(head)[1:]]
 
     def _settle(self, partition: int, token: int, former: tuple[int, str], *, latest: bool) -> None:
         """Add what a ``former`` holder (its token, its name) decided about a partition; it can decide no more of it."""
@@ -437,8 +437,7 @@ class Append(NamedTuple):
 
     def words(self) -> list[bytes]:
         """As the script takes it."""
-        numbers = (self.first, self.removed, len(self.marks), len(self.changes))
-        words = [b"%d" % number for number in numbers]
+        words = [_NUMBERS.pack(self.first, self.removed, len(self.marks), len(self.changes))]
         words += [word for outbox, number in self.marks for word in (outbox, b"%d" % number)]
         return [*words, *self.changes]
 
@@ -450,6 +449,16 @@ def _keys_of_worker(crawl: str, worker: str) -> WorkerKeys:
     """As the scripts need them; what workers of format 2 have decided has other keys."""
     state = worker_keys(crawl, worker).state
     return WorkerKeys(state, *(f"{state}.{kind}" for kind in ("decided", "left", "fenced")))
+
+
+# Of an Append: number of the first change, messages removed, marks, changes.
+_NUMBERS = Struct(">qqqq")
+_HEAD_OF_LEDGER = Struct(">qqq")
+
+
+def unpack_head(head: bytes | None) -> tuple[int, int, int]:
+    """What a ledger says of a partition: token, number of the last change, bytes of the journal."""
+    return _HEAD_OF_LEDGER.unpack(head) if head else (0, 0, 0)
 
 
 # Outbox, number, number of the one before.

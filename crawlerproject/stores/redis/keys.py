@@ -82,8 +82,8 @@ def ledger_key(crawl: str, number: int, *, cluster: bool) -> str:
     """The hash with what commits change of partition ``number``, P: on a single server it is that of all partitions.
 
     P -> token of its holder (below 0: it was given back), number of the last change, bytes of the journal;
-    P: -> number of the last message that came, and of the last that was removed; P:N -> message N;
-    P=OUTBOX -> number of its last message that took effect
+    P: -> number of the last message that came, and of the last that was removed; P:N -> message N (8 bytes each);
+    P=OUTBOX -> number of its last message that took effect, in digits. To read and write digits costs a script most.
     """
     return f"{{{crawl}.{number if cluster else 'fleet'}}}:ledger"
 

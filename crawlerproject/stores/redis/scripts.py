@@ -42,12 +42,12 @@ OF_LEASE = ("of", "copy", "copied", "added", "there", "crawl", "damaged")
 """What a lease says of its partition."""
 HEAD = """
 local function head(ledger, partition)
-  local known = redis.call('HGET', ledger, partition) or '0 0 0'
-  local token, journal, bytes = string.match(known, '^(%S+) (%S+) (%S+)$')
-  return tonumber(token), tonumber(journal), tonumber(bytes)
+  local known = redis.call('HGET', ledger, partition)
+  if not known then return 0, 0, 0 end
+  return struct.unpack('>i8i8i8', known)
 end
 local function set_head(ledger, partition, token, journal, bytes)
-  redis.call('HSET', ledger, partition, token .. ' ' .. journal .. ' ' .. bytes)
+  redis.call('HSET', ledger, partition, struct.pack('>i8i8i8', token, journal, bytes))
 end
 """
 """What a ledger says of a partition (``keys.ledger_key``)."""

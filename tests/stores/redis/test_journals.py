@@ -195,7 +195,7 @@ def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
     failing(mine, monkeypatch, after=0)
     with pytest.raises(StorageError):
         mine.append([Append(0, 3, [b"third"])], {})
-    mine.link.call("HSET", [mine._ledgers[0]], 0, f"{mine.held[0]} 0 0")
+    mine.link.call("HSET", [mine._ledgers[0]], 0, mine.held[0].to_bytes(8, "big") + bytes(16))
     end_lease(mine, 0)
     if mine.link.cluster:
         with pytest.raises(StoreForgot):

@@ -355,7 +355,9 @@ def test_redis_that_came_back_without_the_last_changes_has_forgotten(
     store.apply(filled())
     store.sync()
     facts = fleet_keys(store.journals.crawl).facts
-    store.journals.link.call("HSET", [store.journals._ledgers[0]], 0, f"{store.journals.held[0]} 0 0")
+    store.journals.link.call(
+        "HSET", [store.journals._ledgers[0]], 0, store.journals.held[0].to_bytes(8, "big") + bytes(16)
+    )
     store.apply(filled(1))
     with pytest.raises(StoreForgot):
         store.sync()
