@@ -126,6 +126,7 @@ class FastPath:
         self._downloader = engine.downloader
         self._scraper = engine.scraper
         self._tasks: set[asyncio.Task[None]] = set()  # asyncio itself keeps none
+        self._counter: tuple[object, Callable[..., None]] | None = None  # Scrapy's, and how the signal holds it
 
     @classmethod
     def of(cls, crawler: Crawler) -> FastPath | None:
@@ -197,12 +198,27 @@ class FastPath:
             line = formatter.crawled(request, response, crawler.spider)
             if line is not None:
                 _scrapys_logger.log(*logformatter_adapter(line), extra={"spider": crawler.spider})
-        if counted := _only_counted(crawler):
+        if counted := self._only_counted():
             counted(spider=crawler.spider)
         elif _heard(crawler, (signals.response_received,)):
             crawler.signals.send_catch_log(
                 signal=signals.response_received, response=response, request=request, spider=crawler.spider
             )
+
+    def _only_counted(self) -> Callable[..., None] | None:
+        """Scrapy's own counter of responses where no other listens to them: a call costs a third of its signal."""
+        listeners = dispatcher.connections.get(id(self._crawler.signals.sender))
+        if not listeners or dispatcher.Any in listeners or id(dispatcher.Any) in dispatcher.connections:
+            return None
+        receivers = listeners.get(signals.response_received, ())
+        if len(receivers) != 1:
+            return None
+        if self._counter is None or self._counter[0] is not receivers[0]:
+            live: list[Callable[..., None]] = [*dispatcher.liveReceivers(receivers)]
+            if not live or getattr(live[0], "__func__", None) is not CoreStats.response_received:
+                return None
+            self._counter = receivers[0], live[0]
+        return self._counter[1]
 
     async def _hand_on(self, given: Any, response: Response, request: Request) -> None:
         """Items and requests that a spider extracts: to its middlewares and pipelines, by Scrapy."""
@@ -230,18 +246,6 @@ def _plain(engine: Any) -> bool:
     if delays or 0 < downloader.domain_concurrency < downloader.total_concurrency:
         return False
     return all(type(middleware) in _SPIDER_CHAIN for middleware in scraper.spidermw.middlewares)
-
-
-def _only_counted(crawler: Crawler) -> Callable[..., None] | None:
-    """Scrapy's own counter of responses where no other listens to them: a call costs a third of its signal."""
-    listeners = dispatcher.connections.get(id(crawler.signals.sender))
-    if not listeners or dispatcher.Any in listeners or id(dispatcher.Any) in dispatcher.connections:
-        return None
-    receivers = [*dispatcher.liveReceivers(listeners.get(signals.response_received, ()))]
-    if len(receivers) != 1 or getattr(receivers[0], "__func__", None) is not CoreStats.response_received:
-        return None
-    counted: Callable[..., None] = receivers[0]
-    return counted
 
 
 def _heard(crawler: Crawler, names: Iterable[object]) -> bool:

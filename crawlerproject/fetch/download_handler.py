@@ -186,9 +186,11 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             await self._budget.room()
         if self._signer is not None and wire.status in _ASKING and b"Accept-Signature" in headers:
             wire.signature_asked = self._signer.asked(target, wire.status, headers[b"Accept-Signature"])
+        url = request.url.partition("#")[0]
+        if exchange.as_scrapys or b"Content-Encoding" not in headers:
+            return response_of(url, wire, headers, None)
         with exchange.mark():
-            url = request.url.partition("#")[0]
-            return response_of(url, wire, headers, None if exchange.as_scrapys else self._limits.max_bytes)
+            return response_of(url, wire, headers, self._limits.max_bytes)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""

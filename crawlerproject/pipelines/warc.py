@@ -87,8 +87,10 @@ class PageProcessor(ItemPipelineManager):
         services, lease = self._services, item.lease
         in_flight, poison = services[InFlight], services[Poison]
         in_flight.answered(lease)
+        line = in_flight.line
         try:
-            await in_flight.line.room()
+            if line.waiting or line.over():
+                await line.room()
             with poison.reading(lease.row):  # mostly all of it, in one go
                 compared = self._dedup.process_item(item)
                 if compared is item and not self._for_pages:

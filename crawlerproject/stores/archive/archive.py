@@ -111,6 +111,11 @@ class WarcFiles:
         return OpenFile(self._filename, self._length) if self._descriptor >= 0 else None
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is a file to append to."""
+        return self._descriptor >= 0
+
+    @property
     def full(self) -> bool:
         """Whether the open file has reached its size."""
         return self._descriptor >= 0 and self._length >= self._series.max_bytes
@@ -288,8 +293,10 @@ class Archive:
 
         StorageError when there is no room, and nothing has changed then.
         """
-        with self._waiting:
-            filename, start = self.warc.place()
+        if not self.warc.is_open:
+            with self._waiting:
+                self.warc.begin_file()
+        filename, start = self.warc.place()
         digest = digest or payload_digest(wire.body)
         ids, info_id = new_record_ids(3), self.warc.warcinfo_id
         built = capture(wire, context, digest, original, warcinfo_id=info_id, ids=ids, start=start)
