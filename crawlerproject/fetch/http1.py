@@ -402,7 +402,7 @@ def parse_target(url: str) -> Target:
     return Target(*_parse_authority(scheme.lower(), authority), path.encode("ascii"))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65_536)  # as many as other caches by host: a broad crawl asks its hosts in turn
 def _parse_authority(scheme: str, authority: str) -> tuple[str, str, int, bytes]:
     host_port = authority.rpartition("@")[2].lower()
     host, colon, digits = host_port.rpartition(":")
