@@ -17,7 +17,7 @@ from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import ArchivedPage, render_record
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.inspection.host_table import HostRow, host_rows
+from crawlerproject.inspection.host_table import HostRow, census
 from crawlerproject.inspection.status_facts import stale
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.page import read_html
@@ -46,7 +46,15 @@ _LOG_TAIL_BYTES = 512 * 1024
 _SEEDS_FILE_BYTES = 4 * 1024 * 1024
 _KEPT_TITLES = 2_000
 # For a table of hosts; what was not looked at by then is named.
-_HOSTS_SECONDS = 2.0
+_HOSTS_SECONDS, _HOSTS_AT_ONCE = 2.0, 500
+# By the names of ORDERS, what of a HostRow orders a census in the same way.
+_COLUMNS = {
+    "left": "eta_seconds",
+    "slowest": "pace_seconds",
+    "largest": "queued",
+    "done": "done",
+    "failing": "failures",
+}
 _TONES = {"crawling": "good", "resting": "warn"}
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -253,16 +261,26 @@ class Hosts(NamedTuple):
 
 def hosts(crawl: CrawlView, order: str) -> Hosts:
     """Of the frontier as it was committed last, by one of ``ORDERS``. Raises OperatorError."""
-    key, until = ORDERS[order], time.monotonic() + _HOSTS_SECONDS
-    looked_at, cut, first = 0, False, list[HostRow]()
-    with crawl.store() as store:
-        rows = host_rows(store.hosts(), crawl.now, crawl.leases(), store.head)
-        while some := [*islice(rows, 500)]:
+    key, until, looked_at, cut = ORDERS[order], time.monotonic() + _HOSTS_SECONDS, 0, False
+
+    def for_a_while(found: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+        nonlocal looked_at, cut
+        while not cut and (some := [*islice(found, _HOSTS_AT_ONCE)]):
+            yield from some
             looked_at += len(some)
-            first = nlargest(FIRST_HOSTS, (row for row in (*first, *some) if key(row)), key=key)
-            if cut := time.monotonic() > until:
-                break
-    return Hosts(first, looked_at, cut)
+            cut = time.monotonic() > until
+
+    with crawl.store() as store:
+        found = census(
+            for_a_while(iter(store.hosts())),
+            crawl.now,
+            crawl.leases(),
+            store.head,
+            column=_COLUMNS[order],
+            limit=FIRST_HOSTS,
+            queued=order == "slowest",
+        )
+    return Hosts([row for row in found.rows if key(row)], looked_at, cut)
 
 
 def text_logs(crawl: CrawlView) -> dict[str, Path]:

@@ -249,17 +249,21 @@ def census(
     column: str = "host",
     limit: int = 0,
     state: str | None = None,
+    queued: bool = False,
 ) -> Census:
-    """Look at each host of a store once; ``limit`` rows by a ``column`` of HostRow, then by name."""
+    """Look at each host of a store once; ``limit`` rows by a ``column`` of HostRow, then by name.
+
+    Of those in a ``state``, if one is given; or of those with ``queued`` URLs.
+    """
     stream = iter(hosts)
     some = list(islice(stream, _AT_ONCE))
     if len(some) < _AT_ONCE:
         rows = list(host_rows(some, now, leased, head))
-        chosen = [row for row in rows if state in (None, row.state)]
+        chosen = [row for row in rows if state in (None, row.state) and (row.queued or not queued)]
         return Census(
             outlook(rows), len(chosen), nsmallest(limit, chosen, key=lambda row: (_rank(row, column), row.host))
         )
-    counted = _Counted(now, frozenset(leased), head, column, limit, state)
+    counted = _Counted(now, frozenset(leased), head, column, limit, state, queued=queued)
     while some:
         counted.add(some)
         some = list(islice(stream, _AT_ONCE))
@@ -302,10 +306,19 @@ class _Counted:
     """What was seen so far."""
 
     def __init__(
-        self, now: float, leased: frozenset[str], head: Head, column: str, limit: int, state: str | None
+        self,
+        now: float,
+        leased: frozenset[str],
+        head: Head,
+        column: str,
+        limit: int,
+        state: str | None,
+        *,
+        queued: bool,
     ) -> None:
         self._now, self._leased, self._head, self._column = now, leased, head, column
         self._state, self._code = state, None if state is None else _WORDS.index(state)
+        self._queued_only = queued
         self._first, self._slowest = _First(limit), _First(_SLOWEST)
         self._states: Counter[str] = Counter()
         self._queued = self._resting_queued = self._parked_queued = self._count = 0
@@ -341,7 +354,7 @@ class _Counted:
         """Those of which a row is made."""
         packed, alone = dict(hosts), []
         for row in host_rows(hosts, self._now, self._leased, self._head):
-            if self._state in (None, row.state):
+            if self._state in (None, row.state) and (row.queued or not self._queued_only):
                 self._count += 1
                 self._first.add([(_rank(row, self._column), row.host, packed[row.host])])
             if row.queued and (":" in row.host or Host.unpack(row.host, packed[row.host]).other_ports):
@@ -381,7 +394,9 @@ class _Counted:
             self._slowest.add_columns(-eta[waits], places[waits], hosts)
         columns = {"response_seconds": means, "free_in_seconds": free_in, "rests_seconds": rests, "eta_seconds": eta}
         columns |= {column: fixed[field] for column, field in _AS_STORED.items()}
-        chosen = np.ones(len(places), bool) if self._code is None else states == self._code
+        chosen = rows > 0 if self._queued_only else np.ones(len(places), bool)
+        if self._code is not None:
+            chosen &= states == self._code
         self._count += int(chosen.sum())
         if self._column in TEXTS:
             ranks = states if self._column == "state" else np.zeros(len(places))
