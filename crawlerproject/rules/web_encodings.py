@@ -25,9 +25,10 @@ _BLANKS = "\t\n\x0c\r "
 NEVER_WRITTEN = frozenset({UTF_8, "utf-16le", "utf-16be", "replacement"})
 """What asks to be written in one of these is written in UTF-8 (Encoding 4.3, get an output encoding)."""
 _UNICODE = frozenset({UTF_8, "utf-16le", "utf-16be"})
-# A header's first charset parameter; what stands in quotes before it does not count (RFC 9110 5.6.6).
+# A header's first charset parameter; what stands in quotes before it does not count (RFC 9110 5.6.6). The turns
+# are told apart by their first characters; possessive, CPython before 3.11.5 would lose its place (gh-106052).
 _CHARSET = re.compile(
-    r"""[^;"]*+(?:"(?:[^"\\]|\\.)*+"[^;"]*+|;(?![ \t]*+charset=)[^;"]*+)*+;[ \t]*+charset=(?:"([^"]*+)"|([^;,\s]*+))""",
+    r"""[^;"]*+(?:"(?:[^"\\]|\\.)*+"[^;"]*+|;(?![ \t]*+charset=)[^;"]*+)*;[ \t]*+charset=(?:"([^"]*+)"|([^;,\s]*+))""",
     re.IGNORECASE,
 )
 _XML_DECLARATION = re.compile(

@@ -38,7 +38,7 @@ _TAG = re.compile(
 _END, _START, _WHOLE, _SPECIAL = 1, 3, 4, 5  # the last group that has matched
 # What is a tag to people only: "<" within a value; a quote that is not closed; an end tag without its end.
 _ODD_TAG = re.compile(
-    rf"""<({_NAME})((?:[^<>"']++|(?<==)"[^"]*+"|(?<==)'[^']*+'|(?<!=)["'])*+)>|<(/?{_NAME})([^<>]*+)(>?)"""
+    rf"""<({_NAME})((?:[^<>"']++|(?<==)"[^"]*+"|(?<==)'[^']*+'|(?<!=)["'])*)>|<(/?{_NAME})([^<>]*+)(>?)"""
 )
 _DECLARATION = re.compile(r"[^<>\[]*+([>\[])")
 _ATTRIBUTE = re.compile(r"""(?<![^\s"'/])([^\s=/"'<>]++)\s*+=\s*+(?:"([^"]*+)(?:"|$)|'([^']*+)(?:'|$)|([^\s"'<>]++))""")

@@ -54,9 +54,10 @@ _ALTERNATE_TYPES = frozenset(
     {"", "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml", "application/feed+json"}
 )
 # HTML 4.2.5.3, "shared declarative refresh steps". Possessive: each character is read once.
-# HTML's blanks are these five, no others of ASCII and none of Unicode's (Infra 4.6).
+# HTML's blanks are these five, no others of ASCII and none of Unicode's (Infra 4.6). A group that may fail behind its
+# first character is not: CPython before 3.11.5 (gh-106052).
 _REFRESH = re.compile(
-    r"BLANK*+[0-9.]++(?:BLANK*+[;,]|BLANK)BLANK*+(?:urlBLANK*+=BLANK*+)?+(.*)".replace("BLANK", r"[\t\n\x0c\r ]"),
+    r"BLANK*+[0-9.]++(?:BLANK*+[;,]|BLANK)BLANK*+(?:urlBLANK*+=BLANK*+)?(.*)".replace("BLANK", r"[\t\n\x0c\r ]"),
     re.IGNORECASE | re.DOTALL,
 )
 
