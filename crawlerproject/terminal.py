@@ -168,12 +168,12 @@ def bare(stream: Any) -> Any:
     return stream.guarded if isinstance(stream, GuardedStream) else stream
 
 
-def console(*, error: bool = False, width: int | None = None) -> Console:
+def console(*, error: bool = False) -> Console:
     """Rich's, past the guard; ``[link]`` and ``:smile:`` are text. Give it ``printable`` text only."""
     from rich.console import Console  # what does not draw need not import it
 
     stream = bare(sys.stderr if error else sys.stdout)
-    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    return Console(file=stream, markup=False, emoji=False, highlight=False)
 
 
 class GuardedRecord(logging.LogRecord):

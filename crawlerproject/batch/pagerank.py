@@ -222,12 +222,12 @@ def _columns(tables: Tables, query: str, count: int) -> NDArray[np.int64]:
 
 
 def harmonic(
-    nodes: int, sources: Ids, targets: Ids, exact_to: int = _EXACT_HOSTS, sample: int = _SAMPLED_HOSTS, seed: int = 1
+    nodes: int, sources: Ids, targets: Ids, exact_to: int = _EXACT_HOSTS, sample: int = _SAMPLED_HOSTS
 ) -> NDArray[np.float64]:
     """Harmonic centrality: for each node the sum of 1/distance from every other (Boldi and Vigna, 2014).
 
     Links are pairs of nodes from 0 on, in order of target. Exact up to ``exact_to`` nodes; beyond, from ``sample``
-    sources drawn by ``seed``, scaled to all.
+    sources, each time the same, scaled to all.
     """
     total = np.zeros(nodes)
     if not len(targets):
@@ -235,7 +235,7 @@ def harmonic(
     reached, starts = np.unique(targets, return_index=True)
     chosen = np.arange(nodes)
     if nodes > exact_to:
-        chosen = np.random.default_rng(seed).choice(nodes, sample, replace=False)
+        chosen = np.random.default_rng(1).choice(nodes, sample, replace=False)
     # A bit a source, so many words of them go along a link at once; links in blocks that the processor's cache holds.
     ends = [*starts.tolist(), len(targets)]
     cuts = [*np.unique(np.searchsorted(starts, np.arange(0, len(targets), _BLOCK_LINKS))).tolist(), len(starts)]

@@ -10,10 +10,14 @@
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING
 
 from scrapy.settings import BaseSettings
 
 from crawlerproject.stores.crawl_dir import CrawlDir
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler  # most commands start without a crawler
 
 _ROCKSDB = "rocksdb:"
 LOCAL = "rocksdb:fleet"
@@ -47,6 +51,11 @@ def worker_name(settings: BaseSettings) -> str:
     return str(settings["FLEET_WORKER"] or socket.gethostname())
 
 
+def is_of_frontier(crawler: Crawler) -> bool:
+    """Whether this is a crawl by the frontier: no shell, and no spider that is not ours."""
+    return crawler.crawling and getattr(crawler.spider, "seeds", None) is not None
+
+
 def answer_seconds(settings: BaseSettings) -> float:
     """The longest that a request, or a page in the browser, may take."""
     fetch: float = settings.getfloat("FETCH_TIMEOUT_SECONDS")
@@ -57,6 +66,11 @@ def answer_seconds(settings: BaseSettings) -> float:
 def whole_crawl(settings: BaseSettings, spider_name: str = "web") -> CrawlDir:
     """CRAWL_DIR, or ``crawls/<spider name>``; the folders of several workers are in it."""
     return CrawlDir(settings["CRAWL_DIR"] or CRAWLS / spider_name)
+
+
+def crawl_of(crawler: Crawler) -> CrawlDir:
+    """The folder of the whole crawl that a process works for."""
+    return whole_crawl(crawler.settings, getattr(crawler.spider, "name", "web"))
 
 
 def crawl_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlDir:

@@ -16,6 +16,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
+from crawlerproject.config.crawl_kind import is_of_frontier
 from crawlerproject.crawl.dispatch import Fetches, InFlight, LeaseDispatch
 from crawlerproject.crawl.engine import Engine, FastPath
 from crawlerproject.crawl.intake import Intake, LongPages, WebSub
@@ -64,7 +65,7 @@ class FrontierScheduler:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
         """Build one for a crawl with seeds; Scrapy's own for ``shell``, ``fetch``, ``parse`` and other spiders."""
-        if not crawler.crawling or getattr(crawler.spider, "seeds", None) is None:
+        if not is_of_frontier(crawler):
             return Scheduler.from_crawler(crawler)
         return cls(crawler)
 

@@ -12,7 +12,7 @@ from typing import Any
 from scrapy.utils.asyncio import create_looping_call
 from twisted.web.server import Site
 
-from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.config.crawl_kind import crawl_of
 from crawlerproject.config.old_settings import ours_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import STORE_FORGOT, StorageError
@@ -72,7 +72,7 @@ class StatusServer(HttpListener):
             return None
         self._scheduler: FrontierScheduler = scheduler
         crawl, settings = scheduler.crawl, self._crawler.settings
-        whole = whole_crawl(settings, self._crawler.spider.name if self._crawler.spider is not None else "web")
+        whole = crawl_of(self._crawler)
         self._beside = Beside(whole, crawl.folder)
         run = read_facts(crawl.folder.run)
         self._run = {

@@ -15,7 +15,7 @@ import orjson
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.config.crawl_kind import crawl_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask
@@ -58,10 +58,8 @@ class Uploads(CrawlTask):
         """Begin."""
         if (scheduler := self.scheduler) is None:
             return
-        spider = self._crawler.spider
         self._folder = scheduler.crawl.folder
-        whole = whole_crawl(self._crawler.settings, spider.name if spider is not None else "web")
-        self._url = place_of(self._url, whole, self._folder)
+        self._url = place_of(self._url, crawl_of(self._crawler), self._folder)
         self._start()
         super().engine_started()
 

@@ -55,8 +55,8 @@ class CrawlView:
     that of several workers on this machine with a frontier each; None for any other crawl.
     """
 
-    def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
-        self.folder = whole_crawl(settings, spider_name)
+    def __init__(self, settings: BaseSettings) -> None:
+        self.folder = whole_crawl(settings)
         check_there(self.folder)
         kept = (self.folder.frontier, self.folder.run, self.folder.fleet_plan)  # for its owner
         closed = any(path.exists() and not os.access(path, os.R_OK) for path in kept)

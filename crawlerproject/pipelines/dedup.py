@@ -11,6 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import ensure_awaitable
 
+from crawlerproject.config.crawl_kind import is_of_frontier
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.passage import DiscoveredUrl
@@ -104,8 +105,3 @@ async def _queue_behind(page: LeaseResult) -> None:
             await asyncio.sleep(0)
         behind += [link.behind() for link in links[start : start + _LINKS_AT_A_TIME]]
     page.found = behind
-
-
-def is_of_frontier(crawler: Crawler) -> bool:
-    """Whether this is a crawl by the frontier: no shell, and no spider that is not ours."""
-    return crawler.crawling and getattr(crawler.spider, "seeds", None) is not None

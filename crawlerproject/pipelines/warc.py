@@ -15,10 +15,11 @@ from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
+from crawlerproject.config.crawl_kind import is_of_frontier
 from crawlerproject.crawl.dispatch import InFlight
 from crawlerproject.crawl.intake import MOST_AT_ONCE, Intake, LongPages
 from crawlerproject.items import LeaseResult
-from crawlerproject.pipelines.dedup import DedupPipeline, is_of_frontier
+from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.stores.poison import Poison
 

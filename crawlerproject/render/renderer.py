@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.config.chromium import VIEWPORT, find_chromium
-from crawlerproject.config.crawl_kind import whole_crawl
+from crawlerproject.config.crawl_kind import crawl_of, is_of_frontier
 from crawlerproject.config.values import identity, list_of
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.running_crawl import Crawl
@@ -68,9 +68,7 @@ class Renderer:
             settings.getint("RENDER_MAX_SUBREQUESTS", MAX_SUBREQUESTS),
             settings.getfloat("RENDER_WAIT_SECONDS", WAIT_SECONDS),
         )
-        # Whether the frontier hands out the requests; false in the shell and for other spiders.
-        is_crawl = crawler.crawling and getattr(crawler.spider, "seeds", None) is not None
-        patience = 1 if is_crawl else _SHELL_PATIENCE
+        patience = 1 if is_of_frontier(crawler) else _SHELL_PATIENCE
         self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS", _NAVIGATION_SECONDS) * patience
         self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
         self._cache = SharedCache(_CACHE_BYTES)
@@ -168,8 +166,7 @@ class Renderer:
         """Where a WARC file may be: here; with a worker that had the host before; where it was uploaded to."""
         names = names_of(filename)
         yield from (folder.warc / name for name in names)
-        spider = self._crawler.spider
-        archives = archives_of(whole_crawl(self._crawler.settings, spider.name if spider is not None else "web"))
+        archives = archives_of(crawl_of(self._crawler))
         yield from (other.warc / name for other in archives.folders for name in names)
         yield from (path for path in archives.elsewhere if path.name == filename)
 

@@ -163,13 +163,13 @@ class _Families(Collector):
         return self._families()
 
 
-def metrics(status: Callable[[], Status], clock: Callable[[], float] = time.time) -> Callable[[], bytes]:
+def metrics(status: Callable[[], Status]) -> Callable[[], bytes]:
     """Who gives the text of the metrics of this process; ``status`` is asked each time.
 
     A status of several workers has under ``each`` what each of them says, by name.
     """
     registry = CollectorRegistry()
-    registry.register(_Families(lambda: _crawl(status(), clock())))
+    registry.register(_Families(lambda: _crawl(status(), time.time())))
     ProcessCollector(registry=registry)  # process_resident_memory_bytes, process_cpu_seconds_total and their like
     return lambda: generate_latest(registry)
 

@@ -159,10 +159,10 @@ class Places:
         """Whether one of the seeds takes the URL in."""
         return any(not rule.refusal(url) for rule in self.of(url))
 
-    def prefixes(self, most: int = 5) -> list[str]:
-        """The first of the folders."""
+    def prefixes(self) -> list[str]:
+        """The first five of the folders, and whether there are more."""
         named = sorted(self._by_prefix)
-        return named[:most] + (["…"] if len(named) > most else [])
+        return named[:5] + (["…"] if len(named) > 5 else [])
 
 
 def rule_of(url: str, host: str, options: str) -> SeedRule:
