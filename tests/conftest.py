@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import logging
 import os
 from collections.abc import Iterator
@@ -10,8 +12,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tests.web import zygote
 
 TESTS = Path(__file__).parent
 
@@ -45,19 +45,24 @@ _BEGIN = {"longest": 0.0, "crawls": 0.4, "computing": 0.0}
 _END = {"longest": 0.4, "crawls": 0.9, "computing": 1.0}
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Processes that share a zygote have it from here: it imports while they collect."""
-    if config.getoption("forks", 0):
-        zygote.begin()
-
-
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
-    """What is collected stays: to look for garbage in it takes seconds, then and again in its tests."""
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """What is collected stays: to look for garbage in it takes seconds, in each worker and again in its tests."""
     gc.disable()
+    _import_share(session.config)
     yield
     gc.freeze()
     gc.enable()
+
+
+def _import_share(config: pytest.Config) -> None:
+    """Of several workers each begins with other files: what one has compiled, with its asserts, the others read."""
+    number, workers = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    if config.args != config.getini("testpaths") or not number:
+        return
+    for path in sorted(TESTS.rglob("test_*.py"))[int(number.removeprefix("gw")) :: int(workers)]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
+            importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

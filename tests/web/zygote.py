@@ -237,11 +237,6 @@ def _python_path(environment: Mapping[str, str]) -> list[str]:
 _given: list[socket.socket] = []
 
 
-def begin() -> None:
-    """Start the zygote of this process and of those that will be forked off it."""
-    _zygote()
-
-
 @cache
 def _zygote() -> socket.socket:
     """Of this process; it ends with it."""
