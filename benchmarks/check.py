@@ -25,7 +25,7 @@ from pathlib import Path
 from benchmarks.broad.__main__ import web
 from benchmarks.real_pages.site import install, nginx
 from benchmarks.side_by_side.cases import small_pages
-from crawlerproject.settings import EXTENSIONS
+from crawlerproject.settings import EXTENSIONS, OURS
 from tests.web.running import PROJECT, crawl_command, start
 
 HOSTS = 8
@@ -37,8 +37,12 @@ WHOLE = "whole"
 # The process that makes the index counts too.
 _COUNT = ["--trace-children=yes", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
-# Rings a hundred times a second: under Valgrind, which takes fifty times as long, its turns would count as the pages'.
-_BY_THE_CLOCK = "crawlerproject.extensions.process_tuning.LoopLatency"
+# What rings by the clock: under Valgrind, which takes fifty times as long, its turns would count as the pages'. So
+# commits are as many pages apart as they are without it.
+_SLOWER = 50
+_BY_THE_CLOCK = dict.fromkeys(
+    ("crawlerproject.extensions.process_tuning.LoopLatency", "crawlerproject.extensions.status_file.StatusFile")
+)
 _PACE = {f"PACE_{name}_SECONDS": "0.02" for name in ("MIN", "START", "IP")}
 _NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object once, then by number
 _LEAST_SHOWN = 0.005  # of all
@@ -54,7 +58,8 @@ def crawled(place: Path, seeds: str, pages: dict[str, str], by_library: bool) ->
         old.unlink()
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "WARNING", **_PACE}
-    settings["EXTENSIONS"] = json.dumps({**EXTENSIONS, _BY_THE_CLOCK: None})
+    settings["EXTENSIONS"] = json.dumps(EXTENSIONS | _BY_THE_CLOCK)
+    settings |= {name: str(OURS[name] * _SLOWER) for name in ("COMMIT_SECONDS", "PROGRESS_LOG_SECONDS")}
     crawl = crawl_command(place / seeds, folder, place / "hosts", settings, scope="host")
     crawl += [part for name, value in pages.items() for part in ("-s" if name.isupper() else "-a", f"{name}={value}")]
     crawl[crawl.index("scrapy")] = "crawlerproject"  # ``polite-crawler``, whose start imports less
