@@ -2,8 +2,9 @@
 
 The manuals, and the pages of an archive where one is given, are crawled with the native reader, with the Python one,
 and by another checkout of the crawler. What each archive says of each page is compared: the payload digest, the
-encoding, the fingerprint of the text, what the page asks of robots, its canonical address, the signals of triage, the
-groups of duplicates. Exits with 1 when anything differs.
+encoding, the fingerprint of the text, what the page asks of robots, its canonical address, the signals of triage. Exits
+with 1 when anything differs. Which of several near duplicates came first is chance, in two crawls by one reader as
+well; what they are compared by is the fingerprint.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ _OF_THE_FETCH = (
 FALLBACK = {"CRAWLER_NATIVE": "0"}
 
 Pages = dict[str, tuple[str, ...]]
-Groups = set[frozenset[str]]
 
 
 def crawled(case: Case, checkout: Path, environment: dict[str, str]) -> Path:
@@ -59,41 +59,34 @@ def crawled(case: Case, checkout: Path, environment: dict[str, str]) -> Path:
     return out
 
 
-def said(out: Path) -> tuple[Pages, Groups]:
-    """What the archive says of each page, and which pages are duplicates of each other."""
+def said(out: Path) -> Pages:
+    """What the archive says of each page."""
     pages: dict[str, list[str]] = {}
-    groups: dict[str, set[str]] = {}
-    for kind, url, lines in _records(out):
+    for url, lines in _records(out):
         pages.setdefault(url, []).extend(line for line in lines if line.partition(":")[0] not in _OF_THE_FETCH)
-        if kind == "metadata":
-            for line in lines:
-                name, _, value = line.partition(": ")
-                if name == "duplicate-of":
-                    joined = groups.get(url, {url}) | groups.get(value, {value})
-                    groups.update(dict.fromkeys(joined, joined))
-    return {url: tuple(sorted(lines)) for url, lines in pages.items()}, {frozenset(group) for group in groups.values()}
+    return {url: tuple(sorted(lines)) for url, lines in pages.items()}
 
 
-def _records(out: Path) -> Iterator[tuple[str, str, list[str]]]:
-    """(type, URL, lines) of each response, revisit and metadata record."""
+def _records(out: Path) -> Iterator[tuple[str, list[str]]]:
+    """(URL, lines) of each response, revisit and metadata record."""
     for path in sorted(out.rglob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(file):
                 url = record.rec_headers.get_header("WARC-Target-URI") or ""
                 if record.rec_type in ("response", "revisit"):
                     digest = record.rec_headers.get_header("WARC-Payload-Digest") or ""
-                    yield record.rec_type, url, [f"digest: {digest}", f"status: {record.http_headers.get_statuscode()}"]
+                    yield url, [f"digest: {digest}", f"status: {record.http_headers.get_statuscode()}"]
                 elif record.rec_type == "metadata":
-                    yield record.rec_type, url, record.content_stream().read().decode().split("\r\n")
+                    yield url, record.content_stream().read().decode().split("\r\n")
 
 
-def differences(one: tuple[Pages, Groups], other: tuple[Pages, Groups]) -> list[str]:
+def differences(one: Pages, other: Pages) -> list[str]:
     """What differs, a line a page."""
-    found = [f"only in one: {url}" for url in sorted(one[0].keys() ^ other[0].keys())]
-    for url in sorted(one[0].keys() & other[0].keys()):
-        if one[0][url] != other[0][url]:
-            found.append(f"{url}: {sorted(set(one[0][url]) ^ set(other[0][url]))}")
-    return found + [f"duplicates: {sorted(group)}" for group in sorted(one[1] ^ other[1], key=sorted)]
+    found = [f"only in one: {url}" for url in sorted(one.keys() ^ other.keys())]
+    for url in sorted(one.keys() & other.keys()):
+        if one[url] != other[url]:
+            found.append(f"{url}: {sorted(set(one[url]) ^ set(other[url]))}")
+    return found
 
 
 def compare(case: Case, against: Path | None) -> int:
@@ -106,9 +99,7 @@ def compare(case: Case, against: Path | None) -> int:
         total = 0
         for name, checkout, environment in ways:
             found = differences(native, said(crawled(case, checkout, environment)))
-            duplicates = sum(map(len, native[1]))
-            print(f"({case.letter}) {case.what}: {len(native[0])} pages, {duplicates} duplicates in groups,", end=" ")
-            print(f"{len(found)} differences to {name}", flush=True)
+            print(f"({case.letter}) {case.what}: {len(native)} pages, {len(found)} differences to {name}", flush=True)
             print("".join(f"  {line}\n" for line in found[:_MOST_SHOWN]), end="")
             total += len(found)
     return total
