@@ -1,12 +1,8 @@
 """Every host of a crawl as one row: its state in one word, what it has, what it owes, where its pace comes from.
 
-And how long politeness alone will still take.
-
-All hosts of a crawl summed up, and the first of them in an order, whatever their number.
-
-A million hosts, row by row as in ``host_table``, take half a minute and gigabytes. Here their packed states are read
-some thousand at a time and reckoned column by column; rows are made of those that are shown, and of the few whose state
-is not plain. Of a small crawl every row is made.
+And all of them summed up: how long politeness alone will still take, and the first of them in an order. A million
+hosts, row by row, take half a minute and gigabytes: their packed states are read some thousand at a time and reckoned
+column by column, and rows are made of those that are shown and of the few whose state is not plain.
 """
 
 from __future__ import annotations
