@@ -34,9 +34,10 @@ def pywb_of(crawled: Path | str, folder: Path) -> Iterator[tuple[str, int]]:
     except BaseException:
         process.terminate()
         raise
+    assert _replays(address)
     process.send_signal(signal.SIGINT)
     assert process.wait(_END_SECONDS) == 0, log.read_text()
-    assert not _listens(address)
+    assert not _replays(address)
 
 
 def _address(log: Path) -> tuple[str, int] | None:
@@ -44,9 +45,11 @@ def _address(log: Path) -> tuple[str, int] | None:
     return (found[1], int(found[2])) if found else None
 
 
-def _listens(address: tuple[str, int]) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(address) == 0
+def _replays(address: tuple[str, int]) -> bool:
+    """Whether pywb still answers there: by now the port may be another program's."""
+    with contextlib.suppress(OSError, IndexError):
+        return b"/crawl/" in ask(address, "/crawl/")[1]
+    return False
 
 
 def ask(server: tuple[str, int], path: str) -> tuple[str, bytes]:
