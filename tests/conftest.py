@@ -38,7 +38,7 @@ LONGEST = (
     "hostile/test_slow_neighbours", "batch/test_steps", "crawls/fleet/test_local", "recovery/test_rebuild",
     "test_package", "test_addon", "commands/test_report", "crawls/operator/test_stop",
 )  # fmt: skip
-MOST_LOOKED_AT_TWICE = 3  # files
+MOST_LOOKED_AT_TWICE = 6  # files
 _CRAWLS = ("crawls/", "hostile/", "commands/", "addon/", "recovery/")
 # Shares of the suite: the longest were two fifths of it, by the clock.
 _BEGIN = {"longest": 0.0, "crawls": 0.4, "computing": 0.0}
@@ -66,7 +66,7 @@ def _import_share(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """`make test` tries what has failed once more, alone: six workers on two cores may stall any one for seconds.
+    """`make test` tries what has failed once more, alone: five workers on two cores may stall any one for seconds.
 
     More than that many files are no chance.
     """
