@@ -27,7 +27,7 @@ def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path)
 
     Nor does a folder that was given another name lose what Redis knows by the old one.
     """
-    settings = {"SCOPE_MAX_URLS_PER_HOST": "4"}
+    settings = {"SCOPE_MAX_URLS_PER_HOST": "8"}  # the last to join has some pages, too
     with (
         redis_server(tmp_path / "redis") as redis,
         synthetic_web(tmp_path / "web", "--profile", "broad", "--hosts", "12") as web,
@@ -51,7 +51,7 @@ def test_what_its_archive_held_is_fetched_again_and_nothing_else(tmp_path: Path)
         refused = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
         assert (refused.returncode, "The archives of w1, w3 are not in" in refused.stderr) == (2, True)
         elsewhere.rename(here)
-        # What has the payload of a page that was lost, a robots.txt like another host's.
+        # A robots.txt like one that another worker had stored before is a revisit of that.
         of_the_lost = judge_references(here / "warc", gone / "warc").faults
         looked = scrapy("verify", str(fleet.folder), *said)
         assert (looked.returncode, "where the archives of w2, w3 are not" in looked.stderr) == (0, True)
