@@ -6,10 +6,9 @@ The supervisor may be stopped, so nothing waits for it. When it has exited its w
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from sys import maxsize
 from typing import Any
 
 from crawlerproject.errors import StorageError
@@ -19,15 +18,12 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.crawl_folders import FleetPlan
+from crawlerproject.stores.outboxes import Outboxes
 from crawlerproject.stores.protocols import Box, FrontierStore, Inbox, Messages, Posted
 
 WINDOW_BYTES = 1 << 20
 """Posted for a worker and not read, with the message that exceeds it: some 8,000 links, more than it takes in between
 two of its commits."""
-# Read from the store at a time, so that many small messages do not exceed the window by much.
-_SLICE_BYTES = 64 << 10
-# What a message is counted for besides its content: its place in the tables here and on the wire.
-_OVERHEAD_BYTES = 200
 # A supervisor that is not stopped has answered by then; what it answers later is read before the next commit.
 _PATIENCE_SECONDS = 0.1
 
@@ -52,17 +48,14 @@ class LocalHosts(FleetHosts):
 
 
 class LocalMail:
-    """For one event loop. Of what is posted and not read only the numbers are kept here; the rows are in the store."""
+    """For one event loop."""
 
     def __init__(self, store: FrontierStore, ask: Ask, plan: FleetPlan) -> None:
         """All that the store has is durable."""
         self._messages = messages = store.messages
         self._ask = ask
         self._plan = plan
-        self._unposted = dict.fromkeys(messages.boxes())  # may have messages behind their place, in turn
-        self._places: dict[Box, int] = {}  # the last number that was posted
-        self._posted: dict[Box, deque[tuple[int, int]]] = {}  # number, bytes; in order, none empty
-        self._on_the_way: Counter[str] = Counter()  # bytes of these, by receiver
+        self._outboxes = Outboxes(messages, None, self._receiver, WINDOW_BYTES)
         self._delivered: list[tuple[Box, int]] = []
         self._read: deque[tuple[int, int, Inbox]] = deque()  # by the change that they are in, with their partition
         self._wanted: Sequence[int] = ()  # partitions, to be asked for with the next question
@@ -76,7 +69,7 @@ class LocalMail:
 
     def unread(self) -> list[str]:
         """The workers that have not read all that is, or is to be, posted for them."""
-        return sorted(set(map(self._receiver, [*self._unposted, *self._posted])))
+        return self._outboxes.unread_by()
 
     def take_delivered(self) -> list[tuple[Box, int]]:
         """Messages whose rows may go."""
@@ -100,10 +93,13 @@ class LocalMail:
         """Post what is durable, say what was read, and fetch what ``fetch`` wants. StorageError."""
         messages = self._messages
         if messages.durable.last >= messages.applied.last:
-            self._unposted |= dict.fromkeys(Box(each, messages.outbox) for each in messages.take_changed())
+            self._outboxes.wrote()
         if self._asking is not None:
             return
-        posts, boxes = self._posts(), list(self._posted)
+        waiting = self._outboxes.waiting(WINDOW_BYTES)
+        self._outboxes.are_posted(waiting)
+        posts = [(partition, each.outbox.hex(), each.number, each.packed.decode()) for partition, each in waiting]
+        boxes = self._outboxes.unread()
         named = [(partition, outbox.hex()) for partition, outbox in boxes]
         exchange = self._exchange(boxes, posts, self._durably_read(), named, self._wanted)
         self._wanted = ()
@@ -122,51 +118,13 @@ class LocalMail:
         finally:
             self._asking = None
         for box, up_to in zip(boxes, numbers, strict=True):
-            self._forget(box, up_to)
+            self._delivered += self._outboxes.forget(box, up_to)
         for partition, removed, rows in inboxes:
             some = [Posted(bytes.fromhex(outbox), number, packed.encode()) for outbox, number, packed in rows]
             self._fetched[partition] = Inbox(removed, some)
 
     def _receiver(self, box: Box) -> str:
         return self._plan.workers[self._plan.holders[box.partition]]
-
-    def _posts(self) -> list[tuple[int, str, int, str]]:
-        """What is posted now; boxes take turns. StorageError: nothing is."""
-        messages, room = self._messages, WINDOW_BYTES
-        posts: list[tuple[int, str, int, str]] = []
-        for box in list(self._unposted):
-            receiver = self._receiver(box)
-            # Of the own outbox what is synced; the messages of others are older than the start, which syncs.
-            up_to = messages.durable.last if box.outbox == messages.outbox else maxsize
-            while (most := min(room, WINDOW_BYTES - self._on_the_way[receiver], _SLICE_BYTES)) > 0:
-                try:
-                    found = messages.of(box, self._places.get(box, 0), up_to, most)
-                except StorageError:
-                    if posts:
-                        return posts
-                    raise
-                del self._unposted[box]
-                if not found:
-                    break
-                self._unposted[box] = None  # there may be more; behind the others
-                self._places[box] = found[-1][0]
-                for number, packed in found:
-                    size = len(packed) + _OVERHEAD_BYTES
-                    self._posted.setdefault(box, deque()).append((number, size))
-                    self._on_the_way[receiver] += size
-                    room -= size
-                    posts.append((box.partition, box.outbox.hex(), number, packed.decode()))
-        return posts
-
-    def _forget(self, box: Box, up_to: int) -> None:
-        """The receiver will never need the messages of the box up to this number again."""
-        posted = self._posted[box]
-        while posted and posted[0][0] <= up_to:
-            number, size = posted.popleft()
-            self._on_the_way[self._receiver(box)] -= size
-            self._delivered.append((box, number))
-        if not posted:
-            del self._posted[box]
 
     def _durably_read(self) -> list[tuple[int, int, list[tuple[str, int]]]]:
         """For each partition how many messages may leave its inbox, as ``Inbox.removed`` counts, and of which boxes."""

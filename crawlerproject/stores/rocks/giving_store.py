@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise, takewhile
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from operator import itemgetter
 from sys import maxsize
 from threading import Lock
 
@@ -21,6 +22,7 @@ from rocksdict import ColumnFamily, WriteBatch
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.outboxes import Outboxes, post_bytes
 from crawlerproject.stores.protocols import (
     ARCHIVE_FACT,
     DUE_FACT,
@@ -97,12 +99,9 @@ class GivingStore(RocksStore):
         self._grown: dict[int, int] = {}  # bytes that journals have, by partition
         self._payloads: list[tuple[bytes, Original | None]] = []  # that other workers cannot know yet
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
-        self._posted: dict[Box, int] = {}  # of messages: what Redis has
-        self._unasked = 0  # messages that were posted since Redis was asked which were read
-        self._on_the_way: defaultdict[Box, list[int]] = defaultdict(list)  # and has not said to be read
         self._letters: defaultdict[Box, list[tuple[int, bytes]]] = defaultdict(list)  # of this start, not yet posted
-        self._boxes = dict.fromkeys(self.messages.boxes(), 0)  # that hold messages, and how far each was read
-        self._unposted = set(self._boxes)  # of these, with messages that Redis may not have yet
+        self._outboxes = Outboxes(self.messages, self._letters_of)
+        self._unasked = 0  # messages that were posted since Redis was asked which were read
         self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
         self._facts: dict[str, bytes] = {}  # of this worker, that Redis does not have yet
         self.begin()
@@ -165,10 +164,7 @@ class GivingStore(RocksStore):
             for host, token in self._coming_hosts.items():
                 self._with_row[host] = token
             for number, (partition, packed) in enumerate(changes.messages, last + 1):
-                box = Box(partition, self.messages.outbox)
-                self._letters[box].append((number, packed))
-                self._boxes.setdefault(box, 0)
-                self._unposted.add(box)
+                self._letters[Box(partition, self.messages.outbox)].append((number, packed))
 
     def _batch(self, changes: Changes) -> WriteBatch:
         rows: defaultdict[int, list[Row]] = defaultdict(list)
@@ -229,53 +225,35 @@ class GivingStore(RocksStore):
         """Make everything applied so far survive the loss of power, and of this disk. StorageError, LeaseLost."""
         with self._sending:
             with self._changing:
-                numbers, boxes, self._unposted = dict(self._numbers), self._unposted, set()
+                numbers = dict(self._numbers)
                 read, facts = dict(self._due_marks), dict(self._facts)
                 payloads = list(self._payloads)
-            try:
-                super().sync()
-                self._give(numbers, read, facts, payloads, *self._mail(boxes))
-            except BaseException:
-                with self._changing:
-                    self._unposted |= boxes
-                raise
+                self._outboxes.wrote()
+            super().sync()
+            self._give(numbers, read, facts, payloads, self._mail())
 
-    def _mail(self, boxes: set[Box]) -> tuple[list[tuple[int, Posted]], dict[Box, int]]:
-        """Messages that are durable here, and how far that is; what is too much for one go is in inboxes by then."""
-        posted, total = dict[Box, int](), 0
-        waiting: list[tuple[int, Posted]] = []
-        for box in boxes:
-            after = self._posted.get(box, 0)
-            after = after if after > self._boxes[box] else 0
-            for number, packed in self._letters_of(box):
-                waiting.append((box.partition, Posted(box.outbox, number, packed, after)))
-                posted[box] = after = number
-                total += len(packed)
-                if total >= _MOST_BYTES:
-                    self.journals.post(waiting)
-                    self._are_posted(posted, len(waiting))
-                    waiting, posted, total = [], {}, 0
-        return waiting, posted
+    def _mail(self) -> list[tuple[int, Posted]]:
+        """Messages that are durable here; what is too much for one go is in inboxes by then."""
+        while post_bytes(posts := self._outboxes.waiting(_MOST_BYTES)) >= _MOST_BYTES:
+            self.journals.post(posts)
+            self._are_posted(posts)
+        return posts
 
-    def _letters_of(self, box: Box) -> Iterator[tuple[int, bytes]]:
-        """What waits to be posted and is durable; of an earlier start as its rows have it."""
-        mail = self.messages
-        if box.outbox == mail.outbox:
-            yield from takewhile(lambda letter: letter[0] <= mail.durable.last, list(self._letters[box]))
-            return
-        at = self._posted.get(box, 0)
-        while found := mail.of(box, at, maxsize, _MOST_BYTES):
-            yield from found
-            at = found[-1][0]
+    def _letters_of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
+        """What waits to be posted; of an earlier start as its rows have it."""
+        if box.outbox != self.messages.outbox:
+            return self.messages.of(box, after, up_to, most_bytes)
+        letters = self._letters[box]
+        first, end = (bisect_right(letters, number, key=itemgetter(0)) for number in (after, up_to))
+        sizes = accumulate((len(packed) for _, packed in letters[first:end]), initial=0)
+        return [letter for letter, before in zip(letters[first:end], sizes, strict=False) if before < most_bytes]
 
-    def _are_posted(self, posted: dict[Box, int], count: int) -> None:
-        self._posted |= posted
-        self._unasked += count
-        for box, last in posted.items():
+    def _are_posted(self, posts: list[tuple[int, Posted]]) -> None:
+        self._outboxes.are_posted(posts)
+        self._unasked += len(posts)
+        for box, number in {Box(partition, each.outbox): each.number for partition, each in posts}.items():
             letters = self._letters[box]
-            gone = [number for number, _ in takewhile(lambda letter: letter[0] <= last, list(letters))]  # noqa: B023
-            del letters[: len(gone)]
-            self._on_the_way[box] += gone
+            del letters[: bisect_right(letters, number, key=itemgetter(0))]
 
     def _give(
         self,
@@ -284,7 +262,6 @@ class GivingStore(RocksStore):
         facts: dict[str, bytes],
         payloads: list[tuple[bytes, Original | None]],
         messages: list[tuple[int, Posted]],
-        posted: dict[Box, int],
     ) -> None:
         """All of it to Redis with one round trip; what Redis has by then, and what was read there, goes from here."""
         tables, waiting = self._opened(), list[Append]()
@@ -296,12 +273,12 @@ class GivingStore(RocksStore):
                 waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
                 for number in range(sent + 1, last + 1):
                     batch.delete(MESSAGES, journal_key(partition, number))
-        boxes = [] if (waiting or posted) and self._unasked < _FORGOTTEN_AT_ONCE else self._unread_boxes()
+        boxes = [] if (waiting or messages) and self._unasked < _FORGOTTEN_AT_ONCE else self._unread_boxes()
         mail = Mail(messages, payloads, boxes)
         if not (waiting or facts or any(mail)):
             return
         known = self.journals.commit(waiting, facts, mail)
-        self._are_posted(posted, len(messages))
+        self._are_posted(messages)
         if self._rejoins and (waiting or facts):
             self._rejoins = False
             batch.delete(FACTS, _REJOINS.encode())
@@ -341,32 +318,22 @@ class GivingStore(RocksStore):
         return [each for first, end in pairwise([0, *ends]) for each in pack_changes(changes[first:end])]
 
     def _unread_boxes(self) -> list[Box]:
-        """Those with messages that are in an inbox, and have not taken effect as far as it is known here."""
         self._unasked = 0
-        boxes = [each for each in list(self._boxes.items()) if each[0].partition != LISTENER]
-        return [box for box, read in boxes if self._posted.get(box, 0) > read]
+        return [box for box in self._outboxes.unread() if box.partition != LISTENER]
 
     def _forget_read(self, batch: RawBatch, known: dict[Box, int]) -> None:
         """Remove messages that have taken effect where they went: up to these numbers, of those to hubs all."""
-        known |= {box: self._posted.get(box, 0) for box in list(self._boxes) if box.partition == LISTENER}
-        for box, read in known.items():
-            if read > self._boxes[box]:
-                under_way = self._on_the_way[box]
-                numbers = under_way[: bisect_right(under_way, read)]
-                if box.outbox != self.messages.outbox:
-                    numbers = [number for number, _ in self.messages.of(box, self._boxes[box], read, maxsize)]
-                for number in numbers:
-                    batch.delete(MESSAGES, message_key(box, number))
-                del under_way[: len(numbers)]
-                self._boxes[box] = read
+        to_hubs = {box: maxsize for box in self._outboxes.unread() if box.partition == LISTENER}
+        for box, up_to in (known | to_hubs).items():
+            for each in self._outboxes.forget(box, up_to):
+                batch.delete(MESSAGES, message_key(*each))
 
     @property
     def quiet(self) -> bool:
         """Whether Redis has everything, and every message has taken effect."""
         changed = any(number > self._sent[p] for p, number in self._numbers.items())
         written = self.messages.applied.last > self.messages.durable.last
-        unread = any(self._posted.get(box, 0) > read for box, read in list(self._boxes.items()))
-        return not (changed or written or unread or self._due_marks or self._facts)
+        return not (changed or written or self._outboxes.unread() or self._due_marks or self._facts)
 
     # --- messages -------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from crawlerproject.frontier.other_workers import Links, RobotsGiven, RobotsWant
 from crawlerproject.frontier.passage import DiscoveredUrl, seed_found
 from crawlerproject.rules.row_kinds import FLAG_SEED
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores import outboxes
 from crawlerproject.stores.crawl_folders import shared_out
 from crawlerproject.stores.protocols import Box, Changes
 from tests.fleet.local.mail_workers import Worker, hosts_of, idle, links, plan_of, supervised, until
@@ -146,7 +147,7 @@ def test_a_sender_that_dies_goes_on_from_its_store(inboxes: InboxTable) -> None:
 def test_one_that_reads_nothing_costs_others_no_memory(inboxes: InboxTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more than a window is posted for it; what is for others passes it."""
     monkeypatch.setattr(local_mail, "WINDOW_BYTES", 20_000)
-    monkeypatch.setattr(local_mail, "_SLICE_BYTES", 4_000)
+    monkeypatch.setattr(outboxes, "_SLICE_BYTES", 4_000)
 
     async def play() -> None:
         one, three = started(inboxes, "worker-1", "worker-3")

@@ -22,6 +22,7 @@ from crawlerproject.fleet.local.local_mail import LocalExchange, LocalHosts, Loc
 from crawlerproject.frontier.other_workers import Links, Message, RobotsWanted
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores import outboxes
 from crawlerproject.stores.protocols import Applied, Changes
 from tests.fleet.local.mail_workers import hosts_by_partition, over_wire, plan_of
 from tests.stores.memory_store import MemoryStore
@@ -314,7 +315,7 @@ class Machine:
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_mail, "WINDOW_BYTES", WINDOW_BYTES)
-    monkeypatch.setattr(local_mail, "_SLICE_BYTES", SLICE_BYTES)
+    monkeypatch.setattr(outboxes, "_SLICE_BYTES", SLICE_BYTES)
     monkeypatch.setattr(local_mail, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(fleet_tables, "INBOX_BYTES", INBOX_BYTES)
 
