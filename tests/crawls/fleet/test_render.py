@@ -22,9 +22,11 @@ from tests.web.running import RunningWeb, crawl_command, small_settings, synthet
 _SETTINGS = {
     "RENDER": "auto",
     "RENDER_SCREENSHOT": "False",
-    "RENDER_TIMEOUT_SECONDS": "20",
+    # A page that ends by itself needs no more of these than its work takes: on a busy machine it has a minute for that.
+    "RENDER_NAVIGATION_SECONDS": "60",
+    "RENDER_TIMEOUT_SECONDS": "90",
     "RENDER_WAIT_SECONDS": "10",  # for a first page whose browser starts on a busy machine; it ends when all is there
-    "FLEET_LEASE_SECONDS": "30",  # no render may outlive its lease
+    "FLEET_LEASE_SECONDS": "150",  # no render may outlive its lease
 }
 _HOSTS = 6  # with pages that scripts build; two of them are crawled
 _PAGES = ("/0", "/1")  # of each of the two
