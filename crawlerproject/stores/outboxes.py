@@ -84,14 +84,14 @@ class Outboxes:
 
     def forget(self, box: Box, up_to: int) -> list[tuple[Box, int]]:
         """The receiver will never need the messages of the box up to this number again: their rows may go."""
-        gone, unread = list[tuple[Box, int]](), self._unread.get(box, deque())
+        may_go, unread = list[tuple[Box, int]](), self._unread.get(box, deque())
         while unread and unread[0][0] <= up_to:
             number, size = unread.popleft()
             self._unread_bytes[self._receiver(box)] -= size
-            gone.append((box, number))
+            may_go.append((box, number))
         if not unread:
             self._unread.pop(box, None)
-        return gone
+        return may_go
 
 
 def post_bytes(posts: Iterable[tuple[int, Posted]]) -> int:

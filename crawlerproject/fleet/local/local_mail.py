@@ -55,7 +55,7 @@ class LocalMail:
         self._messages = messages = store.messages
         self._ask = ask
         self._plan = plan
-        self._outboxes = Outboxes(messages, None, self._receiver, WINDOW_BYTES)
+        self._outboxes = Outboxes(messages, receiver=self._receiver, window_bytes=WINDOW_BYTES)
         self._delivered: list[tuple[Box, int]] = []
         self._read: deque[tuple[int, int, Inbox]] = deque()  # by the change that they are in, with their partition
         self._wanted: Sequence[int] = ()  # partitions, to be asked for with the next question

@@ -12,7 +12,7 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from sys import maxsize
 from threading import Lock
@@ -245,8 +245,13 @@ class GivingStore(RocksStore):
             return self.messages.of(box, after, up_to, most_bytes)
         letters = self._letters[box]
         first, end = (bisect_right(letters, number, key=itemgetter(0)) for number in (after, up_to))
-        sizes = accumulate((len(packed) for _, packed in letters[first:end]), initial=0)
-        return [letter for letter, before in zip(letters[first:end], sizes, strict=False) if before < most_bytes]
+        found, size = list[tuple[int, bytes]](), 0
+        for letter in islice(letters, first, end):  # a slice would copy all that wait while Redis is away
+            if size >= most_bytes:
+                break
+            found.append(letter)
+            size += len(letter[1])
+        return found
 
     def _are_posted(self, posts: list[tuple[int, Posted]]) -> None:
         self._outboxes.are_posted(posts)
