@@ -99,8 +99,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--real-pages", type=Path, default=REAL_PAGES)
     given = parser.parse_args()
-    if native.reader() is None:
-        sys.exit(f"There is one reader only: {native.choice().why}.")
+    if native.reader is None:
+        sys.exit(f"There is one reader only: {native.choice.why}.")
     kept: list[bytes] = []
     with tempfile.TemporaryDirectory(prefix="oracle-") as scratch:
         different = compare("real pages", real_pages(given.real_pages, scratch), kept)

@@ -136,7 +136,7 @@ def table(runs: list[Run], cases: dict[str, str]) -> str:
             ratio = "" if name == OURS else spread
             lines.append(f"{name:18} {pages:6.0f} {cpu:11.2f} {rate:8.0f} {peak:8.0f} {written:11.1f}{ratio}")
         lines.append("")
-    lines += [f"page reader of {OURS}: {native.choice().sentence}", ""]  # in Python a page costs twice as much
+    lines += [f"page reader of {OURS}: {native.choice.sentence}", ""]  # in Python a page costs twice as much
     return "\n".join(lines)
 
 

@@ -137,7 +137,7 @@ class StatusFile(CrawlExtension):
             # The state of the process that uploads the archive: a file of some hundred bytes.
             **({"uploads": read_facts(crawl.folder.upload_state)} if settings["ARCHIVE_URL"] else {}),
             "machine": machine_facts(crawl.folder, settings.getint("DISK_MIN_FREE_BYTES")),
-            "build": _BUILD | {"reader": native.choice().sentence},
+            "build": _BUILD | {"reader": native.choice.sentence},
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
 

@@ -85,7 +85,7 @@ class Admission:
             self._state.refused.add(refusal, item.address.url, item.flags)
             return None
 
-        if (page := native.reader()) is not None:
+        if (page := native.reader) is not None:
             scope = filters.scope
             bounds = filters.extensions, scope.max_depth, scope.max_url_length
             return list(page.allowed(found, hosts, judged, *bounds).values())
@@ -103,7 +103,7 @@ class Admission:
             if names.later:
                 found = list(found)
                 self._bring_forward(found, now)
-            if (page := native.reader()) is not None:
+            if (page := native.reader) is not None:
                 fresh, flags = page.news(found, recent.younger, recent.older)
             else:
                 fresh = [item for item in found if item.address.key not in recent]
@@ -225,7 +225,7 @@ class Admission:
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         settled: dict[str, _Settled] = {}  # by host name: that of the last URL
-        page, place = native.reader(), 0
+        page, place = native.reader, 0
         while place < len(unknown):
             item = unknown[place]
             address = item.address
@@ -397,7 +397,7 @@ class Admission:
         rows: list[QueuedPage] = []
         hosts: dict[str, Host] = {}
         joining: Joining = {}
-        page, place, less_important = native.reader(), 0, self._less_important
+        page, place, less_important = native.reader, 0, self._less_important
         while place < len(found):
             (url, key, name, _), depth, hops, via, priority, flags, note = found[place]
             host = hosts.get(name) or hosts.setdefault(name, self._host(name))

@@ -1,4 +1,4 @@
-"""The page reader in C, where it has been built: ``reader()`` is the extension, or None: pages are read in Python.
+"""The page reader in C, where it has been built: ``reader`` is the extension, or None: pages are read in Python.
 
 Both read alike (tests/native), so that whether it is there changes what a page costs and nothing else. ``make`` builds
 it (``build.py``) if there is a C compiler; lexbor, which parses, is compiled in. It is not used if NATIVE_READER is
@@ -173,34 +173,26 @@ class Choice(NamedTuple):
         return f"Python ({self.why})" if self.page is None else "native"
 
 
-def reader() -> Page | None:
-    """The native reader; None: read in Python."""
-    return (_state.choice or choose(AUTO)).page
+choice: Choice
+"""The reader in use, found out when it or ``reader`` is asked for first; what cannot be used is warned of then."""
+reader: Page | None
+"""The native reader; None: read in Python."""
 
 
-def choice() -> Choice:
-    """The reader in use. Found out once; what cannot be used is warned of then."""
-    return _state.choice or choose(AUTO)
+def __getattr__(name: str) -> Any:
+    if name not in ("choice", "reader"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    choose(AUTO)
+    return globals()[name]
 
 
 def choose(wanted: str) -> Choice:
     """Use the native reader if it is ``wanted`` and there."""
-    _state.choice = found = _found(wanted)
+    found = _found(wanted)
+    globals().update(choice=found, reader=found.page)
     if found.wrong:
         logger.warning("Pages are read in Python: %s; make builds it again", found.why)
     return found
-
-
-def environment() -> dict[str, str]:
-    """What a process of ours needs in its environment to read as this one does."""
-    return {} if reader() else {ENVIRONMENT: "0"}
-
-
-class _State:
-    choice: Choice | None = None
-
-
-_state = _State()
 
 
 def digest() -> str:

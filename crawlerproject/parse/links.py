@@ -81,7 +81,7 @@ def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:
     def flags_of(other: str) -> int:
         return FLAG_EXTERNAL if of_other_domain(other, host) else 0
 
-    if (page := native.reader()) is not None:
+    if (page := native.reader) is not None:
         return page.followed(links, DiscoveredUrl, host, depth, hops, url, place, flags_of, "")
     found: list[DiscoveredUrl] = []
     for address in links:

@@ -201,7 +201,7 @@ class _Process:
                 # numpy's threads would reserve address space for each processor.
                 env={
                     **os.environ,
-                    **native.environment(),
+                    **({} if native.reader else {native.ENVIRONMENT: "0"}),  # it reads as this process does
                     "PYTHONPATH": paths,
                     "OPENBLAS_NUM_THREADS": "1",
                     "OMP_NUM_THREADS": "1",

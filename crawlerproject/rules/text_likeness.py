@@ -45,7 +45,7 @@ def near(values: array[int], value: int, bits: int) -> list[tuple[int, int]]:
     """(place, bits that differ) of each of ``values`` (type ``Q``) within ``bits`` of ``value``, in their order."""
     if not values:
         return []
-    page = native.reader()
+    page = native.reader
     return near_in_python(values, value, bits) if page is None else page.near(values, value, bits)
 
 
@@ -158,7 +158,7 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
 
 
 def _mark(shown: bytes) -> int:
-    page = native.reader()
+    page = native.reader
     letters = shown.translate(None, _UNSAID) if page is None else page.said(shown)
     return xxh3_64_intdigest(letters) & 0xFFFFFFFF
 

@@ -127,7 +127,7 @@ def test_alive_is_an_exit_status(crawled: Crawled) -> None:
 
 def test_which_reader_is_in_use(crawled: Crawled) -> None:
     """The start's log and ``scrapy status`` say the same, also after the crawl."""
-    said = native.choice().sentence
+    said = native.choice.sentence
 
     assert f"Page reader: {said}\n" in crawled.output
     assert f"Reader    {said}\n" in crawled.text

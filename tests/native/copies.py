@@ -33,7 +33,7 @@ PyMODINIT_FUNC PyInit__page(void)
 }
 """
 NATIVE = Path("crawlerproject", "native")
-ASK = "from crawlerproject import native; print(native.choice().sentence, native.reader() is not None)"
+ASK = "from crawlerproject import native; print(native.choice.sentence, native.reader is not None)"
 
 
 def copy_of_the_room(folder: Path) -> Path:

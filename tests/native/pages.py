@@ -126,7 +126,7 @@ def mutated(chance: random.Random, page: bytes) -> bytes:
 
 def differences(source: bytes) -> list[str]:
     """The parts of a page that the native reader reads unlike the Python one."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
     ours, theirs = read_document(source), read_tree(source)
     found = [

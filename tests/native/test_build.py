@@ -13,7 +13,7 @@ from tests.native.copies import NATIVE, asked, copy_of_the_room, make, run
 from tests.web.running import PROJECT
 
 needs_compiler = pytest.mark.skipif(not (compiler() and headers()), reason="there is no C compiler")
-needs_reader = pytest.mark.skipif(native.reader() is None, reason=f"pages are read here by {native.choice().sentence}")
+needs_reader = pytest.mark.skipif(native.reader is None, reason=f"pages are read here by {native.choice.sentence}")
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_nothing_of_lexbor_can_be_seen_from_outside() -> None:
 def test_both_lexbors_work_in_one_process() -> None:
     """In either order of imports, each with its own memory."""
     ours, theirs = "from crawlerproject import native", "import selectolax.lexbor"
-    both = "print(selectolax.lexbor.LexborHTMLParser('<p>one').text(), native.reader().weight(b'<p>one')); "
+    both = "print(selectolax.lexbor.LexborHTMLParser('<p>one').text(), native.reader.weight(b'<p>one')); "
 
     for imports in (f"{ours}; {theirs}; ", f"{theirs}; {ours}; "):
         assert asked(PROJECT, imports + both + both) == ("one 0\none 0", "")

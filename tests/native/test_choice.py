@@ -11,7 +11,7 @@ from tests.native.copies import NATIVE, asked, copy_of_the_room, make
 
 pytestmark = pytest.mark.skipif(not (compiler() and headers()), reason="there is no C compiler")
 
-NEVER = "from crawlerproject.native import *; choose('never'); print(choice().sentence, environment())"
+NEVER = "from crawlerproject import native; native.choose('never'); print(native.choice.sentence, native.reader)"
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def test_the_environment_forces_python(built: Path) -> None:
     assert asked(built, CRAWLER_NATIVE="1") == ("native True", "")
 
 
-def test_the_setting_forces_python_there_and_in_its_processes(built: Path) -> None:
-    """They are started with ``environment()``."""
-    assert asked(built, NEVER) == ("Python (NATIVE_READER is never) {'CRAWLER_NATIVE': '0'}", "")
+def test_the_setting_forces_python(built: Path) -> None:
+    """Also in the processes that read for it (tests/reading/test_process_pool.py)."""
+    assert asked(built, NEVER) == ("Python (NATIVE_READER is never) None", "")
 
 
 def test_one_of_another_python_is_not_loaded(built: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ MOST_BYTES = 1_000_000
 """Of the kept corpus: it lies in the repository."""
 
 
-@pytest.mark.skipif(native.reader() is None, reason=f"one reader only: {native.choice().why}")
+@pytest.mark.skipif(native.reader is None, reason=f"one reader only: {native.choice.why}")
 def test_both_readers_read_the_kept_corpus_alike() -> None:
     """As bytes of UTF-8, and as a page without a charset is read; but for what breaks the parser in Python."""
     different = {}
@@ -30,10 +30,10 @@ def test_both_readers_read_the_kept_corpus_alike() -> None:
     assert different == {}
 
 
-@pytest.mark.skipif(native.reader() is None, reason=f"one reader only: {native.choice().why}")
+@pytest.mark.skipif(native.reader is None, reason=f"one reader only: {native.choice.why}")
 def test_the_native_reader_survives_all_of_it() -> None:
     """Twice each, since a parser is kept from page to page: the second time says the same."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
 
     bodies = [body for path in CORPUS if not is_bomb(body := path.read_bytes())]

@@ -27,7 +27,7 @@ from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.rocks.rocks_queues import put_rows_in_python
 from crawlerproject.stores.row_codec import pack_queued
 
-pytestmark = pytest.mark.skipif(native.reader() is None, reason=f"one way only: {native.choice().why}")
+pytestmark = pytest.mark.skipif(native.reader is None, reason=f"one way only: {native.choice.why}")
 
 PAGES = (
     "http://h.test/", "https://h.test/a/b.html", "http://h.test:8080/x/?q=1", "http://ss.test/s/", "http://h.test./",
@@ -56,14 +56,13 @@ class Never:
 
 
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native._state, "choice", native.Choice(None, "a test"))
+    monkeypatch.setattr(native, "reader", None)
 
 
 def reader() -> native.Page:
     """The native one."""
-    found = native.reader()
-    assert found is not None
-    return found
+    assert native.reader is not None
+    return native.reader
 
 
 def row(url: str = "http://h.test/p", **more: Any) -> QueuedPage:

@@ -60,7 +60,7 @@ STRATEGIES = [zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zli
 @pytest.mark.parametrize("level", [0, 1, 9])
 def test_every_kind_of_block_is_inflated(level: int, strategy: int) -> None:
     """Stored, with fixed and with own codes, of one symbol and of all, in one block and in many."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     samples = [b"", b"a", b"ab" * 40_000, bytes(range(256)) * 300, PAGE * 50, zlib.compress(PAGE) * 9]
     samples.append(b"".join(number.to_bytes(3) * (number % 7) for number in range(40_000)))
@@ -82,7 +82,7 @@ def test_every_kind_of_block_is_inflated(level: int, strategy: int) -> None:
 
 def test_what_is_not_plain_is_left_to_python() -> None:
     """Names in the gzip head, a member that is cut, one that is larger than it may be, a place behind the end."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     record = TEXT % (len(PAGE), PAGE)
     member = packed(record)
@@ -135,7 +135,7 @@ BREAKS = st.sampled_from([b"\r\n"] * 9 + [b"\n", b"\r", b"\n\r\n"])
 @settings(max_examples=400)
 def test_a_head_says_the_same(lines: list[tuple[bytes, bytes]], end: bytes) -> None:
     """Of one that is stored as it came: its media type, and whether its body is compressed. Others Python edits."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     head = b"".join(part for line in lines for part in line) + end
     found = reader.head(head, 5)
@@ -145,7 +145,7 @@ def test_a_head_says_the_same(lines: list[tuple[bytes, bytes]], end: bytes) -> N
 
 def test_an_ordinary_head_is_read() -> None:
     """It is not left to Python."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     head = b"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\nContent-Length: 5\r\n\r\n"
     assert reader.head(head, 5) == ("text/html", False)
@@ -155,7 +155,7 @@ def test_an_ordinary_head_is_read() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.binary(max_size=200), st.binary(max_size=200))
 def test_a_record_is_sealed_the_same(fields: str, block: bytes, body: bytes) -> None:
     """Digest, length, and the blank lines behind."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     assert reader.sealed(fields, block, body) == sealed_in_python(fields, block, body)
 
@@ -166,7 +166,7 @@ LETTERS = st.one_of(st.text(st.characters(min_codepoint=9, max_codepoint=126)), 
 @given(LETTERS, LETTERS, st.integers(1, 90))
 def test_a_short_record_is_packed_whole(fields: str, text: str, times: int) -> None:
     """A gzip member of ours holds the record that isal's would, whatever repeats in it."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     block = (text * times).encode()
     record, member = sealed_in_python(fields, block, b""), reader.short(fields, block)
@@ -176,7 +176,7 @@ def test_a_short_record_is_packed_whole(fields: str, text: str, times: int) -> N
 
 def test_a_short_record_is_as_small() -> None:
     """One code for all of them takes little more room than one for each, even for one that is unlike ours."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     metadata = next(member for member in RECORDS if member.kind == "metadata")
     lines = "".join(f"{name}: {value}\r\n" for name, value in metadata.fields)
@@ -188,7 +188,7 @@ def test_a_short_record_is_as_small() -> None:
 @given(st.integers(0, 4).flatmap(lambda count: st.binary(min_size=16 * count, max_size=16 * count)))
 def test_record_ids_are_the_same(random: bytes) -> None:
     """UUIDs of version 4, as Python writes them."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     assert reader.ids(random) == record_ids(random)
 
@@ -198,7 +198,7 @@ def test_record_ids_are_the_same(random: bytes) -> None:
 )
 def test_what_is_no_record_is_an_error(given: tuple[object, ...]) -> None:
     """No crash."""
-    reader: Any = native.reader()
+    reader: Any = native.reader
     with pytest.raises((TypeError, ValueError)):
         reader.sealed(*given)
     for odd in ((), ("a",), ("a", "b"), (b"a", b""), ("\ud800", b"")):
@@ -259,7 +259,7 @@ def test_rows_and_digests_are_the_same(head: bytes) -> None:
 
 def test_true_digests_are_held_natively() -> None:
     """Of each of our records, and none of them after a change of its block."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     for member in RECORDS:
         assert both(lambda member=member: wrong_digest(member)) == ""  # type: ignore[misc]

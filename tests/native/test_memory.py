@@ -10,14 +10,14 @@ import pytest
 from crawlerproject import native
 from tests.web.zygote import PROJECT, direct
 
-pytestmark = pytest.mark.skipif(native.reader() is None, reason=f"one reader only: {native.choice().why}")
+pytestmark = pytest.mark.skipif(native.reader is None, reason=f"one reader only: {native.choice.why}")
 
 # Lexbor needs some 100 bytes for each of these bytes: all the sizes in between fail at different places of it.
 PROGRAM = """
 import resource
 from crawlerproject import native
 
-page = native.reader()
+page = native.reader
 before = page.read(b"<p>one</p>")
 source = b"<p a=b>x<b>" * 90_000
 own = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -21,7 +21,7 @@ from tests.native.pages import HANDBOOK, differences, generated, mutated
 from tests.web.answers import page_html
 from tests.web.shells import shells
 
-pytestmark = pytest.mark.skipif(native.reader() is None, reason=f"one reader only: {native.choice().why}")
+pytestmark = pytest.mark.skipif(native.reader is None, reason=f"one reader only: {native.choice.why}")
 
 SHELLS = shells()
 SHAPE_BYTES = 60_000
@@ -77,7 +77,7 @@ def test_odd_pages(page: bytes) -> None:
 
 def test_bytes_that_are_not_utf8_are_left_to_python() -> None:
     """The one reason to leave a page whole to it; bodies are turned into UTF-8 before."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
 
     assert [name for name, source in ODD.items() if page.read(source) is None] == ["no UTF-8"]
@@ -85,7 +85,7 @@ def test_bytes_that_are_not_utf8_are_left_to_python() -> None:
 
 def test_addresses_that_need_pythons_reader_of_urls_are_left_to_it() -> None:
     """The only other reason, for the count of links alone, where a page has few of them and a script."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
 
     unclear = [name for name, source in ODD.items() if (read := page.read(source)) is not None and read[-1] is False]
@@ -164,7 +164,7 @@ def _decodes(source: bytes) -> bool:
 )
 def test_utf8_is_told_alike(noise: list[int], before: int) -> None:
     """At the edges of what is a character, at any place of a step of eight or thirty-two."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
     source = b"x" * before + bytes(noise)
 
@@ -203,7 +203,7 @@ def test_depth_is_counted_alike(name: bytes, open_tags: int) -> None:
 
 def test_both_readers_share_their_numbers() -> None:
     """What page.h repeats of the rules."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
     limits = dict(page.LIMITS)
 
@@ -218,7 +218,7 @@ def test_both_readers_share_their_numbers() -> None:
 
 def test_only_bytes_are_read() -> None:
     """Anything else is a fault of ours."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
 
     wrong: Any

@@ -36,7 +36,7 @@ def _said(fields: Fields) -> tuple[int, int, str]:
 
 def same(record: bytes) -> bool:
     """Whether the native reader reads it, and as the Python one."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     found, due = reader.record(record), judged(record, 3, 5)
     if found is None:
@@ -81,7 +81,7 @@ def test_lines_that_are_not_plain_are_left_to_python(line: bytes) -> None:
 
 def test_digests_are_written_alike() -> None:
     """A sha1 in base32, natively and in Python."""
-    reader = native.reader()
+    reader = native.reader
     assert reader is not None
     for digest in (bytes(20), b"\xff" * 20, bytes(range(20)), bytes(range(236, 256))):
         assert reader.base32(digest) == _base32(digest) == b32encode(digest).decode()

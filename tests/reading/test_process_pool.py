@@ -92,8 +92,7 @@ def test_another_process_reads_what_we_read() -> None:
 
 def test_another_process_reads_with_the_reader_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its environment: the setting is the crawl's."""
-    monkeypatch.setattr(native._state, "choice", None)
-    native.choose(native.NEVER)
+    monkeypatch.setattr(native, "reader", None)
 
     async def use(reader: Reader) -> None:
         before = children()

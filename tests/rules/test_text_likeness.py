@@ -60,10 +60,10 @@ def test_both_find_the_same(values: list[int], value: int, bits: int) -> None:
     assert near(array("Q"), value, bits) == []
 
 
-@pytest.mark.skipif(native.reader() is None, reason="of the extension")
+@pytest.mark.skipif(native.reader is None, reason="of the extension")
 def test_what_is_no_fingerprint_is_refused() -> None:
     """As numpy refuses it."""
-    page = native.reader()
+    page = native.reader
     assert page is not None
     for value in (-1, 1 << BITS):
         with pytest.raises(OverflowError):

@@ -293,7 +293,7 @@ def digest_text(digest: bytes) -> str:
     Without the native reader each five bits get a sixth, which is zero, and are then written as base64: half the work
     of ``b32encode``.
     """
-    if (reader := native.reader()) is not None:
+    if (reader := native.reader) is not None:
         return reader.base32(digest)
     return _base32(digest)
 

@@ -78,7 +78,7 @@ class CdxjEntry(NamedTuple):
 
 def row_of_member(member: Member) -> CdxjEntry:
     """The row of a response or revisit record read from a file; its span is that of the one member."""
-    reader = native.reader()
+    reader = native.reader
     if reader is not None and (plain := reader.row(member.fields, member.block)) is not None:
         url, timestamp, mime, identified, status, digest, truncated = plain
         mime = REVISIT_MIME if member.kind == "revisit" else mime or NO_MIME

@@ -206,7 +206,7 @@ def whole_length(members: Iterable[Member | Flaw]) -> int:
 
 def wrong_digest(member: Member) -> str:
     """The name of the sha1 digest field that does not hold; "" when all hold or none can be checked."""
-    reader = native.reader()
+    reader = native.reader
     if reader is not None and reader.holds(member.fields, member.block):
         return ""
     if not holds(member.field("warc-block-digest"), member.block):
@@ -229,7 +229,7 @@ class _Packed:
         self._source = iter(chunks)
         self._chunk, self._at = b"", 0
         self._max_bytes = max_bytes
-        self._reader = native.reader()
+        self._reader = native.reader
 
     def more(self) -> bool:
         """Whether the file goes on."""
@@ -287,7 +287,7 @@ class _Packed:
 
 
 def _member(record: bytes, offset: int, length: int) -> Member | Flaw:
-    reader = native.reader()
+    reader = native.reader
     plain = None if reader is None else reader.record(record)
     return judged(record, offset, length) if plain is None else Member(offset, length, *plain)
 

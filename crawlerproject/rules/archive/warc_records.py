@@ -118,7 +118,7 @@ def capture(
     ``digest`` is the body's sha1. ``ids``: a fresh ``<urn:uuid:...>`` for each of the three; ``warcinfo_id``
     is that of the file written to, ``start`` where in it.
     """
-    reader, body, received = native.reader(), wire.body, wire.head_bytes
+    reader, body, received = native.reader, wire.body, wire.head_bytes
     kept = b"" if original else body  # a revisit has its head alone
     said = None if reader is None or wire.chunked else reader.head(received, len(body))
     if said is not None:
@@ -245,7 +245,7 @@ def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPR
 
     A code of its own is most of what compressing a short one costs: natively those share one (``deflate.c``).
     """
-    reader = native.reader()
+    reader = native.reader
     if reader is None:
         record = sealed_in_python(fields, block, body)
     elif not body and (short := reader.short(fields, block)) is not None:

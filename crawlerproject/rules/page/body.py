@@ -72,7 +72,7 @@ def in_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     if name == UTF_8:
         if body.isascii():
             return body, name
-        page = native.reader()
+        page = native.reader
         try:
             if page.is_utf8(body) if page is not None else body.decode("utf-8"):
                 return body, name
@@ -170,7 +170,7 @@ def is_bomb(body: bytes) -> bool:
 
 def weight(body: bytes) -> Weight:
     """What parsing ``body`` could take, as far as its shape is to blame."""
-    if (page := native.reader()) is not None:
+    if (page := native.reader) is not None:
         return _WEIGHTS[page.weight(body)]
     found = weight_in_python(body)
     # What may break the parser that Python has is read in another process, which may end.

@@ -112,7 +112,7 @@ def read_page(body: bytes, *, url: str, content_type: str | None, structured: bo
 
 def read_source(source: bytes, url: str, encoding: str, *, structured: bool) -> PageText:
     """Read a page in UTF-8 that is no parser bomb."""
-    page = native.reader()
+    page = native.reader
     if page is None or (read := page.extract(source)) is None:  # no native reader, or bytes that are not UTF-8
         return read_in_python(source, url, encoding, structured=structured)
     title, text, words, named_base, language, may_have_data, found = read

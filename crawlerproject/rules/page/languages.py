@@ -38,7 +38,7 @@ class _Identifier(LanguageIdentifier):  # type: ignore[misc]  # py3langid has no
         self._places = array("I", bytes(4 * len(nb_ptc)))
 
     def _raw_score(self, text: bytes) -> Any:
-        if (page := native.reader()) is None:
+        if (page := native.reader) is None:
             return super()._raw_score(text)
         sums = page.scores(self._steps, self._states, self._places, self.nb_ptc, text)
         return np.frombuffer(sums, np.float32) + self.nb_pc if sums else super()._raw_score(b"")

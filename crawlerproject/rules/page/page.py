@@ -178,7 +178,7 @@ def looks_whole(words: int, links: int) -> bool:
 
 def read_document(source: bytes) -> Document:
     """Read a page in UTF-8, natively where that is built. It may not be a parser bomb (``parser_bombs.weight``)."""
-    page = native.reader()
+    page = native.reader
     read = page.read(source) if page is not None else None
     if read is None:  # no native reader, or bytes that are not UTF-8
         from crawlerproject.rules.page.tree import read_tree  # not before it is needed: it loads numpy

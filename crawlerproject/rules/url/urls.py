@@ -184,7 +184,7 @@ class Base:
         ``targets`` are as written on the page, ``own_key`` is the page's; one link of another page costs 0.4 µs
         natively where it is simple, and 3 µs here.
         """
-        join, page = self.join, native.reader()
+        join, page = self.join, native.reader
         if page is not None and self._own_digest:
             scheme = "https" if self._origin[4] == "s" else "http"
             of = self._origin, self._folder, self._own, scheme, self._own_digest, _shapes

@@ -226,7 +226,7 @@ def has_our_name(path: Path) -> bool:
 def new_record_ids(count: int) -> Sequence[str]:
     """Fresh ``<urn:uuid:...>``s (version 4); several times as fast as ``uuid.uuid4``."""
     random = os.urandom(16 * count)
-    return record_ids(random) if (page := native.reader()) is None else page.ids(random)
+    return record_ids(random) if (page := native.reader) is None else page.ids(random)
 
 
 def record_ids(random: bytes) -> Sequence[str]:

@@ -171,6 +171,7 @@ class QueueHeadCache:
         self._heads: dict[str, bytes] = {}
         self._max_hosts = max_hosts
         self._row_room = self._max_row_bytes = max_row_bytes
+        self._most_rows = MAX_ROWS  # to keep of one host: fewer where they are kept of many
         self._refusals = 0
 
     def __contains__(self, host: str) -> bool:
@@ -229,7 +230,7 @@ class QueueHeadCache:
     def rows_to_read(self, host: str, limit: int) -> list[bytes]:
         """The places of the rows to read where ``limit`` are asked for: some more, as far as there is room for them."""
         head = self._heads[host]
-        return _places(head, min(max(limit, self._most_rows()), head[1]))
+        return _places(head, min(max(limit, self._most_rows), head[1]))
 
     def removed(self, host: str, key: bytes) -> None:
         """A row has left the queue."""
@@ -278,23 +279,20 @@ class QueueHeadCache:
     def clear(self) -> None:
         """Let go of everything: what the store holds is not known for sure."""
         self._heads.clear()
-        self._row_room = self._max_row_bytes
+        self._row_room, self._most_rows = self._max_row_bytes, MAX_ROWS
         self._refusals = 0
 
     def _put(self, host: str, kind: int, places: bytes, rows: Sequence[bytes]) -> None:
         if (head := self._heads.get(host)) is not None:
             self._row_room += len(head) - _HEAD.size - head[1] * PLACE_BYTES
+        self._most_rows = 1 + (MAX_ROWS - 1) * self._row_room // self._max_row_bytes if self._row_room > 0 else 0
         packed = b""
-        for row in rows[: self._most_rows()]:
+        for row in rows[: self._most_rows]:
             packed += _LENGTH.pack(len(row)) + row
         if len(packed) > self._row_room:
             packed = b""
         self._row_room -= len(packed)
         self._heads[host] = _HEAD.pack(kind, len(places) // PLACE_BYTES) + places + packed
-
-    def _most_rows(self) -> int:
-        """Rows to keep of one host: fewer where they are kept of many."""
-        return 1 + (MAX_ROWS - 1) * self._row_room // self._max_row_bytes if self._row_room > 0 else 0
 
 
 def _end(head: bytes) -> int:

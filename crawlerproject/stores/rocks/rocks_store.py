@@ -286,7 +286,7 @@ class RocksStore(RocksReader):
             batch.delete(place, queue)
             heads.removed(row.host, place)
             removed.add(row.key)
-        put_rows = put_rows_in_python if (page := native.reader()) is None else page.put_rows
+        put_rows = put_rows_in_python if (page := native.reader) is None else page.put_rows
         for host, rows in groupby(changes.queued, _HOST):  # maybe in the places of those; a page names many of one
             prefix, put_row = host_prefix(host), self._put_of(host, put)
             if joined := put_rows(rows, prefix, heads.last(host), put_row, queue, seen, pack_queued):

@@ -28,7 +28,7 @@ def test_the_native_walk_gives_py3langids_answers(monkeypatch: pytest.MonkeyPatc
     expected = [theirs.classify(text) for text in TEXTS]
 
     assert [ours.classify(text) for text in TEXTS] == [(code, pytest.approx(sure, abs=1e-5)) for code, sure in expected]
-    monkeypatch.setattr(native, "reader", lambda: None)
+    monkeypatch.setattr(native, "reader", None)
     assert [ours.classify(text) for text in TEXTS] == expected
 
 
@@ -56,7 +56,7 @@ def test_a_tag_names_one_language(tag: str, code: str | None) -> None:
 )
 def test_a_model_with_wrong_numbers_is_refused(steps: list[int], states: list[tuple[int, int]]) -> None:
     """No step leads out of its tables, and no feature out of the places."""
-    page = native.reader()
+    page = native.reader
     if page is None:
         pytest.skip("the native reader has not been built")
     places = array("I", [0, 0, 0])
