@@ -23,7 +23,7 @@ from crawlerproject.batch.file_workers import FileWorkers, Lost
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.stores.archive.warc_reader import Take, all_members, names_of, shown_members
 from crawlerproject.stores.atomic_files import sync_path
-from crawlerproject.stores.crawl_dir import stem_of
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
 
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 def outputs(warc: Path, out: Path, wanted: ExtractOptions, piece: Piece | None = None) -> list[Path]:
     """The files that stand for this WARC, or for a piece of it, once it is done."""
-    stem = stem_of(warc.name)
+    stem = warc.name.removesuffix(WARC_SUFFIX)
     if piece is not None:
         stem += f".{piece.start:012}-{piece.end:012}"
     files = [out / PAGES / f"{stem}.parquet", out / LINKS / f"{stem}.parquet"]
@@ -74,7 +74,7 @@ def outputs(warc: Path, out: Path, wanted: ExtractOptions, piece: Piece | None =
 
 def _pieces(warc: Path, out: Path, kind: str) -> dict[Piece, Path]:
     found = ((_PIECE.fullmatch(path.name), path) for path in (out / kind).glob("*.parquet"))
-    stem = stem_of(warc.name)
+    stem = warc.name.removesuffix(WARC_SUFFIX)
     return {Piece(int(name[2]), int(name[3])): path for name, path in found if name is not None and name[1] == stem}
 
 

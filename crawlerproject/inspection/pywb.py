@@ -30,14 +30,7 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive import index_rows
 from crawlerproject.stores.atomic_files import write_whole
-from crawlerproject.stores.crawl_dir import (
-    ARCHIVE_SUFFIXES,
-    OPEN_SUFFIX,
-    WARC_SUFFIX,
-    CrawlDir,
-    archive_of_stem,
-    stem_of,
-)
+from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, archive_of_stem
 from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, shown_lines
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
@@ -211,7 +204,7 @@ class ReplayIndex:
             # Seen as a change: pywb lists a folder again when its time differs by whole seconds (2.10, aggregator.py).
             self._changes += 1
             os.utime(self.indexes, (self._changes, self._changes))
-        stems = {stem_of(path.name) for path in warcs if path.name.endswith(ARCHIVE_SUFFIXES)}
+        stems = {path.name.removesuffix(WARC_SUFFIX) for path in warcs if path.name.endswith(ARCHIVE_SUFFIXES)}
         return tuple(sorted(map(archive_of_stem, stems - closed.keys() - journals.keys())))
 
     def _list_paths(self, warcs: Iterable[Path]) -> None:

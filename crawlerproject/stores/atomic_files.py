@@ -46,6 +46,13 @@ class storage_errors:  # noqa: N801 - used as a function
             raise refused(f"cannot write {self._path}: {error.strerror}") from error
 
 
+def require_room(folder: str, least_bytes: int) -> None:
+    """Raise StorageError where the disk has too little room to begin a change of the frontier."""
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < least_bytes:
+        raise StorageError(f"less than {least_bytes >> 20} MB free where the frontier is ({folder})")
+
+
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
     """Write all of ``data`` at ``offset``, or cut the file back to ``offset`` and raise the OSError."""
     try:

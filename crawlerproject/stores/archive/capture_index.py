@@ -15,7 +15,7 @@ from crawlerproject.rules.archive.index_rows import REVISIT_MIME, CdxjEntry, sur
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.urls import UrlRefused, host_key, host_name, parse
 from crawlerproject.stores.archive.warc_reader import member_at
-from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir, stem_of
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.index_files import CDXJ_SUFFIX, JOURNAL_SUFFIX, archive_of_journal
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 
@@ -70,7 +70,7 @@ class Captures:
         suffixes = (CDXJ_SUFFIX, JOURNAL_SUFFIX)
         names = {path.name.removesuffix(suffix) for suffix in suffixes for path in self._all(suffix)}
         closed = sorted(path.name for folder in self._folders for path in folder.closed_warcs())
-        return [name for name in closed if stem_of(name) not in names]
+        return [name for name in closed if name.removesuffix(WARC_SUFFIX) not in names]
 
     def record(self, capture: IndexedCapture) -> Member:
         """The response or revisit record itself. Raises OperatorError when the index does not tell the truth."""

@@ -28,7 +28,7 @@ from crawlerproject.rules.consent.verdict import Verdict, strictest
 from crawlerproject.stores.archive.erasure import covered, erased_chunks
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import half_file, whole_file, write_whole
-from crawlerproject.stores.crawl_dir import CrawlDir, lock_now, stem_of
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, lock_now
 from crawlerproject.stores.index.index_files import JOURNAL_SUFFIX, merged_lines
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
@@ -257,7 +257,7 @@ def is_being_closed(warc: Path) -> bool:
 
 
 def _index_of(warc: Path) -> Path:
-    return CrawlDir(warc.parent.parent).index / f"{stem_of(warc.name)}.cdxj"
+    return CrawlDir(warc.parent.parent).index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj"
 
 
 def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:

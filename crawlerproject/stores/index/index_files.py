@@ -36,7 +36,7 @@ from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import opened, replace_file, storage_errors
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives, stem_of
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from, withdrawn_of
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ class ParquetFiles:
 
     def parts_of(self, filename: str) -> list[Path]:
         """Every part there is of one WARC."""
-        return sorted(self.folder.glob(f"crawl=*/subset=*/{stem_of(filename)}.parquet"))
+        return sorted(self.folder.glob(f"crawl=*/subset=*/{filename.removesuffix(WARC_SUFFIX)}.parquet"))
 
     def filenames(self) -> Iterator[str]:
         """The WARC files that any part is of."""
         yield from sorted({archive_of_stem(path.stem) for path in self.folder.glob("crawl=*/subset=*/*.parquet")})
 
     def _path(self, crawl: str, subset: str, filename: str) -> Path:
-        return self.folder / f"crawl={crawl}" / f"subset={subset}" / f"{stem_of(filename)}.parquet"
+        return self.folder / f"crawl={crawl}" / f"subset={subset}" / f"{filename.removesuffix(WARC_SUFFIX)}.parquet"
 
 
 CDXJ_SUFFIX, JOURNAL_SUFFIX = ".cdxj", ".cdxj.open"
@@ -232,10 +232,10 @@ class CdxjFiles:
 
     def path(self, filename: str) -> Path:
         """Where the index of WARC ``filename`` is or will be."""
-        return self.folder / f"{stem_of(filename)}{CDXJ_SUFFIX}"
+        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}{CDXJ_SUFFIX}"
 
     def _journal(self, filename: str) -> Path:
-        return self.folder / f"{stem_of(filename)}{JOURNAL_SUFFIX}"
+        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}{JOURNAL_SUFFIX}"
 
     def _journal_rows(self, filename: str) -> list[CdxjEntry]:
         with suppress(FileNotFoundError):

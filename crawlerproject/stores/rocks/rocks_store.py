@@ -28,10 +28,10 @@ from rocksdict import Checkpoint, WriteBatch
 from crawlerproject import native
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.stores.atomic_files import storage_errors
+from crawlerproject.stores.atomic_files import require_room, storage_errors
 from crawlerproject.stores.protocols import Applied, Box, Changes, Due, Near, PageRecord
 from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, Put, RocksQueues, put_rows_in_python
-from crawlerproject.stores.rocks.rocks_tables import TRIES, Tables, open_to_read, open_to_write, require_room
+from crawlerproject.stores.rocks.rocks_tables import RESERVE_BYTES, TRIES, Tables, open_to_read, open_to_write
 from crawlerproject.stores.rocks.rocks_texts import RocksFingerprints
 from crawlerproject.stores.row_codec import (
     DUE,
@@ -251,7 +251,7 @@ class RocksStore(RocksReader):
 
     def apply(self, changes: Changes) -> None:
         """Apply all of it atomically; survives the death of the process, not yet a power loss."""
-        require_room(self._folder)
+        require_room(self._folder, RESERVE_BYTES)
         if self._failed:
             self._open_again()
         try:
@@ -346,7 +346,7 @@ class RocksStore(RocksReader):
         On the same disk it takes new names of files and 10 ms, after ``write_out``: what is in memory only is written
         out first, and meanwhile the whole process waits (rocksdict keeps Python's lock; 25 MB took 0.1 s).
         """
-        require_room(self._folder)
+        require_room(self._folder, RESERVE_BYTES)
         with self._gate:
             try:
                 Checkpoint(self._opened().database).create_checkpoint(os.fspath(folder))
@@ -356,7 +356,7 @@ class RocksStore(RocksReader):
     def mend(self) -> None:
         """Take changes again after a failed write, or a failed sync. Raises StorageError: there still is no room."""
         if self._failed:
-            require_room(self._folder)
+            require_room(self._folder, RESERVE_BYTES)
             self._open_again()
 
     def close(self) -> None:

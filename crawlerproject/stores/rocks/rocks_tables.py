@@ -35,7 +35,7 @@ from rocksdict import (
 
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.stores import row_codec
-from crawlerproject.stores.atomic_files import SECRET_FOLDER
+from crawlerproject.stores.atomic_files import SECRET_FOLDER, require_room
 from crawlerproject.stores.crawl_dir import CrawlDir, holds_database
 from crawlerproject.stores.row_codec import (
     DUE,
@@ -271,7 +271,7 @@ class Tables:
 
     def write(self, batch: RawBatch) -> None:
         """Apply a change: all of it, but not yet safe from a power loss. StorageError."""
-        require_room(self.folder)
+        require_room(self.folder, RESERVE_BYTES)
         try:
             self.database.write(batch.batch)
         except Exception as error:  # rocksdict raises no narrower class
@@ -377,13 +377,6 @@ def _opened_to_read(folder: str, shown: Iterable[str], tries: int) -> Rdict:
 
 
 # --- what to tell the operator --------------------------------------------------------------------
-
-
-def require_room(folder: str) -> None:
-    """Raise StorageError where there is too little room on the disk to begin a change."""
-    disk = os.statvfs(folder)
-    if disk.f_bavail * disk.f_frsize < RESERVE_BYTES:
-        raise StorageError(f"less than {RESERVE_BYTES >> 20} MB free where the frontier is ({folder})")
 
 
 def make_folder(folder: str) -> None:

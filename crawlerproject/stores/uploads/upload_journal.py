@@ -22,7 +22,7 @@ import orjson
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.upload_rules import Here, Measured, Stage, Upload
 from crawlerproject.stores.atomic_files import new_file, replace_file, storage_errors
-from crawlerproject.stores.crawl_dir import CrawlDir, facts_in, stem_of
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, facts_in
 from crawlerproject.stores.index.index_files import ParquetFiles
 from crawlerproject.stores.logs.request_log import compress_into, day_of
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_path
@@ -66,7 +66,7 @@ def groups(folder: CrawlDir, *, ended: bool) -> Iterator[Group]:
     """What may be sent now; with ``ended`` also what a running crawl still writes to."""
     parquet = ParquetFiles(folder.parquet, "")
     for warc in folder.closed_warcs():
-        index = folder.index / f"{stem_of(warc.name)}.cdxj"
+        index = folder.index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj"
         if index.exists():
             yield Group(_sources(folder, [*parquet.parts_of(warc.name), warc, index]), removable=True)
     listed = withdrawn_path(folder)  # of a worker's folder that of its crawl

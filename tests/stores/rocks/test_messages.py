@@ -13,7 +13,7 @@ from rocksdict import Rdict, WriteBatch
 from crawlerproject.errors import StorageError
 from crawlerproject.stores import row_codec
 from crawlerproject.stores.protocols import Applied, Box, Changes
-from crawlerproject.stores.rocks import rocks_tables
+from crawlerproject.stores.rocks import rocks_store, rocks_tables
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of
 from tests.stores.conformance import row
@@ -70,7 +70,7 @@ def test_a_refused_change_gives_its_numbers_to_the_same_messages(
     with closing(RocksStore(tmp_path)) as store:
         changes = Changes(messages=[(1, b"a")])
         with monkeypatch.context() as patch:
-            patch.setattr(rocks_tables, "RESERVE_BYTES", 1 << 62)
+            patch.setattr(rocks_store, "RESERVE_BYTES", 1 << 62)
             with pytest.raises(StorageError):
                 store.apply(changes)
         assert (store.messages.applied.last, store.messages.take_changed()) == (0, set())

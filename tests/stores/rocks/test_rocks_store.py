@@ -22,7 +22,7 @@ from rocksdict import DBCompactionStyle, Options, Rdict, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
-from crawlerproject.stores.rocks import rocks_tables, rocks_texts
+from crawlerproject.stores.rocks import rocks_store, rocks_tables, rocks_texts
 from crawlerproject.stores.rocks.rocks_queues import QueueHeadCache
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.row_codec import queue_key
@@ -175,7 +175,7 @@ def test_too_little_room_changes_nothing(store: RocksStore, monkeypatch: pytest.
     """Refused before anything is written; the same change goes through when there is room."""
     changes = Changes(queued=[row("a", 1)])
     with monkeypatch.context() as patch:
-        patch.setattr(rocks_tables, "RESERVE_BYTES", 1 << 62)
+        patch.setattr(rocks_store, "RESERVE_BYTES", 1 << 62)
         with pytest.raises(StorageError, match="MB free"):
             store.apply(changes)
         assert store.head("a", 1) == []
