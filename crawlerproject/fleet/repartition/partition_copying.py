@@ -18,6 +18,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, count_rows
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.printable import human_bytes
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.archive.archive import close_left, parquet_of
 from crawlerproject.stores.archive.recovery import LostPages, recover
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -28,19 +29,6 @@ from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import RESERVE_BYTES, Tables
 from crawlerproject.stores.rocks.row_packing import Row
-from crawlerproject.stores.row_codec import (
-    DUE,
-    FACTS,
-    HOST_OF,
-    HOST_ROW,
-    HOSTS,
-    MESSAGE_ROW,
-    MESSAGES,
-    PAYLOADS,
-    PRINTS,
-    box_of,
-    due_of,
-)
 
 _SAY_SECONDS = 3.0  # between two lines on progress
 
@@ -57,9 +45,9 @@ def rows_of(source: Tables, partition: int) -> Iterator[Row]:
     """Every row of a partition, as a frontier has them that keeps no list of its partitions' hosts."""
     for row in partition_rows.all_rows(source, partition):
         table, key, value = row
-        if table == PRINTS:
-            yield from ((PRINTS, *of_all) for of_all in partition_rows.of_all_hosts(key, value or b""))
-        if table != MESSAGES or key[0] != HOST_ROW:
+        if table == row_codec.PRINTS:
+            yield from ((row_codec.PRINTS, *of_all) for of_all in partition_rows.of_all_hosts(key, value or b""))
+        if table != row_codec.MESSAGES or key[0] != row_codec.HOST_ROW:
             yield row
 
 
@@ -79,14 +67,14 @@ def copy_others(source: Tables, worker: str, change: PlanChange, targets: Mappin
         if len(rows) >= most:
             partition_rows.put(targets[target], moving.pop(target))
 
-    for table in (DUE, PAYLOADS):
+    for table in (row_codec.DUE, row_codec.PAYLOADS):
         for key, value in source.rows(table):
-            host = HOST_OF[table](key, value)
+            host = row_codec.HOST_OF[table](key, value)
             if before.holder(host) == worker != (target := after.holder(host)):
                 take(target, (table, key, value))
     if departs:
-        for key, value in source.rows(MESSAGES, prefix=bytes((MESSAGE_ROW,))):
-            take(after.workers[after.holders[box_of(key).partition]], (MESSAGES, key, value))
+        for key, value in source.rows(row_codec.MESSAGES, prefix=bytes((row_codec.MESSAGE_ROW,))):
+            take(after.workers[after.holders[row_codec.box_of(key).partition]], (row_codec.MESSAGES, key, value))
     for target, rows in moving.items():
         partition_rows.put(targets[target], rows)
 
@@ -96,20 +84,20 @@ def tidy_lists(frontier: Tables, worker: str, change: PlanChange) -> None:
 
     Whether all with work are listed is left as it was. StorageError.
     """
-    packed = frontier.get(FACTS, DUE_FACT.encode())
+    packed = frontier.get(row_codec.FACTS, DUE_FACT.encode())
     counts = Counts(whole=Counts.unpack(packed).whole)
 
     def others() -> Iterator[Row]:
-        for key, _ in frontier.rows(DUE):
-            place = due_of(key)
+        for key, _ in frontier.rows(row_codec.DUE):
+            place = row_codec.due_of(key)
             if change.after.holder(place.host) != worker:
-                yield DUE, key, None
-            elif place.at != IN_MEMORY and (state := frontier.get(HOSTS, place.host.encode())) is not None:
+                yield row_codec.DUE, key, None
+            elif place.at != IN_MEMORY and (state := frontier.get(row_codec.HOSTS, place.host.encode())) is not None:
                 counts.add(Host.unpack(place.host, state))
 
     partition_rows.put(frontier, others())
     if packed is not None:
-        frontier.put([(FACTS, DUE_FACT.encode(), counts.pack())])
+        frontier.put([(row_codec.FACTS, DUE_FACT.encode(), counts.pack())])
 
 
 def with_progress(partitions: Iterable[int], say: Say, what: str) -> Iterator[int]:

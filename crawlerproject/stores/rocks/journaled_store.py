@@ -19,6 +19,7 @@ from threading import Lock
 from crawlerproject.errors import StorageError, TargetError
 from crawlerproject.rules.archive.upload_rules import retry_seconds
 from crawlerproject.runtime.clock import since_boot
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.copies import CopySize
 from crawlerproject.stores.redis.journals import Granted, PartitionJournals, Taken
@@ -27,18 +28,6 @@ from crawlerproject.stores.rocks.giving_store import GivingStore
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, ROWS_AT_A_TIME
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.rocks.row_packing import unpack_rows
-from crawlerproject.stores.row_codec import (
-    FACTS,
-    HASH_BYTES,
-    JOURNAL_ROW,
-    MESSAGES,
-    PAGES,
-    host_prefix,
-    journal_key,
-    number_of,
-    partition_key,
-    unpack_record,
-)
 
 # A copy is made again when a journal has so many bytes, and as many as the copy: so each byte is copied about once.
 _LEAST_COPIED_BYTES = 256 << 10
@@ -110,7 +99,7 @@ class JournaledStore(GivingStore):
                     taken[partition] = error
                     del anew[partition], loaded[partition]
                 else:
-                    tables.put([(FACTS, *self._mark(partition, last))])
+                    tables.put([(row_codec.FACTS, *self._mark(partition, last))])
             self.journals.opened(*(partition for partition in loaded if partition not in anew))
             for partition, last in loaded.items():
                 each = acquired[partition]
@@ -130,9 +119,9 @@ class JournaledStore(GivingStore):
     def _load(self, partition: int, taken: Taken, lease_ms: int, *, latest: bool) -> tuple[int, bool]:
         """See to it that the rows of a partition are here: its last change, and whether Redis is to be given all."""
         tables, key = self._opened(), f"{MARK_FACT}{partition}".encode()
-        crawl_id, token, number = (tables.get(FACTS, key) or b"- 0 0").split()
-        prefix = partition_key(JOURNAL_ROW, partition)
-        unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
+        crawl_id, token, number = (tables.get(row_codec.FACTS, key) or b"- 0 0").split()
+        prefix = row_codec.partition_key(row_codec.JOURNAL_ROW, partition)
+        unsent = [row_codec.number_of(row) for row, _ in tables.rows(row_codec.MESSAGES, prefix=prefix)]
         last = max([int(number), *unsent])
         anew = latest and taken.crawl_id != self.journals.crawl_id
         anew = anew and (int(token), last) >= (taken.of, taken.journal)
@@ -145,13 +134,13 @@ class JournaledStore(GivingStore):
             last += 1
             batch = tables.batch()
             for each in unsent:
-                batch.delete(MESSAGES, journal_key(partition, each))
-            batch.put(FACTS, *self._mark(partition, last))
+                batch.delete(row_codec.MESSAGES, row_codec.journal_key(partition, each))
+            batch.put(row_codec.FACTS, *self._mark(partition, last))
             tables.write(batch)
         else:
             last = taken.journal + mends
             if not same:
-                tables.put([(FACTS, key, b"- 0 0")])
+                tables.put([(row_codec.FACTS, key, b"- 0 0")])
                 partition_rows.clear(tables, partition)
                 if taken.of or taken.copy:
                     tick = partial(self.journals.keep, lease_ms)
@@ -161,7 +150,7 @@ class JournaledStore(GivingStore):
                 elif self._took_old(partition, lease_ms):
                     last = 1
         if not mends:  # as the former holder's the rows count until Redis knows of the new copy
-            tables.put([(FACTS, *self._mark(partition, last))])
+            tables.put([(row_codec.FACTS, *self._mark(partition, last))])
         return last, anew or mends
 
     def _took_old(self, partition: int, lease_ms: int) -> bool:
@@ -199,7 +188,7 @@ class JournaledStore(GivingStore):
                     for held in (self._numbers, self._sent, self._unsent, self._grown, self._copied):
                         del held[partition]
                     self._tried.pop(partition, None)
-                tables.put([(FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
+                tables.put([(row_codec.FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
                 partition_rows.clear(tables, partition)
 
     def came(self, hosts: Sequence[str]) -> None:
@@ -296,9 +285,9 @@ class JournaledStore(GivingStore):
         """Every decided page of a partition, and its key, some at a time."""
         tables = self._opened()
         for host in partition_rows.hosts_of(tables, partition):
-            rows = tables.rows(PAGES, prefix=host_prefix(host)[:HASH_BYTES])
+            rows = tables.rows(row_codec.PAGES, prefix=row_codec.host_prefix(host)[: row_codec.HASH_BYTES])
             while some := list(islice(rows, ROWS_AT_A_TIME)):
-                yield [(key, unpack_record(value)) for key, value in some]
+                yield [(key, row_codec.unpack_record(value)) for key, value in some]
 
     @property
     def partitions(self) -> int:

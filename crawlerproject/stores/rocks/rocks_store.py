@@ -28,39 +28,12 @@ from rocksdict import Checkpoint, WriteBatch
 from crawlerproject import native
 from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.atomic_files import require_room, storage_errors
 from crawlerproject.stores.protocols import Applied, Box, Changes, Due, Near, PageRecord
 from crawlerproject.stores.rocks.rocks_queues import MAX_PLACES, Put, RocksQueues, put_rows_in_python
 from crawlerproject.stores.rocks.rocks_tables import RESERVE_BYTES, TRIES, Tables, open_to_read, open_to_write
 from crawlerproject.stores.rocks.rocks_texts import RocksFingerprints
-from crawlerproject.stores.row_codec import (
-    DUE,
-    FACTS,
-    HOSTS,
-    MESSAGE_ROW,
-    MESSAGES,
-    PAGES,
-    PAYLOADS,
-    PRINTS,
-    QUEUE,
-    READ_ROW,
-    ROBOTS,
-    SEEN,
-    box_key,
-    box_of,
-    due_key,
-    due_of,
-    host_prefix,
-    message_key,
-    number_of,
-    pack_number,
-    pack_original,
-    pack_queued,
-    pack_record,
-    queue_key,
-    unpack_original,
-    unpack_record,
-)
 
 _HOST = attrgetter("host")
 # Behind every number of a box.
@@ -89,19 +62,21 @@ class RocksMessages:
 
     def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
         """Messages of a box with numbers above ``after`` and not above ``up_to``; none once they have so many bytes."""
-        rows = self._tables().rows(MESSAGES, message_key(box, after), prefix=box_key(MESSAGE_ROW, box))
+        rows = self._tables().rows(
+            row_codec.MESSAGES, row_codec.message_key(box, after), prefix=row_codec.box_key(row_codec.MESSAGE_ROW, box)
+        )
         found: list[tuple[int, bytes]] = []
         for key, packed in rows:
-            if most_bytes <= 0 or number_of(key) > up_to:
+            if most_bytes <= 0 or row_codec.number_of(key) > up_to:
                 break
-            found.append((number_of(key), packed))
+            found.append((row_codec.number_of(key), packed))
             most_bytes -= len(packed)
         return found
 
     def read_up_to(self, box: Box) -> int:
         """The last number that took effect here; 0 before the first."""
-        kept = self._tables().messages.get(box_key(READ_ROW, box))
-        return 0 if kept is None else number_of(kept)
+        kept = self._tables().messages.get(row_codec.box_key(row_codec.READ_ROW, box))
+        return 0 if kept is None else row_codec.number_of(kept)
 
     def take_changed(self) -> set[int]:
         """The partitions with new messages since this was last called."""
@@ -110,14 +85,14 @@ class RocksMessages:
 
     def change(self, batch: WriteBatch, changes: Changes) -> None:
         """Add to a batch what a change says of messages."""
-        handle, number = self._tables().handles[MESSAGES], self.applied.last
+        handle, number = self._tables().handles[row_codec.MESSAGES], self.applied.last
         for partition, packed in changes.messages:
             number += 1
-            batch.put(message_key(Box(partition, self.outbox), number), packed, handle)
+            batch.put(row_codec.message_key(Box(partition, self.outbox), number), packed, handle)
         for box, up_to in dict(changes.read).items():
-            batch.put(box_key(READ_ROW, box), pack_number(up_to), handle)
+            batch.put(row_codec.box_key(row_codec.READ_ROW, box), row_codec.pack_number(up_to), handle)
         for box, gone in changes.delivered:
-            batch.delete(message_key(box, gone), handle)
+            batch.delete(row_codec.message_key(box, gone), handle)
 
     def stored(self, changes: Changes) -> None:
         """A batch with some was written. Had it failed, its numbers would be given again to the same messages."""
@@ -128,11 +103,11 @@ class RocksMessages:
     def _boxes(self) -> Iterator[Box]:
         tables = self._tables()
         rows = tables.messages.iter()
-        rows.seek(bytes([MESSAGE_ROW]))
-        while rows.valid() and rows.key()[0] == MESSAGE_ROW:
-            box = box_of(rows.key())
+        rows.seek(bytes([row_codec.MESSAGE_ROW]))
+        while rows.valid() and rows.key()[0] == row_codec.MESSAGE_ROW:
+            box = row_codec.box_of(rows.key())
             yield box
-            rows.seek(box_key(MESSAGE_ROW, box) + _BEHIND)
+            rows.seek(row_codec.box_key(row_codec.MESSAGE_ROW, box) + _BEHIND)
         tables.require_end(rows)
 
 
@@ -164,12 +139,12 @@ class RocksReader(RocksQueues):
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first. ``host`` is not needed."""
         value = self._tables.pages.get(key)
-        return None if value is None else unpack_record(value)
+        return None if value is None else row_codec.unpack_record(value)
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key, in order of key; as they were when the iteration began."""
-        for key, value in self._tables.rows(PAGES):
-            yield key, unpack_record(value)
+        for key, value in self._tables.rows(row_codec.PAGES):
+            yield key, row_codec.unpack_record(value)
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
@@ -177,7 +152,7 @@ class RocksReader(RocksQueues):
 
     def hosts(self) -> Iterator[tuple[str, bytes]]:
         """Every host ever met and its packed state, in order of name."""
-        for name, packed in self._tables.rows(HOSTS):
+        for name, packed in self._tables.rows(row_codec.HOSTS):
             yield name.decode(), packed
 
     def robots(self, origin: str) -> bytes | None:
@@ -190,7 +165,7 @@ class RocksReader(RocksQueues):
 
     def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
-        for name, value in self._tables.rows(FACTS, prefix=prefix.encode()):
+        for name, value in self._tables.rows(row_codec.FACTS, prefix=prefix.encode()):
             yield name.decode(), value
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
@@ -200,7 +175,7 @@ class RocksReader(RocksQueues):
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1."""
         value = self._tables.payloads.get(digest)
-        return None if value is None else unpack_original(value)
+        return None if value is None else row_codec.unpack_original(value)
 
 
 class FrontierView(RocksReader):
@@ -237,11 +212,12 @@ class RocksStore(RocksReader):
 
     def due(self, limit: int, after: Due) -> list[Due]:
         """The first ``limit`` places behind the place ``after``, by moment and then by name."""
-        return [due_of(key) for key, _ in islice(self._tables.rows(DUE, behind=due_key(after)), limit)]
+        rows = self._tables.rows(row_codec.DUE, behind=row_codec.due_key(after))
+        return [row_codec.due_of(key) for key, _ in islice(rows, limit)]
 
     def is_due(self, place: Due) -> bool:
         """Whether the host has this very place."""
-        return self._tables.due.get(due_key(place)) is not None
+        return self._tables.due.get(row_codec.due_key(place)) is not None
 
     def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
         """The packed state of each host, in one question."""
@@ -276,41 +252,41 @@ class RocksStore(RocksReader):
     # Apart from ``apply``: handles of tables that the trace of its error kept would keep the folder locked.
     def _batch(self, changes: Changes) -> WriteBatch:
         batch, handles, heads, removed = WriteBatch(raw_mode=True), self._tables.handles, self._heads, set[bytes]()
-        put, queue, seen = batch.put, handles[QUEUE], handles[SEEN]
+        put, queue, seen = batch.put, handles[row_codec.QUEUE], handles[row_codec.SEEN]
         for host in set(map(_HOST, changes.queued)):
             if host not in heads and heads.has_room(host):  # that it is empty costs a quarter of a later look
                 with suppress(FrontierDamaged):  # what cannot be read is said when it is asked for
-                    self._look(host, host_prefix(host), MAX_PLACES)
+                    self._look(host, row_codec.host_prefix(host), MAX_PLACES)
         for row in changes.removed:
-            place = queue_key(row)
+            place = row_codec.queue_key(row)
             batch.delete(place, queue)
             heads.removed(row.host, place)
             removed.add(row.key)
         put_rows = put_rows_in_python if (page := native.reader) is None else page.put_rows
         for host, rows in groupby(changes.queued, _HOST):  # maybe in the places of those; a page names many of one
-            prefix, put_row = host_prefix(host), self._put_of(host, put)
-            if joined := put_rows(rows, prefix, heads.last(host), put_row, queue, seen, pack_queued):
+            prefix, put_row = row_codec.host_prefix(host), self._put_of(host, put)
+            if joined := put_rows(rows, prefix, heads.last(host), put_row, queue, seen, row_codec.pack_queued):
                 heads.queued(host, joined)
         for key, record in changes.pages:
-            put(key, pack_record(record), handles[PAGES])
+            put(key, row_codec.pack_record(record), handles[row_codec.PAGES])
             if key not in removed:  # not every page that is decided was queued before
                 put(key, b"", seen)
         for name, packed in changes.hosts:
-            put(name.encode(), packed, handles[HOSTS])
+            put(name.encode(), packed, handles[row_codec.HOSTS])
         for origin, packed in changes.robots:
-            put(origin.encode(), packed, handles[ROBOTS])
+            put(origin.encode(), packed, handles[row_codec.ROBOTS])
         for made in changes.fingerprints:
-            self._fingerprints.put(batch, handles[PRINTS], made)
+            self._fingerprints.put(batch, handles[row_codec.PRINTS], made)
         for digest, original in changes.payloads:
             if original is None:
-                batch.delete(digest, handles[PAYLOADS])
+                batch.delete(digest, handles[row_codec.PAYLOADS])
             else:
-                put(digest, pack_original(original), handles[PAYLOADS])
+                put(digest, row_codec.pack_original(original), handles[row_codec.PAYLOADS])
         for name, before, after in changes.due:
             if before is not None:
-                batch.delete(due_key(Due(before, name)), handles[DUE])
+                batch.delete(row_codec.due_key(Due(before, name)), handles[row_codec.DUE])
             if after is not None:
-                put(due_key(Due(after, name)), b"", handles[DUE])
+                put(row_codec.due_key(Due(after, name)), b"", handles[row_codec.DUE])
         for name, packed in changes.facts:
             put(name.encode(), packed)
         return batch

@@ -37,21 +37,6 @@ from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.stores import row_codec
 from crawlerproject.stores.atomic_files import SECRET_FOLDER, require_room
 from crawlerproject.stores.crawl_dir import CrawlDir, holds_database
-from crawlerproject.stores.row_codec import (
-    DUE,
-    FACTS,
-    FORMAT,
-    FORMAT_FACT,
-    HASH_BYTES,
-    HOSTS,
-    MESSAGES,
-    PAGES,
-    PAYLOADS,
-    PRINTS,
-    QUEUE,
-    ROBOTS,
-    SEEN,
-)
 
 MIB = 1 << 20
 
@@ -113,7 +98,7 @@ def table_options(cache_bytes: int = BLOCK_CACHE_BYTES) -> dict[str, Options]:
     cache = Cache(cache_bytes)
     queue = _table(_blocks(cache), compress=True)
     # The head of a queue is looked for only in files that hold rows of that host.
-    queue.set_prefix_extractor(SliceTransform.create_fixed_prefix(HASH_BYTES))
+    queue.set_prefix_extractor(SliceTransform.create_fixed_prefix(row_codec.HASH_BYTES))
     queue.set_memtable_prefix_bloom_ratio(PREFIX_BLOOM_RATIO)
     queue.set_level_zero_file_num_compaction_trigger(QUEUE_FILES_TO_MERGE)
     queue.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)
@@ -131,15 +116,15 @@ def table_options(cache_bytes: int = BLOCK_CACHE_BYTES) -> dict[str, Options]:
     seen.set_compaction_style(DBCompactionStyle.universal())
     seen.set_level_zero_file_num_compaction_trigger(FILES_TO_MERGE)
     return {
-        QUEUE: queue,
-        SEEN: seen,
-        PAGES: _table(_blocks(cache), compress=True),
-        HOSTS: _table(_blocks(cache), compress=True),
-        ROBOTS: _table(_blocks(cache), compress=True),
-        PRINTS: _table(_blocks(cache), compress=True),
-        PAYLOADS: _table(_blocks(cache), compress=True),
-        DUE: due,
-        MESSAGES: messages,
+        row_codec.QUEUE: queue,
+        row_codec.SEEN: seen,
+        row_codec.PAGES: _table(_blocks(cache), compress=True),
+        row_codec.HOSTS: _table(_blocks(cache), compress=True),
+        row_codec.ROBOTS: _table(_blocks(cache), compress=True),
+        row_codec.PRINTS: _table(_blocks(cache), compress=True),
+        row_codec.PAYLOADS: _table(_blocks(cache), compress=True),
+        row_codec.DUE: due,
+        row_codec.MESSAGES: messages,
     }
 
 
@@ -229,7 +214,7 @@ class Tables:
             name: database.get_column_family_handle(name) for name in self.columns
         }
         self.__dict__.update(self.columns)
-        self.columns[FACTS], self.handles[FACTS] = database, None
+        self.columns[row_codec.FACTS], self.handles[row_codec.FACTS] = database, None
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -323,7 +308,7 @@ def open_to_write(folder: str | os.PathLike[str], shares: int = 1) -> Tables:
         raise opening_error(folder, str(error)) from error
     if not _has_our_format(database, folder):
         try:
-            database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
+            database.put(row_codec.FORMAT_FACT.encode(), str(row_codec.FORMAT).encode())
         except Exception as error:  # rocksdict raises no narrower class
             raise opening_error(folder, str(error)) from error
     return Tables(database, folder)
@@ -345,10 +330,10 @@ def open_facts(folder: str | os.PathLike[str]) -> Rdict:
 
 def _has_our_format(database: Rdict, folder: str) -> bool:
     """Whether a format is written there. Raises OperatorError for another one than ours, and closes."""
-    written = database.get(FORMAT_FACT.encode())
-    if written is not None and int(written) != FORMAT:
+    written = database.get(row_codec.FORMAT_FACT.encode())
+    if written is not None and int(written) != row_codec.FORMAT:
         database.close()
-        raise other_version(folder, newer=int(written) > FORMAT)
+        raise other_version(folder, newer=int(written) > row_codec.FORMAT)
     return written is not None
 
 
