@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
@@ -12,7 +13,7 @@ from crawlerproject.fleet.repartition.journal import under_way
 from crawlerproject.fleet.repartition.repartition import adopt_recovered, finish
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.crawl_view import frontier_in_redis
-from crawlerproject.inspection.verification import Verification
+from crawlerproject.inspection.verification import Captured, Verification
 from crawlerproject.operator_command import Bytes, OperatorCommand, locked, named_archives, named_crawl, option
 from crawlerproject.recovery.lost_worker import fetch_again
 from crawlerproject.rules.archive.warc_members import is_ours
@@ -25,9 +26,10 @@ from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, 
 from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
-from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, unpack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, OpenFile, unpack_open
 from crawlerproject.stores.redis.forgetting import fact_of_worker
 from crawlerproject.stores.rocks.frontier_folder import of_redis_worker
+from crawlerproject.stores.rocks.partition_rows import ROWS_AT_A_TIME
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from crawlerproject.terminal import say
 
@@ -250,14 +252,18 @@ class Command(OperatorCommand):
         plan = read_plan(crawl) or alone(1)
         for record in look.lost:
             holders[CrawlDir(crawl / plan.holder(host_key(record.url)))].append(LostCapture(record.url, record.digest))
-        count = sum(_fetched_again(folder, lost, folders) for folder, lost in holders.items())
+        count = sum(_fetched_again(folder, lost, folders, look.captured) for folder, lost in holders.items())
         if count:
             say(f"{count:,} pages whose captures are lost wait in the frontier again")
 
 
-def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[CrawlDir]) -> int:
-    """How many pages of a holder of hosts wait again."""
+def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[CrawlDir], captured: Captured) -> int:
+    """How many pages of a holder of hosts wait again. Later captures are revisits of none that is lost."""
     with closing(RocksStore(folder.frontier)) as store:
+        originals = store.originals()
+        while some := list(islice(originals, ROWS_AT_A_TIME)):
+            if gone := captured.lost(some):
+                store.apply(Changes(payloads=[(digest, None) for digest in gone]))
         committed = unpack_open(store.fact(ARCHIVE_FACT))
         # A mended file is closed, and its committed length means nothing any more.
         closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()

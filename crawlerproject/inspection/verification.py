@@ -14,8 +14,18 @@ from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import LocalView, frontier_in, frontier_in_redis
-from crawlerproject.inspection.verified_file import Fetched, Findings, Look, print_of, verify_closed, verify_open
+from crawlerproject.inspection.verified_file import (
+    Fetched,
+    FileFindings,
+    Findings,
+    Look,
+    print_of,
+    print_of_record,
+    verify_closed,
+    verify_open,
+)
 from crawlerproject.rules.archive.http_messages import digest_text
+from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.archive import parquet_of
@@ -31,6 +41,7 @@ from crawlerproject.stores.rocks.frontier_folder import FleetView, of_redis_work
 
 _AT_A_TIME = 4096  # rows compared with one call
 _PAST_ALL = np.uint64(2**64 - 1)
+_Prints = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 Task = Callable[[Progress], Any]
 """What is done with one file."""
@@ -48,23 +59,54 @@ Compared = LocalView | JournalView
 
 
 class Captured:
-    """Every capture that was seen, at 24 bytes each: enough to ask whether there is one of a page."""
+    """Every capture that was seen, at 24 bytes each: enough to ask whether there is one of a page, and its payload.
+
+    A revisit counts where the response that it names was seen.
+    """
 
     def __init__(self) -> None:
-        self._prints = array("Q")
-        self._sorted: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
+        self._prints, self._revisits = array("Q"), array("Q")
+        self._sorted: _Prints | None = None
+        self._dangling = 0
 
-    def add(self, prints: array[int]) -> None:
+    def add(self, found: FileFindings) -> None:
         """Remember those of a file."""
-        self._prints.extend(prints)
+        self._prints.extend(found.prints)
+        self._revisits.extend(found.revisits)
 
     def missing(self, records: list[PageRecord]) -> list[PageRecord]:
         """Those of ``records`` that say they were answered and of which no such capture was seen."""
-        if self._sorted is None:
-            self._sorted = np.append(np.unique(np.frombuffer(self._prints, np.uint64)), _PAST_ALL)
-        wanted = np.array([print_of(record.url, record.status, _digest(record)) for record in records], np.uint64)
-        there = self._sorted[np.searchsorted(self._sorted, wanted)] == wanted
+        there = self._seen([print_of(record.url, record.status, _digest(record)) for record in records])
         return [record for record, found in zip(records, there, strict=True) if not found]
+
+    def lost(self, originals: Iterable[tuple[bytes, Original]]) -> list[bytes]:
+        """The digests of payloads whose first captures were not seen."""
+        some = list(originals)
+        there = self._seen([print_of_record(original.record_id) for _, original in some])
+        return [digest for (digest, _), found in zip(some, there, strict=True) if not found]
+
+    def dangling(self) -> int:
+        """How many revisits name a response that was not seen."""
+        self._seen([])
+        return self._dangling
+
+    def _seen(self, prints: list[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        if self._sorted is None:
+            whole = _sorted(np.frombuffer(self._prints, np.uint64))
+            revisits = np.frombuffer(self._revisits, np.uint64).reshape(-1, 3)
+            stand = _within(whole, revisits[:, 2])
+            self._dangling = len(revisits) - int(stand.sum())
+            self._sorted = _sorted(np.append(whole[:-1], revisits[stand, :2])) if stand.any() else whole
+        return _within(self._sorted, np.array(prints, np.uint64))
+
+
+def _sorted(prints: _Prints) -> _Prints:
+    return np.append(np.unique(prints), _PAST_ALL)
+
+
+def _within(those: _Prints, wanted: _Prints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    there: np.ndarray[tuple[int], np.dtype[np.bool_]] = those[np.searchsorted(those, wanted)] == wanted
+    return there
 
 
 def _digest(record: PageRecord) -> str:
@@ -133,6 +175,8 @@ class Verification:
         for folder in self._folders:
             self._left_over(folder, closed[folder])
         self._asked_back()
+        if dangling := self.captured.dangling():
+            self.found.notes.append(f"{counted(dangling, 'revisit')} of responses that are not here")
         return self.found
 
     def _asked_back(self) -> None:
@@ -174,7 +218,7 @@ class Verification:
             self.found.captures += one.captures
             self._tombstones += one.tombstones
             self._bodiless += one.bodiless
-            self.captured.add(one.prints)
+            self.captured.add(one)
             if view is not None:
                 self._ask(view, one.fetched)
             said.append((one.place, one.problems, one.notes))
@@ -202,7 +246,8 @@ class Verification:
         elsewhere = [name for name in view.workers_ever() if name not in here] if isinstance(view, RedisCrawl) else []
         where = f" here, where the archives of {', '.join(elsewhere)} are not" if elsewhere else ""
         said = self.found.notes if elsewhere else self.found.problems
-        _say(said, f"pages of the frontier have no capture{where}", [record.url for record in self.lost])
+        none = f"pages of the frontier have no capture, or a revisit of one that is not there{where}"
+        _say(said, none, [record.url for record in self.lost])
         unknown = "archived pages are not known to the frontier (scrapy recover --frontier makes it again)"
         _say(self.found.problems, unknown, self._unknown)
 

@@ -56,7 +56,8 @@ class FileFindings(Findings):
     """Those of one file, and what of it is compared with all the others and with the frontier."""
 
     place: int = 0  # of the file among all
-    prints: array[int] = field(default_factory=lambda: array("Q"))  # two ``print_of`` each capture
+    prints: array[int] = field(default_factory=lambda: array("Q"))  # two ``print_of`` each capture, one each response
+    revisits: array[int] = field(default_factory=lambda: array("Q"))  # the two, and that of the response they name
     fetched: dict[bytes, Fetched] = field(default_factory=dict)  # by key; only where a frontier is there
     tombstones: int = 0
     bodiless: int = 0  # captures of others, shown without a body that was withdrawn
@@ -114,9 +115,16 @@ def _read(
     def seen(member: Member, kind: str) -> None:
         if kind in index_rows.INDEXED:
             row = index_rows.row_of_member(member)
-            found.prints.extend((print_of(row.url, row.status, ""), print_of(row.url, row.status, row.digest)))
-            if covers(member.field("warc-refers-to-target-uri")):
-                found.bodiless += not covers(row.url)
+            prints = print_of(row.url, row.status, ""), print_of(row.url, row.status, row.digest)
+            withdrawn = covers(member.field("warc-refers-to-target-uri"))
+            found.bodiless += withdrawn and not covers(row.url)
+            named = member.field("warc-refers-to") if kind == "revisit" and ours and not withdrawn else ""
+            if named:
+                found.revisits.extend((*prints, print_of_record(named)))
+            else:
+                found.prints.extend(prints)
+            if kind == "response":
+                found.prints.append(print_of_record(member.field("warc-record-id")))
             if not ours:  # others may digest a body in its chunks, or not at all
                 found.prints.append(print_of(row.url, row.status, digest_text(payload_digest(member.body))))
             (shared if member.shared else rows).append(row)
@@ -160,6 +168,11 @@ def _note_fetched(fetched: dict[bytes, Fetched], row: CdxjEntry, metadata: bytes
 def print_of(url: str, status: int, digest: str) -> int:
     """A capture in 64 bits; without its digest, too, since it may have been asked for otherwise."""
     return xxh3_64_intdigest(f"{url} {status} {digest}".encode())
+
+
+def print_of_record(record_id: str) -> int:
+    """A record in 64 bits."""
+    return xxh3_64_intdigest(record_id.encode())
 
 
 def _cdxj(warc: Path, rows: list[CdxjEntry], found: Findings) -> None:

@@ -1,27 +1,31 @@
 """Workers of a fleet over Redis that are lost with their disks: their pages are done there, and archived nowhere.
 
 Redis does not know which worker archived a page. So every page that the frontier takes for archived is looked for in
-the archives of all others; what is in none of them is queued again.
+the archives of all others; what is in none of them is queued again, as is a revisit of what is in none of them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
-from crawlerproject.inspection.verification import Verification
+from crawlerproject.inspection.verification import Captured, Verification
 from crawlerproject.stores.archive.recovery import LostCapture, LostPages
 from crawlerproject.stores.copy.copying import end, journals_of, take_all
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.journal_view import JournalView
-from crawlerproject.stores.redis.keys import fleet_keys
+from crawlerproject.stores.redis.keys import LOSSES, fleet_keys
 from crawlerproject.stores.redis.rejoining import Rejoining
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
+from crawlerproject.stores.row_codec import unpack_original
 
 _WORKER = "recover"
 _LEASE_MS = 60_000
@@ -71,14 +75,35 @@ def fetch_again(
         look.run(frontier)
         logs = [each.log for each in folders_of(folder)]
         again = LostPages(store, folder.log, time.time(), count_rows, other_logs=logs)
+        for changes in _forgetting(store, look.captured):
+            store.apply(changes)
+            store.sync()
+            journals.keep(_LEASE_MS)
         for first in range(0, len(look.lost), _AT_A_TIME):
             some = look.lost[first : first + _AT_A_TIME]
-            store.fetch_originals([record.digest for record in some])
             again.fetch_again([LostCapture(record.url, record.digest) for record in some])
             store.sync()
             journals.keep(_LEASE_MS)
         end(journals)
-        keys = fleet_keys(frontier.crawl)  # a worker that never comes back: its archive is asked for no more
+        keys = fleet_keys(frontier.crawl)
+        frontier.link.call("HSET", [keys.facts], LOSSES, uuid4().hex)
+        # Workers that never come back: their archives are asked for no more.
         frontier.link.call("HDEL", [keys.incarnations], *lost)
         frontier.link.call("ZREM", [keys.seen], *lost)
     return sorted(record.url for record in look.lost)
+
+
+def _forgetting(store: JournaledStore, captured: Captured) -> Iterator[Changes]:
+    """First captures that are in no archive are forgotten in Redis, and wherever a page has their payload."""
+    lost = set[bytes]()
+    for known in store.journals.every_original():
+        lost.update(captured.lost((digest, unpack_original(packed)) for digest, packed in known.items()))
+    originals = store.originals()  # Redis may have forgotten some of them
+    while rows := list(islice(originals, _AT_A_TIME)):
+        lost.update(captured.lost(rows))
+    pages = ((key, record) for key, record in store.pages() if record.digest in lost)
+    while some := list(islice(pages, _AT_A_TIME)):
+        yield Changes(pages=some, payloads=[(record.digest, None) for _, record in some])
+    digests = iter(lost)
+    while each := list(islice(digests, _AT_A_TIME)):
+        yield Changes(payloads=[(digest, None) for digest in each])

@@ -2,20 +2,23 @@
 
 import gzip
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
+from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.crawl_dir import take_lock
-from crawlerproject.stores.protocols import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, pack_open
 from crawlerproject.stores.redis.keys import worker_keys
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write
 from tests.commands.test_verify import files_of, someone_elses, spoil, warc_of
 from tests.stores.redis_servers import redis_server
+from tests.warc_samples import STARTED_AT, exchange
 
 
 def states(folder: Path, urls: list[str]) -> dict[str, str]:
@@ -93,6 +96,39 @@ def test_the_last_bytes_gone(tmp_path: Path) -> None:
     found = list(states(folder, urls).values())
     assert found.count("lost") == 0
     assert 2 <= found.count("waiting") <= 4
+
+
+def test_a_revisit_whose_original_is_lost(tmp_path: Path) -> None:
+    """``verify`` names its page, ``recover`` has it fetched again, and later captures do not stand on it."""
+    first, second = "http://h.example.com/1", "http://h.example.com/2"
+    (tmp_path / "frontier").mkdir()
+    store, made = RocksStore(tmp_path / "frontier"), archive_of(tmp_path, max_bytes=1)
+    changes = Changes(facts=[("clean", b"1")])
+    robots = made.write(exchange(b"Disallow:"), Context(url="http://h.example.com/robots.txt", hops="P"))
+    written = write(made, first)
+    original = Original(written.record_id, first, written.date)
+    made.warc.roll_if_full()
+    made.write(exchange(), Context(url=second), written.digest, original)
+    made.close()
+    for url in (first, second):
+        changes.pages.append((parse(url).key, PageRecord(url, "fetched", 200, STARTED_AT, written.digest)))
+    changes.payloads.append((written.digest, original))
+    changes.payloads.append((robots.digest, Original(robots.record_id, "http://h.example.com/robots.txt", robots.date)))
+    store.apply(changes)
+    store.close()
+    whole = scrapy("verify", str(tmp_path))
+    (tmp_path / "warc" / written.filename).unlink()
+
+    found = scrapy("verify", str(tmp_path))
+    mended = scrapy("recover", str(tmp_path))
+
+    assert (whole.returncode, whole.stdout.endswith(": all is well\n")) == (0, True), whole.stdout
+    assert "2 pages of the frontier have no capture, or a revisit of one that is not there" in found.stderr
+    assert "1 revisit of responses that are not here" in found.stdout + found.stderr
+    assert "2 pages whose captures are lost wait in the frontier again" in mended.stdout
+    with closing(RocksStore(tmp_path / "frontier")) as store:
+        assert {row.url for row in store.queue("h.example.com")} == {first, second}
+        assert [store.original(each.digest) for each in (written, robots)] == [None, None]
 
 
 def test_nothing_to_mend(tmp_path: Path) -> None:

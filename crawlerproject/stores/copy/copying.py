@@ -59,7 +59,7 @@ OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", "copied", "copied fro
 _WORKER = "state-copy"
 # Longer than a change takes by far, short enough that a worker does not wait long for a copy that was killed.
 _LEASE_MS = 30_000
-_ROWS, _PAYLOAD_HASHES = 1000, 256
+_ROWS = 1000
 
 # What is counted, as it is named to the operator.
 _WORDS = {
@@ -258,10 +258,8 @@ def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
     link, crawl = journals.link, journals.crawl
     for key, page in _kept(rocks.rows(tables.PRINTS, behind=tables.OF_ALL_HOSTS + b"\xff"), journals):
         put(rocks, ((tables.PRINTS, *row) for row in of_all_hosts(key, page)))
-    for number in range(_PAYLOAD_HASHES):
-        fields = link.call("HGETALL", [payloads_key(crawl, bytes((number,)))])
-        put(rocks, ((tables.PAYLOADS, key, value) for key, value in fields.items()))
-        journals.keep(_LEASE_MS)
+    for some in _kept(journals.every_original(), journals):
+        put(rocks, ((tables.PAYLOADS, key, value) for key, value in some.items()))
     facts = _crawl_facts(link, crawl) | {UNREAD_FACT: b"%d" % journals.partitions}
     mail = RocksMessages(lambda: rocks)
     for partition, inbox in journals.unread(range(journals.partitions), 1 << 30).items():

@@ -23,6 +23,7 @@ from crawlerproject.stores.redis.copies import CopySize, PartitionCopies, lost_p
 from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import (
     COPYING,
+    LOSSES,
     WorkerKeys,
     fleet_keys,
     ledger_key,
@@ -42,9 +43,10 @@ FORMAT = 3
 # Messages to the worker that hubs reach, of which the last are kept while there is none, some 500 bytes each: a feed is
 # read again, and its worker writes again.
 _MOST_TO_LISTENER = 5_000
-# First captures of payloads that each of 256 hashes keeps: 4 million, some 200 bytes each, as many as there are texts.
-# A page whose payload was forgotten is archived once more.
-_MOST_ORIGINALS = 4_000_000 >> 8
+_PAYLOAD_HASHES = 256
+# First captures of payloads that each of them keeps: 4 million, some 200 bytes each, as many as there are texts. A page
+# whose payload was forgotten is archived once more.
+_MOST_ORIGINALS = 4_000_000 // _PAYLOAD_HASHES
 # What ACQUIRE says of a lease.
 _FIELDS = 11
 
@@ -412,6 +414,16 @@ class PartitionJournals:
         """The first captures of payloads, as far as any worker has one."""
         found = self.link.many([Call("HGET", [payloads_key(self.crawl, each)], [each]) for each in digests])
         return {each: unpack_original(value) for each, value in zip(digests, found, strict=True) if value}
+
+    def every_original(self) -> Iterator[dict[bytes, bytes]]:
+        """All of them, packed, some at a time."""
+        for number in range(_PAYLOAD_HASHES):
+            yield self.link.call("HGETALL", [payloads_key(self.crawl, bytes((number,)))])
+
+    def losses(self) -> bytes:
+        """What names the last loss of a worker with its archive; b"" when there was none."""
+        found: bytes | None = self.link.call("HGET", [fleet_keys(self.crawl).facts], LOSSES)
+        return found or b""
 
     def set_originals(self, originals: Iterable[tuple[bytes, Original | None]]) -> None:
         """Remember first captures, which count by now, unless others were sooner; None: it is lost."""

@@ -41,7 +41,7 @@ from crawlerproject.stores.redis.journals import (
 )
 from crawlerproject.stores.redis.rejoining import Mark
 from crawlerproject.stores.rocks import partition_rows
-from crawlerproject.stores.rocks.partition_rows import MARK_FACT
+from crawlerproject.stores.rocks.partition_rows import MARK_FACT, ROWS_AT_A_TIME
 from crawlerproject.stores.rocks.rocks_queues import Put
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import RawBatch
@@ -60,6 +60,7 @@ from crawlerproject.stores.row_codec import (
     number_of,
     pack_original,
     partition_key,
+    unpack_original,
 )
 
 # The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
@@ -67,8 +68,10 @@ _REJOINS = "rejoins"
 # The digests of payloads whose first captures Redis does not know yet: they may be cut off.
 _NEW_PAYLOADS = "payloads"
 _DIGEST_BYTES = 20
+# The last loss of a worker, as Redis has it, after which first captures were looked at.
+_LOSSES = "losses"
 # About this folder, not about the worker.
-_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT})
+_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT, _LOSSES})
 # Hosts that are known to have their row; some 100 bytes each.
 _HOSTS = 100_000
 # Given to Redis in one call.
@@ -128,11 +131,23 @@ class GivingStore(RocksStore):
                 batch.delete(FACTS, name.encode(*TEXT))
             for name, packed in facts.items():
                 batch.put(FACTS, name.encode(*TEXT), packed)
+            if (losses := self.journals.losses()) != known.get(_LOSSES, b""):
+                self._forget_unknown(batch)
+                batch.put(FACTS, _LOSSES.encode(), losses)
             # Captures that are cut off with what Redis was not given are no payload's first.
             new = known.get(_NEW_PAYLOADS, b"")
             for first in range(0, len(new), _DIGEST_BYTES):
                 batch.delete(PAYLOADS, new[first : first + _DIGEST_BYTES])
         tables.write(batch)
+
+    def _forget_unknown(self, batch: RawBatch) -> None:
+        """An archive was lost since: a first capture that Redis does not know may have been in it."""
+        rows = self._opened().rows(PAYLOADS)
+        while some := list(islice(rows, ROWS_AT_A_TIME)):
+            there = self.journals.originals([digest for digest, _ in some])
+            for digest, packed in some:
+                if there.get(digest) != unpack_original(packed):
+                    batch.delete(PAYLOADS, digest)
 
     def marks(self) -> dict[int, Mark]:
         """The partitions whose rows are here: the token under which each was held, and its last change."""
@@ -196,6 +211,8 @@ class GivingStore(RocksStore):
                 rows[partition(host)].append((PAYLOADS, digest, packed))
                 if digest not in first:
                     batch.put(digest, packed, self._tables.handles[PAYLOADS])
+            elif digest in first:
+                rows[partition(host)].append((PAYLOADS, digest, None))
         # One that is lost is no capture that its page's next holder may name.
         for digest, original in changes.payloads:
             if original is None and (lost := self.original(digest)) is not None:

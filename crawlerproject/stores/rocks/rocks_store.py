@@ -177,6 +177,11 @@ class RocksReader(RocksQueues):
         value = self._tables.payloads.get(digest)
         return None if value is None else row_codec.unpack_original(value)
 
+    def originals(self) -> Iterator[tuple[bytes, Original]]:
+        """Every payload's sha1 and first capture."""
+        for digest, packed in self._tables.rows(row_codec.PAYLOADS):
+            yield digest, row_codec.unpack_original(packed)
+
 
 class FrontierView(RocksReader):
     """The frontier as of the last commit before it was opened, which is about a second ago; open another to look again.
