@@ -36,7 +36,8 @@ class FleetQuota:
     def claim(self, *, gives: bool, idle: bool = False) -> QuotaRequest:
         """What to request now; what is given back is not used from here on."""
         used = self._used()
-        if gives:
+        if gives:  # of what is at hand half, since it may be spent before the answer is here
+            used += max(self.left, 0) // 2 if self.at_hand else 0
             self.granted = used
         self.wanted = self.wanted and (self.at_hand or not idle)
         numbers = self.most, self._durable, max(used, self._durable), self.wanted, gives
@@ -48,8 +49,13 @@ class FleetQuota:
         self.vain = False
 
     def unused(self, *, idle: bool) -> bool:
-        """Whether to give back what is not used: it cannot be used here, or another worker has none."""
-        return self.granted is None or (self.left > 0 and ((idle and not self.at_hand) or self._others_want))
+        """Whether to give back what is not used: it cannot be used here, or another worker has none.
+
+        What an earlier life was granted it does not know, and keeps at hand where that is wanted.
+        """
+        if self.granted is None:
+            return not self.at_hand
+        return self.left > 0 and ((idle and not self.at_hand) or self._others_want)
 
     def answered(self, share: Share) -> None:
         """Take what was granted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -80,11 +80,14 @@ class Fleet:
         self.granted: dict[str, int] = {}
         self.committed: dict[str, int] = {}
         self.claims: list[QuotaRequest] = []
+        self.others_want = False
+        self.meanwhile: Callable[[], object] = lambda: None  # before an answer is here
 
     async def exchange(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         """The same part to each question."""
         self.claims += claims
-        return [Share(self.granted.get(kind, 0), self.committed.get(kind, 0), False) for kind, *_ in claims]
+        self.meanwhile()
+        return [Share(self.granted.get(kind, 0), self.committed.get(kind, 0), self.others_want) for kind, *_ in claims]
 
 
 def test_a_fleet_grants_what_may_be_asked_for(run: Run) -> None:
@@ -155,3 +158,23 @@ def test_renders_are_asked_for_before_a_page_needs_one() -> None:
     asyncio.run(sums.turn(idle=True))
 
     assert [claim.wants for claim in fleet.claims if claim.kind == "renders"] == [True]
+
+
+def test_a_page_that_is_read_while_the_fleet_answers_is_rendered() -> None:
+    """Before the first answer, and while others want some: a worker gives half back then, and spends the other half."""
+    fleet, answers = Fleet(), list[bool]()
+    sums = FleetQuotas(fleet.exchange, lambda why: None)
+    renders = Renders(MemoryStore(), Workbench(per_ip=False), random.Random(1), RenderLimits("always"))
+    share_renders(renders, sums)
+    fleet.meanwhile = lambda: answers.append(renders.wanted(f"http://a/{len(answers)}", "a", RenderNeed.RENDER))
+
+    async def turns() -> None:
+        for granted in (9, 5, 3):
+            fleet.granted["renders"], fleet.others_want = granted, True
+            await sums.turn(idle=False)
+        fleet.meanwhile = lambda: None
+
+    asyncio.run(turns())
+    assert answers == [True, True, True]
+    said = [(claim.used, claim.gives) for claim in fleet.claims[:3]]  # the next one, for more, is a task's
+    assert said == [(0, False), (1 + (9 - 1) // 2, True), (2 + (5 - 2) // 2, True)]
