@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from crawlerproject.errors import StoreForgot
+from crawlerproject.fleet.local.fleet_tables import QuotaTable
 from crawlerproject.rules.fleet_shares import QuotaRequest, part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
@@ -106,6 +107,29 @@ def test_a_sum_is_spent_to_the_last_and_never_exceeded(server: RedisServer, seed
     last.ask()
     assert sum(each.committed for each in workers) == last.all_committed == _MOST
     assert last.granted == last.used
+    link.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_supervisor_grants_what_redis_grants(server: RedisServer, seed: int) -> None:
+    """To the same requests, in their order, until the sum is spent: one rule, in Python and in Lua."""
+    chance, link, crawl = random.Random(seed), RedisLink(server.url), f"shares-{next(numbers)}"
+    workers = [Worker(link, crawl, name) for name in ("one", "two", "three")]
+    table = QuotaTable({"pages": {each.name: 0 for each in workers}}, len(workers))
+    wanted = 0
+    for _ in range(200):
+        worker = chance.choice(workers)
+        worker.used += chance.randint(0, max(0, worker.granted - worker.used)) + (chance.random() < 0.05)  # or too much
+        worker.committed = chance.randint(worker.committed, worker.used)
+        claim = QuotaRequest(
+            "pages", 10 * _MOST, worker.committed, worker.used, chance.random() < 0.6, chance.random() < 0.2,
+            chance.choice([1, 5]), chance.choice([7, 100]),
+        )  # fmt: skip
+        share = table.exchange(worker.name, claim)
+        assert worker.shares.exchange(worker.life, [claim]) == [share]
+        worker.granted, wanted = share.granted, wanted + share.wanted
+    assert wanted > 5
+    assert share.committed > 5 * _MOST
     link.close()
 
 
