@@ -410,11 +410,6 @@ class Pool:
             connection.close()
         self._idle.clear()
 
-    @property
-    def idle_connections(self) -> int:
-        """How many connections wait for a next request."""
-        return len(self._idle)
-
     def _context(self, endpoint: Endpoint) -> ssl.SSLContext | None:
         return self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None
 

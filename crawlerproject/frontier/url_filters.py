@@ -35,8 +35,8 @@ from crawlerproject.stores.protocols import QueuedPage
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.names_and_domains import PortsOfNames
 
-NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
-"""Values of the setting of this name."""
+NO_REQUISITES, OF_ANY_HOST = "none", "page"
+"""Values of REQUISITES; another one is "same-domain"."""
 
 
 HostsAtOnce = dict[str, tuple[str, bool, Reason | None] | Literal[True]]

@@ -155,7 +155,6 @@ class RowKind:
     is_listed: bool
     is_requisite: bool
     is_frame: bool
-    is_subrequest: bool
     # Whether it is admitted
     requested: bool  # by the operator or by a protocol: no scope and no file type refuses it
     counts_for_host: bool  # against the number of pages of its host, and of hosts of its domain
@@ -237,7 +236,6 @@ class _RowKinds(dict[int, RowKind]):
             is_listed=bool(flags & FLAG_LISTED),
             is_requisite=requisite,
             is_frame=bool(flags & FLAG_FRAME),
-            is_subrequest=subrequest,
             requested=bool(flags & (FLAG_SEED | FLAG_ROBOTS | FLAG_HUB)),
             counts_for_host=not flags & (FLAG_SEED | FLAG_RECRAWL | FLAG_HUB),
             in_page_budget=not flags & OUTSIDE_BUDGET,

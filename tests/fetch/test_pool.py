@@ -69,9 +69,9 @@ def test_connection_is_reused_for_the_same_endpoint_only() -> None:
             await pool.fetch(at(server.port, "other.test"), GET)
             assert (first.wire.reused, second.wire.reused) == (False, True)
             assert second.wire.connect_seconds == 0
-            assert (server.connections, pool.idle_connections) == (2, 2)
+            assert (server.connections, len(pool._idle)) == (2, 2)
         pool.close()
-        assert pool.idle_connections == 0
+        assert len(pool._idle) == 0
 
     run(main())
 
@@ -84,7 +84,7 @@ def test_connection_is_not_kept_against_the_servers_word(header: bytes) -> None:
         pool = pool_with()
         async with answering(ok(PAGE, header)) as server:
             await pool.fetch(at(server.port), GET)
-            assert pool.idle_connections == 0
+            assert len(pool._idle) == 0
             assert not (await pool.fetch(at(server.port), GET)).wire.reused
         pool.close()
 
@@ -99,7 +99,7 @@ def test_a_connection_that_no_request_can_use_again_is_not_kept(pause: float, ke
         pool = pool_with(keepalive_seconds=8.0)
         async with answering(ok()) as server:
             await pool.fetch(at(server.port), GET, pause_seconds=pause)
-            assert pool.idle_connections == kept
+            assert len(pool._idle) == kept
         pool.close()
 
     run(main())
@@ -113,8 +113,8 @@ def test_idle_connections_expire_and_are_capped() -> None:
         async with answering(ok()) as server:
             for number in range(6):
                 await pool.fetch(at(server.port, f"h{number}.test"), GET)
-            assert pool.idle_connections == 3
-            await eventually(lambda: not pool.idle_connections)
+            assert len(pool._idle) == 3
+            await eventually(lambda: not pool._idle)
         pool.close()
 
     run(main())
@@ -127,7 +127,7 @@ def test_idle_connection_the_server_closed_is_not_used() -> None:
         pool = pool_with()
         async with answering(ok(), close=True) as server:
             await pool.fetch(at(server.port), GET)
-            await eventually(lambda: not pool.idle_connections)  # the server's end has arrived
+            await eventually(lambda: not pool._idle)  # the server's end has arrived
             assert not (await pool.fetch(at(server.port), GET)).wire.reused
             assert len(server.requests) == 2
         pool.close()
@@ -165,7 +165,7 @@ def test_unasked_bytes_on_an_idle_connection_end_it() -> None:
         pool = pool_with()
         async with answering(ok(), ok(b"stale"), pause_seconds=0.05) as server:
             await pool.fetch(at(server.port), GET)
-            await eventually(lambda: not pool.idle_connections)  # what nobody asked for has arrived
+            await eventually(lambda: not pool._idle)  # what nobody asked for has arrived
             answer = await pool.fetch(at(server.port), GET)
             assert (answer.wire.body, answer.wire.reused) == (PAGE, False)
         pool.close()
@@ -181,7 +181,7 @@ def test_concurrent_fetches_do_not_share_a_connection() -> None:
         async with answering(ok(), pause_seconds=0.01) as server:
             answers = await asyncio.gather(*(pool.fetch(at(server.port), GET) for _ in range(20)))
             assert {answer.wire.body for answer in answers} == {PAGE}
-            assert (server.connections, pool.idle_connections) == (20, 1)
+            assert (server.connections, len(pool._idle)) == (20, 1)
         pool.close()
 
     run(main())

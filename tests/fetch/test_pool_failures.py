@@ -50,7 +50,7 @@ def test_late_answers(
                 answer = await pool.fetch(at(server.port), GET)
                 assert answer.wire.truncated == truncated
                 assert answer.wire.body
-                assert pool.idle_connections == 0
+                assert len(pool._idle) == 0
             else:
                 error = await failing(pool, at(server.port))
                 assert error.reason == reason
@@ -87,7 +87,7 @@ def test_cancelled_fetch_leaves_nothing_behind() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert pool.idle_connections == 0
+            assert len(pool._idle) == 0
         pool.close()
 
     run(main())

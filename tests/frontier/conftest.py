@@ -12,6 +12,8 @@ import pytest
 from crawlerproject.frontier.admission import LessImportant
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.frontier_state import FrontierState, HostOwnership, unsure_until
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.ip_clocks import IpClocks
 from crawlerproject.frontier.hosts.names_and_domains import NamesToResolve
 from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostTable, Start
 from crawlerproject.frontier.learned.models import TrapModel
@@ -200,3 +202,12 @@ def bench() -> Bench:
 def again() -> Callable[..., Bench]:
     """Another process on the same store."""
     return Bench
+
+
+def gives_way_until(clocks: IpClocks, host: Host) -> float:
+    """From when on the host may be asked though its domain's requests kept others waiting at its address."""
+    ip = clocks._clocks.get(host.address)
+    line = ip.line if ip is not None else None
+    if line is None or clocks._domain_of(host.name) not in line.long.used:
+        return 0.0
+    return line.long.begin_from

@@ -32,7 +32,7 @@ from crawlerproject.rules.url.refused_urls import Exclusion
 from crawlerproject.rules.url.urls import host_name, parse
 from crawlerproject.stores.crawl_folders import alone, shared_out
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, Due, QueuedPage
-from tests.frontier.conftest import Bench
+from tests.frontier.conftest import Bench, gives_way_until
 from tests.stores.memory_store import MemoryStore
 
 STEPS = 300
@@ -326,9 +326,9 @@ class Schedule:
                 # Its address rests, at most its pause; after a start all addresses rest as long. Or its own requests
                 # kept others waiting there, to which it gives way.
                 assert wake is not None
-                gives_way_until = self.bench.frontier.workbench.ips.gives_way_until(host)
-                assert gives_way_until <= now + LONGEST_APART_SECONDS + 0.01
-                assert wake <= max(now + IP_PAUSE, gives_way_until) + 0.01
+                begin_from = gives_way_until(self.bench.frontier.workbench.ips, host)
+                assert begin_from <= now + LONGEST_APART_SECONDS + 0.01
+                assert wake <= max(now + IP_PAUSE, begin_from) + 0.01
 
     def nothing_is_miscounted(self) -> None:
         """What waits is what the frontier says, and what is on disk is due at its moment and nowhere else."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from crawlerproject.frontier.hosts.host import Host, Stage
 from crawlerproject.frontier.hosts.ip_clocks import UNRESOLVED
 from crawlerproject.frontier.workbench import Workbench
+from tests.frontier.conftest import gives_way_until
 
 
 def _free(bench: Workbench, name: str, address: str, now: float = 0.0) -> Host:
@@ -151,7 +152,7 @@ def test_law_no_turn_before_its_time_and_no_idle_wait(seed: int, hosts: int, add
             if host.name not in flying and host.work:
                 wakes_later = host.next_free > now
                 blocked = host.address in busy or ip_free.get(host.address, 0.0) > now
-                assert wakes_later or blocked or bench.ips.gives_way_until(host) > now, "a free host waits for nothing"
+                assert wakes_later or blocked or gives_way_until(bench.ips, host) > now, "a free host waits for nothing"
         if flying and rng.random() < 0.7:
             host = flying.pop(rng.choice(sorted(flying)))
             delay = rng.choice([0.0, 0.1, 1.0, 5.0])

@@ -303,14 +303,6 @@ class IpClocks:
         ip = self._clocks.get(address)
         return ip is not None and ip.line is not None and ip.line.long.quick_among(ip.line.domains)
 
-    def gives_way_until(self, host: Host) -> float:
-        """From when on the host may be asked though its domain's requests kept others waiting at its address."""
-        ip = self._clocks.get(host.address)
-        line = ip.line if ip is not None else None
-        if line is None or self._domain_of(host.name) not in line.long.used:
-            return 0.0
-        return line.long.begin_from
-
     def leave(self, host: Host) -> None:
         """A host that stands in line does so no more."""
         line = self._clocks[host.address].line

@@ -38,7 +38,6 @@ EMPTY_DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 _NO_DIGIT = re.compile(r"\D")
 _TIMESTAMP_DIGITS = 14  # YYYYmmddHHMMSS
-_WHOLE_SECONDS = len("YYYY-mm-ddTHH:MM:SS")
 _STATUS = re.compile(rb"\S+\s+(\d{3})")
 _SHA1_BYTES = 20
 # WARC 1.1 5.8: "sha1:"; RFC 3230 and some indexes spell it with a dash.

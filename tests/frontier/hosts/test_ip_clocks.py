@@ -5,6 +5,7 @@ from __future__ import annotations
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
+from tests.frontier.conftest import gives_way_until
 
 IP = "192.0.2.1"
 
@@ -158,14 +159,14 @@ def test_quick_answers_make_up_for_a_long_one_by_and_by() -> None:
     """Not one for one: else every second answer could be long."""
     clocks = clocks_with("www.shop", holder="www.slow", seconds=10.0)
     assert served(clocks, 100.5) == "www.shop"
-    assert clocks.gives_way_until(host("www.slow")) == 250.0
+    assert gives_way_until(clocks, host("www.slow")) == 250.0
     for turn in range(9):
-        assert clocks.gives_way_until(host("www.slow")) > 0.0
+        assert gives_way_until(clocks, host("www.slow")) > 0.0
         assert clocks.line_up(host("www.slow"), 300.0 + 2 * turn) is None
         clocks.line_up(host("www.shop"), 300.0 + 2 * turn)
         ends(clocks, "www.slow", 300.1 + 2 * turn, 0.1)
         assert served(clocks, 300.6 + 2 * turn) == "www.shop"
-    assert clocks.gives_way_until(host("www.slow")) == 0.0
+    assert gives_way_until(clocks, host("www.slow")) == 0.0
 
 
 def test_a_full_line_has_room_for_a_domain_with_fewer_hosts_or_an_older_wish() -> None:
