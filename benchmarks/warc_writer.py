@@ -98,7 +98,7 @@ def ours_indexed(pages: list[Sample], folder: Path) -> None:
     archive = Archive(CrawlDir(folder), None, series, keep_days=1, clock=time.time)
     for page in pages:
         archive.write(page.exchange, page.context)
-    archive.sync()
+    archive.warc.sync()
     archive.close()
 
 

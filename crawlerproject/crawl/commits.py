@@ -17,7 +17,7 @@ from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, pack_open
 
 
 class Commits:
-    """Makes the ends of pages durable together: ``prepare``, then the archive's ``sync``, then ``apply``."""
+    """Makes the ends of pages durable together: ``prepare``, then the archive's ``warc.sync``, then ``apply``."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Commits:
         began = run.now()
         if not await self._make_durable(changes, facts):
             return False
-        run.tallies.committed(run.now() - began)
+        run.tallies.commits.add(run.now() - began)
         if self._archive.warc.full and not await self._roll():
             return False
         return await role.after_commit(frontier, self._models, run, idle)
@@ -92,7 +92,7 @@ class Commits:
         waiting, self._waiting = self._waiting, []
         try:
             try:
-                await asyncio.to_thread(self._archive.sync)
+                await asyncio.to_thread(self._archive.warc.sync)
             except StorageError:
                 frontier.state.take_back(changes)
                 raise
@@ -130,7 +130,7 @@ class Commits:
         """A whole commit at once, blocking."""
         changes, facts = self.prepare()
         try:
-            self._archive.sync()
+            self._archive.warc.sync()
         except StorageError:
             self._frontier.state.take_back(changes)
             raise

@@ -16,7 +16,7 @@ from crawlerproject.frontier.passage import Lease, caused_externally, document_o
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.items import LeaseResult, Rendered
 from crawlerproject.reasons import RESERVED, Reason
-from crawlerproject.rules.archive.http_messages import SAMPLE_BYTES, payload_digest
+from crawlerproject.rules.archive.http_messages import SAMPLE_BYTES, digest_text, payload_digest
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, Render, warc_date
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
@@ -154,7 +154,7 @@ def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[s
         "ttfb_seconds": None if ttfb_seconds is None else round(ttfb_seconds, 6),
         "seconds": round(ended_at - started_at, 6),
         "delay_seconds": None if is_render else round(lease.delay_seconds, 6),
-        "digest": None if written is None else written.digest_text or None,
+        "digest": digest_text(written.digest) or None if written else None,
         "warc": None if written is None else written.filename,
         "offset": None if written is None else written.offset,
         "length": None if written is None else written.length,

@@ -72,7 +72,6 @@ class Tallies:
     __slots__ = (
         *(
             "_commit_failures",
-            "_commits",
             "_excess",
             "_first_byte",
             "_least_margin",
@@ -80,7 +79,7 @@ class Tallies:
             "_short",
             "_statuses",
         ),
-        *("bytes", "committed_at", "errors", "good", "pages"),
+        *("bytes", "committed_at", "commits", "errors", "good", "pages"),
     )
 
     def __init__(self) -> None:
@@ -89,7 +88,7 @@ class Tallies:
         self._statuses: Counter[int] = Counter()
         self._first_byte = Classes(_FIRST_BYTE_BOUNDS)
         self._excess = Classes(_EXCESS_BOUNDS)
-        self._commits = Classes(_COMMIT_BOUNDS)
+        self.commits = Classes(_COMMIT_BOUNDS)  # by the seconds until they were durable
         self._commit_failures = 0
         self._promised = 0.0
         self._least_margin: float | None = None
@@ -111,10 +110,6 @@ class Tallies:
         if self._least_margin is None or excess < self._least_margin:
             self._least_margin = excess
 
-    def committed(self, seconds: float) -> None:
-        """Count a commit that took so long to be durable."""
-        self._commits.add(seconds)
-
     def commit_failed(self) -> None:
         """Count a commit that disk or network did not take; it is made again."""
         self._commit_failures += 1
@@ -128,7 +123,7 @@ class Tallies:
             "short_pauses": self._short,
             "promised_pause_seconds": round(self._promised, 3),
             "least_pause_margin_seconds": None if self._least_margin is None else round(self._least_margin, 6),
-            "commit_seconds": self._commits.as_dict(),
+            "commit_seconds": self.commits.as_dict(),
             "commit_failures": self._commit_failures,
         }
 

@@ -57,9 +57,6 @@ class Exchange:
         """Take the news that known pages have changed, or hand it on; how many are believed here."""
         return frontier.changed(pages, now)
 
-    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Before a commit begins: what other workers wrote takes effect in it."""
-
     def settle(self) -> None:
         """The commit that holds what came of the messages is applied."""
 

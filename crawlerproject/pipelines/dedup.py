@@ -47,23 +47,14 @@ class DedupPipeline:
         duplicate with very many links takes several turns of the event loop.
         """
         duplicates = self._services[DuplicateIndex]
-        if duplicates.ahead is not None and (payload := page.payload):
+        if not page.digest and (payload := page.payload) and (page.is_text or duplicates.ahead is not None):
             page.digest = payload_digest(payload)
-            return self._process_ahead(duplicates, duplicates.ahead(page.digest), page)
-        return self._process_here(duplicates, page)
-
-    async def _process_ahead(
-        self, duplicates: DuplicateIndex, ahead: Awaitable[None], page: LeaseResult
-    ) -> LeaseResult:
-        await ahead
-        return await ensure_awaitable(self._process_here(duplicates, page))
-
-    def _process_here(self, duplicates: DuplicateIndex, page: LeaseResult) -> LeaseResult | Awaitable[LeaseResult]:
-        """Find another's payload, or nearly another's text: of the canonical that it names, if of that one's."""
+            if duplicates.ahead is not None:
+                return self._process_ahead(duplicates.ahead(page.digest), page)
         if not page.is_text:
             return page
-        row, payload = page.row, page.payload
-        page.digest = page.digest or (payload_digest(payload) if payload else b"")
+        # Another's payload, or nearly another's text: of the canonical that it names, if of that one's.
+        row = page.row
         page.duplicate = duplicates.exact(page.digest, row.url) if page.digest else None
         if page.duplicate is None and page.fingerprint is not None:
             made = Fingerprint(row.host, page.fingerprint, row.page_key)
@@ -74,6 +65,10 @@ class DedupPipeline:
             return self._process_later(duplicates, page)
         self._note(page)
         return page
+
+    async def _process_ahead(self, ahead: Awaitable[None], page: LeaseResult) -> LeaseResult:
+        await ahead
+        return await ensure_awaitable(self.process_item(page))
 
     async def _process_later(self, duplicates: DuplicateIndex, page: LeaseResult) -> LeaseResult:
         if duplicates.others is not None and page.fingerprint is not None and page.duplicate is None:

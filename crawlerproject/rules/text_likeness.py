@@ -37,7 +37,6 @@ _ALL = (1 << _BITS) - 1
 _BLOCK = (1 << _BLOCK_BITS) - 1
 _PLACES = tuple((table << _BLOCK_BITS, _BITS - (table + 1) * _BLOCK_BITS) for table in range(TABLES))
 BLOCKS = TABLES << _BLOCK_BITS
-_TABLES_DOWN = tuple((table, table * _BLOCK_BITS) for table in reversed(range(TABLES)))
 """How many blocks there are, those of all tables together."""
 
 
@@ -71,11 +70,6 @@ def rotated(value: int, table: int) -> int:
     """The fingerprint as the table sorts it: its block in front. Bits that differ still differ."""
     shift = table * _BLOCK_BITS
     return (value << shift | value >> _BITS - shift) & _ALL
-
-
-def all_rotated(value: int) -> list[tuple[int, int]]:
-    """Each table, the last first, and the fingerprint as it sorts it."""
-    return [(table, (value << shift | value >> _BITS - shift) & _ALL) for table, shift in _TABLES_DOWN]
 
 
 def restored(turned: int, table: int) -> int:

@@ -219,22 +219,18 @@ class WebSpider(Spider):
         try:
             to_render = goes_to_browser(lease, read, self.services[Renders].wanted)
             result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
-            self._pass_on(result, response, read)
+            if result.target is not None:  # of a redirect
+                self.services[Intake].add([result.target])
+            if read.foreign:
+                self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
+            if read.feed is not None and result.reason not in RESERVED:
+                links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+                if self.services[WebSub].feed_met(lease, links, read.feed):
+                    self.crawler.stats.inc_value("websub/asked")
         except Exception as error:
             result = result_of(lease, response, wire)
             result.error = self._own_error(lease, error)
         return result
-
-    def _pass_on(self, result: LeaseResult, response: Response, read: ReadPage) -> None:
-        """Queue a redirect's target, ask a feed's hub to push, and count entries that a sitemap may not list."""
-        if result.target is not None:
-            self.services[Intake].add([result.target])
-        if read.foreign:
-            self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
-        if read.feed is not None and result.reason not in RESERVED:
-            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            if self.services[WebSub].feed_met(result.lease, links, read.feed):
-                self.crawler.stats.inc_value("websub/asked")
 
     def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> LeaseResult:
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""

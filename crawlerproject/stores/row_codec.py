@@ -234,7 +234,7 @@ def host_fingerprints_prefix(host: str) -> bytes:
 
 def host_fingerprint_key(host: str, value: int) -> bytes:
     """The row of one fingerprint of this host."""
-    return host_fingerprints_prefix(host) + value.to_bytes(FINGERPRINT_BYTES, "big")
+    return xxh3_64_digest(host.encode("utf-8", _ERRORS)) + value.to_bytes(FINGERPRINT_BYTES, "big")
 
 
 def table_key(table: int, rotated: int) -> bytes:
@@ -313,6 +313,6 @@ FIRST_TABLE: Final = table_key(0, 0)[:-FINGERPRINT_BYTES]
 def rows_of_all_hosts(value: int, page: bytes) -> list[tuple[bytes, bytes]]:
     """The rows of a fingerprint in the tables of all hosts, that with the page's key last."""
     rows, pack = [], _ROTATED.pack
-    for number, turned in across.all_rotated(value):
-        rows.append((_OF_ALL_HOSTS + pack(number, turned), b"" if number else page))
+    for number in reversed(range(across.TABLES)):
+        rows.append((_OF_ALL_HOSTS + pack(number, across.rotated(value, number)), b"" if number else page))
     return rows

@@ -98,7 +98,7 @@ def crawl(folder: Path, count: int = 20, *, close: bool = True, truncated: str |
         changes.pages.append((parse(url).key, PageRecord(url, "fetched", 200, STARTED_AT, written.digest)))
         changes.payloads.append((written.digest, Original(written.record_id, url, written.date)))
     made.flush()
-    made.sync()
+    made.warc.sync()
     changes.facts = [(ARCHIVE_FACT, pack_open(made.warc.state()))]
     store.apply(changes)
     if close:

@@ -69,7 +69,7 @@ def made(tmp_path: Path) -> Made:
     robots = RobotsRecord(200, b"# " + SECRET, STARTED_AT, STARTED_AT + 1, "fetched").pack()
     changes.robots = [(f"http://{GONE}", robots), (f"http://{KEPT}", robots.replace(SECRET, b"open"))]
     archive.flush()
-    archive.sync()
+    archive.warc.sync()
     changes.facts = [(ARCHIVE_FACT, pack_open(archive.warc.state()))]
     store.apply(changes)
     archive.abandon()

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from crawlerproject.rules.archive.http_messages import digest_text
 from tests.commands.running import archive, archive_of, scrapy, write
 
 
@@ -18,7 +19,7 @@ def test_one_line_a_capture(tmp_path: Path) -> None:
     first, second = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert second.split() == [
-        "2026-09-21T14:13:20Z", "200", "text/html", written.digest_text, written.filename, str(written.offset),
+        "2026-09-21T14:13:20Z", "200", "text/html", digest_text(written.digest), written.filename, str(written.offset),
         "http://a.example.com/",
     ]  # fmt: skip
     assert first.split()[4] != written.filename

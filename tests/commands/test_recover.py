@@ -185,7 +185,7 @@ def test_a_worker_that_never_comes_back(tmp_path: Path) -> None:
     for url in URLS:
         write(made, url)
     made.flush()
-    made.sync()
+    made.warc.sync()
     committed = made.warc.state()
     write(made, "http://uncommitted.example.com/")
     made.abandon()

@@ -55,7 +55,7 @@ class Process:
     def commit(self) -> None:
         """As a crawl does: the archive first, then everything else at once; then a new file if this one is full."""
         self.archive.flush()
-        self.archive.sync()
+        self.archive.warc.sync()
         self.changes.facts = [(ARCHIVE_FACT, pack_open(state))] if (state := self.archive.warc.state()) else []
         self.store.apply(self.changes)
         self.changes = Changes()

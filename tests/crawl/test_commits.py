@@ -56,13 +56,13 @@ def archived(bench: Bench) -> list[str]:
 def test_the_archive_is_durable_before_the_frontier_changes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power loss between them leaves bytes that no page claims, never a page without its bytes."""
     seen: list[int] = []
-    sync = bench.session.archive.sync
+    sync = bench.session.archive.warc.sync
 
     def watched() -> None:
         sync()
         seen.append(known(bench))
 
-    monkeypatch.setattr(bench.session.archive, "sync", watched)
+    monkeypatch.setattr(bench.session.archive.warc, "sync", watched)
     commit(bench)
 
     assert seen == [0]
@@ -93,7 +93,7 @@ def test_a_disk_that_is_full_changes_nothing(bench: Bench, monkeypatch: pytest.M
         raise StorageError("no room")
 
     with monkeypatch.context() as broken:
-        broken.setattr(bench.session.archive, "sync", full)
+        broken.setattr(bench.session.archive.warc, "sync", full)
         with pytest.raises(StorageError):
             commit(bench)
         with pytest.raises(StorageError):
@@ -117,7 +117,7 @@ def test_a_store_that_is_full_takes_it_later(bench: Bench) -> None:
 
 def test_a_loss_in_between_commits_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some state of a host may be half of what it is to be: the next session knows better."""
-    monkeypatch.setattr(bench.session.archive, "sync", lambda: bench.run.lose("taken"))
+    monkeypatch.setattr(bench.session.archive.warc, "sync", lambda: bench.run.lose("taken"))
 
     assert commit(bench) is False
     assert known(bench) == 0
@@ -139,7 +139,7 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
             return made
 
         waiting = [wait()]
-        monkeypatch.setattr(bench.session.archive, "sync", full)
+        monkeypatch.setattr(bench.session.archive.warc, "sync", full)
         with pytest.raises(StorageError):
             await commits.commit(lambda: False)
         assert not waiting[0].done()
@@ -152,12 +152,12 @@ def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
         def during() -> None:
             asyncio.run_coroutine_threadsafe(later(), loop).result()
 
-        monkeypatch.setattr(bench.session.archive, "sync", during)
+        monkeypatch.setattr(bench.session.archive.warc, "sync", during)
         await commits.commit(lambda: False)
         assert (await waiting[0], waiting[1].done()) == (True, False)
         commits.discard_uncommitted()
         assert await waiting[1] is False
-        monkeypatch.setattr(bench.session.archive, "sync", lambda: bench.run.lose("taken"))
+        monkeypatch.setattr(bench.session.archive.warc, "sync", lambda: bench.run.lose("taken"))
         lost = wait()
         await commits.commit(lambda: False)
         assert await lost is False
@@ -259,7 +259,7 @@ def test_a_full_file_whose_closing_fails_loses_nothing(
         monkeypatch.setattr(owner, name, watched)
 
     for owner, name, fails_at in (
-        (archive, "sync", 2),  # the first is of the commit before
+        (archive.warc, "sync", 2),  # the first is of the commit before
         (bench.store, "apply", 2),
         (archive.warc, "roll_if_full", 1),
         (archive.warc, "begin_file", 1),

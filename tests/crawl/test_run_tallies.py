@@ -46,7 +46,7 @@ def test_commits_are_counted_with_their_time() -> None:
     """Those that failed apart: they took no time that means anything."""
     tallies = Tallies()
     assert tallies.as_dict()["least_pause_margin_seconds"] is None
-    tallies.committed(0.02)
+    tallies.commits.add(0.02)
     tallies.commit_failed()
 
     facts = tallies.as_dict()

@@ -47,7 +47,7 @@ class Worker:
         if original is None:
             changes.payloads.append((digest, Original(written.record_id, url, written.date)))
         self.archive.flush()
-        self.archive.sync()
+        self.archive.warc.sync()
         changes.facts.append((ARCHIVE_FACT, pack_open(self.archive.warc.state())))
         self.store.apply(changes)
         self.store.sync()

@@ -87,7 +87,7 @@ class LocalWorker(SingleProcess):
         for each in widened:
             for partition in self._place.of_others:
                 self._hosts.send_to(partition, each)
-        await self.exchange.read(frontier, clock)
+        await self._exchange.read(frontier, clock)
 
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """Post what is durable now, and report to the supervisor."""

@@ -74,7 +74,7 @@ class RedisWorker(SingleProcess):
         ways = asked(fleet.moved, self._scope_messages), asked(fleet.to_listener, _HUB_MESSAGES if listens else 0)
         moved, heard, _ = await asyncio.gather(*ways, self._fleet.exchange.ask())
         await self._widen_scope(moved, frontier, clock())
-        await self.exchange.read(frontier, clock)
+        await self._fleet.exchange.read(frontier, clock)
         if listens:
             for message in heard:
                 frontier.read(unpack_message(message), clock())

@@ -63,7 +63,6 @@ class SingleProcess:
 
     async def read_messages(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit begins: what other workers wrote takes effect in it."""
-        await self.exchange.read(frontier, clock)
 
     async def after_commit(self, frontier: Frontier, models: CrawlModels, run: Run, idle: Callable[[], bool]) -> bool:
         """Do and report what follows from a commit; whether hosts may have come from other workers."""

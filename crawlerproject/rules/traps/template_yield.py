@@ -160,7 +160,7 @@ class HostYields:
 
     def learn(self, url: str, new: bool, cost: float = 1) -> Trapped | None:
         """One page of ``url`` was answered; the template (or "*") that this answer has spent, if one."""
-        table, name = self._place(url)
+        table, name = self._place(template_of(url))
         found = table.get(name)
         if found is None:
             # Less for what is new at a host that has trapped us before.
@@ -178,7 +178,7 @@ class HostYields:
 
         Then it costs nothing. So a site whose links all redirect within it is as good as one whose links do not.
         """
-        table, name = self._place(url)
+        table, name = self._place(template_of(url))
         found = table.get(name)
         if found is None:
             return
@@ -201,7 +201,7 @@ class HostYields:
             return "*"
         if not self._spent:
             return ""
-        table, name = self._place(url)
+        table, name = self._place(template_of(url))
         found = table.get(name)
         return name if found is not None and found.spent else ""
 
@@ -253,9 +253,8 @@ class HostYields:
         yields._spent = sum(entry.spent for table in yields._tables for entry in table.values())
         return yields
 
-    def _place(self, url: str) -> tuple[dict[str, Yield], str]:
-        """Where ``url`` is counted: under its own template while there is room, else under a coarser one."""
-        fine = template_of(url)
+    def _place(self, fine: str) -> tuple[dict[str, Yield], str]:
+        """Where a URL of this template is counted: there while there is room, else under a coarser one."""
         if fine in self._tables[0] or len(self._tables[0]) < _MOST_TEMPLATES[0]:
             return self._tables[0], fine
         for table, name, most in zip(self._tables[1:], _coarser(fine), _MOST_TEMPLATES[1:], strict=True):

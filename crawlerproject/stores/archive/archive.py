@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from crawlerproject import native
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.archive.http_messages import Wire, digest_text, payload_digest
+from crawlerproject.rules.archive.http_messages import Wire, payload_digest
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.rules.archive.warc_records import (
     Context,
@@ -90,12 +90,6 @@ class WarcFiles:
         if resume is not None:
             self._resume(resume)
 
-    def place(self) -> Position:
-        """Where the next capture goes, of which ``warcinfo_id`` is the file's. StorageError: no file can be made."""
-        if self._descriptor < 0:
-            self.begin_file()
-        return Position(self._filename, self._length)
-
     def append(self, members: bytes) -> Position:
         """Write one capture with one write; StorageFull or StorageError leaves the file as it was."""
         if self._descriptor < 0:
@@ -107,13 +101,8 @@ class WarcFiles:
         return Position(self._filename, offset)
 
     def state(self) -> OpenFile | None:
-        """What to commit; None when no file is open."""
+        """What to commit, and where the next capture goes; None when no file is open."""
         return OpenFile(self._filename, self._length) if self._descriptor >= 0 else None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a file to append to."""
-        return self._descriptor >= 0
 
     @property
     def full(self) -> bool:
@@ -151,8 +140,8 @@ class WarcFiles:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def begin_file(self) -> None:
-        """Make a new file that holds its warcinfo; no file is left behind when that fails.
+    def begin_file(self) -> OpenFile:
+        """Make a new file that holds its warcinfo, with ``warcinfo_id``; no file is left behind when that fails.
 
         May run in a thread while nothing is appended.
         """
@@ -176,6 +165,7 @@ class WarcFiles:
         self._descriptor, self._filename, self._length = descriptor, filename, len(first)
         self._path = self.folder / filename
         self._serial += 1
+        return OpenFile(filename, len(first))
 
     def _resume(self, committed: OpenFile) -> None:
         path = self.folder / f"{committed.filename}{OPEN_SUFFIX}"
@@ -253,11 +243,6 @@ class Written(NamedTuple):
     record_id: str  # of the response record
     date: str  # its WARC-Date
 
-    @property
-    def digest_text(self) -> str:
-        """Base32 without a label, the form of Common Crawl's index."""
-        return digest_text(self.digest)
-
 
 def parquet_of(folder: CrawlDir) -> ParquetFiles:
     """The Parquet index of a crawl folder."""
@@ -265,7 +250,7 @@ def parquet_of(folder: CrawlDir) -> ParquetFiles:
 
 
 class Archive:
-    """Appends captures and log lines; ``flush`` and ``sync`` come before each commit of the frontier."""
+    """Appends captures and log lines; ``flush`` and ``warc.sync`` come before each commit of the frontier."""
 
     def __init__(
         self,
@@ -293,10 +278,11 @@ class Archive:
 
         StorageError when there is no room, and nothing has changed then.
         """
-        if not self.warc.is_open:
+        opened = self.warc.state()
+        if opened is None:
             with self._waiting:
-                self.warc.begin_file()
-        filename, start = self.warc.place()
+                opened = self.warc.begin_file()
+        filename, start = opened
         digest = digest or payload_digest(wire.body)
         ids, info_id = new_record_ids(3), self.warc.warcinfo_id
         built = capture(wire, context, digest, original, warcinfo_id=info_id, ids=ids, start=start)
@@ -331,10 +317,6 @@ class Archive:
         self.warc.keep()
         self._index.flush()
         self.log.flush()
-
-    def sync(self) -> None:
-        """Make the appended captures survive a power loss; may run in a thread."""
-        self.warc.sync()
 
     def close(self) -> None:
         """Close the open file under its final name, with its index. Commit before."""

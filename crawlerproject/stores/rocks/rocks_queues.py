@@ -238,12 +238,17 @@ class QueueHeadCache:
         if head is None or head[0] == _NONE_BEFORE:
             return
         place = key[-PLACE_BYTES:]
-        at, end = _HEAD.size, _end(head)
+        at, end = _HEAD.size, _end(head)  # its row, where it is kept: from ``begin`` with its length to ``behind``
         while at < end and head[at : at + PLACE_BYTES] < place:
             at += PLACE_BYTES
         if at == end or head[at : at + PLACE_BYTES] != place:
             return
-        begin, behind = _row_at(head, (at - _HEAD.size) // PLACE_BYTES)
+        begin = end
+        for _ in range((at - _HEAD.size) // PLACE_BYTES):
+            if begin == len(head):
+                break
+            begin += _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
+        behind = begin if begin == len(head) else begin + _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
         left = head[_HEAD.size : at] + head[at + PLACE_BYTES : begin] + head[behind:]
         self._row_room += behind - begin
         if head[1] > 1 or head[0] == _WHOLE:
@@ -302,16 +307,6 @@ def _end(head: bytes) -> int:
 
 def _places(head: bytes, number: int) -> list[bytes]:
     return [*map(_FIRST, _PLACES.iter_unpack(head[_HEAD.size : _HEAD.size + number * PLACE_BYTES]))]
-
-
-def _row_at(head: bytes, number: int) -> tuple[int, int]:
-    """Where the row of this number begins, with its length, and ends; both the end of all where it is not kept."""
-    begin = _end(head)
-    for _ in range(number):
-        if begin == len(head):
-            break
-        begin += _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
-    return begin, begin if begin == len(head) else begin + _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
 
 
 def _rows(head: bytes, most: int) -> list[bytes]:

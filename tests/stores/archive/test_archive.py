@@ -38,7 +38,8 @@ def files(folder: Path, series: WarcSeries = SERIES, **changes: Any) -> WarcFile
 
 def add(warc: WarcFiles, url: str = "http://a.test/", index: CdxjFiles | None = None) -> tuple[Capture, Position]:
     """Append a capture of ``url`` and its index row."""
-    built = make(url=url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=warc.place().offset)
+    start = (warc.state() or warc.begin_file()).length
+    built = make(url=url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=start)
     position = warc.append(built.members)
     if index:
         index.append(position.filename, built.row)

@@ -28,7 +28,7 @@ class Writing:
             original,
             warcinfo_id=self.warc.warcinfo_id,
             new_id=new_record_id,
-            start=self.warc.place().offset,
+            start=(self.warc.state() or self.warc.begin_file()).length,
         )
         position = self.warc.append(built.members)
         self.index.append(position.filename, built.row)

@@ -41,9 +41,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     warc = files(folder / "warc", index=index)
     for url, status, fields in CAPTURES:
         head = b"HTTP/1.1 " + status + b"\r\n" + fields + b"\r\n"
-        built = make(
-            exchange(head=head), url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=warc.place().offset
-        )
+        start = (warc.state() or warc.begin_file()).length
+        built = make(exchange(head=head), url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=start)
         position = warc.append(built.members)
         index.append(position.filename, built.row)
     warc.close()
