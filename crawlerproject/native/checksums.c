@@ -1,6 +1,6 @@
 /*
  * CRC-32 (RFC 1952 8) and SHA-1 (FIPS 180-4) of what lies in memory. By the instructions that x86 has for them: a record
- * takes less than a call of OpenSSL's does. Without those CRC-32 goes eight bytes at a time, and SHA-1 as it is written there.
+ * takes less than a call of OpenSSL's does. Without those CRC-32 goes eight bytes at a time, and SHA-1 is left to OpenSSL.
  */
 #include "page.h"
 
@@ -129,60 +129,29 @@ uint32_t checksum_crc32(const unsigned char *data, size_t size)
     return ~crc_sliced(crc, data, size);
 }
 
-static uint32_t turned_left(uint32_t value, int bits)
-{
-    return value << bits | value >> (32 - bits);
-}
-
-static void sha1_plain(uint32_t *state, const unsigned char *data, size_t count)
-{
-    for (; count; count--, data += 64) {
-        uint32_t w[80], a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
-        for (int step = 0; step < 16; step++)
-            w[step] = (uint32_t)data[4 * step] << 24 | (uint32_t)data[4 * step + 1] << 16 | (uint32_t)data[4 * step + 2] << 8
-                      | (uint32_t)data[4 * step + 3];
-        for (int step = 16; step < 80; step++)
-            w[step] = turned_left(w[step - 3] ^ w[step - 8] ^ w[step - 14] ^ w[step - 16], 1);
-#define STEPS(from, to, mixed, constant) \
-    for (int step = from; step < to; step++) { \
-        uint32_t next = turned_left(a, 5) + (mixed) + e + (constant) + w[step]; \
-        e = d, d = c, c = turned_left(b, 30), b = a, a = next; \
-    }
-        STEPS(0, 20, d ^ (b & (c ^ d)), 0x5a827999)
-        STEPS(20, 40, b ^ c ^ d, 0x6ed9eba1)
-        STEPS(40, 60, (b & c) | (d & (b | c)), 0x8f1bbcdc)
-        STEPS(60, 80, b ^ c ^ d, 0xca62c1d6)
-#undef STEPS
-        state[0] += a, state[1] += b, state[2] += c, state[3] += d, state[4] += e;
-    }
-}
-
-static void sha1_blocks(uint32_t *state, const unsigned char *data, size_t count)
+bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20])
 {
 #if defined(__x86_64__)
     static int hashes = -1;
     if (hashes < 0)
         hashes = has(7, 29) && has(1, 19); /* SHA, SSE4.1 */
-    if (hashes) {
-        sha1_by_instructions(state, data, count);
-        return;
-    }
-#endif
-    sha1_plain(state, data, count);
-}
-
-void checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20])
-{
+    if (!hashes)
+        return false;
     uint32_t state[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
     unsigned char rest[128] = {0};
     size_t left = size % 64, end = left < 56 ? 64 : 128;
-    sha1_blocks(state, data, size / 64);
+    sha1_by_instructions(state, data, size / 64);
     if (left)
         memcpy(rest, data + size - left, left);
     rest[left] = 0x80;
     for (int byte = 0; byte < 8; byte++)
         rest[end - 1 - (size_t)byte] = (unsigned char)((uint64_t)size * 8 >> 8 * byte);
-    sha1_blocks(state, rest, end / 64);
+    sha1_by_instructions(state, rest, end / 64);
     for (int byte = 0; byte < 20; byte++)
         digest[byte] = (unsigned char)(state[byte / 4] >> (24 - byte % 4 * 8));
+    return true;
+#else
+    (void)data, (void)size, (void)digest;
+    return false;
+#endif
 }

@@ -168,6 +168,30 @@ static size_t http_head(struct page_span block)
     return block.size;
 }
 
+/* False with an error. */
+static bool sha1_of(const unsigned char *data, size_t size, unsigned char digest[SHA1_BYTES])
+{
+    static PyObject *sha1, *names; /* hashlib's, and those of its arguments */
+    if (checksum_sha1(data, size, digest))
+        return true;
+    if (!sha1) {
+        PyObject *library = PyImport_ImportModule("hashlib");
+        names = library ? Py_BuildValue("(s)", "usedforsecurity") : NULL;
+        sha1 = names ? PyObject_GetAttrString(library, "sha1") : NULL;
+        Py_XDECREF(library);
+    }
+    PyObject *view = sha1 ? PyMemoryView_FromMemory((char *)data, (Py_ssize_t)size, PyBUF_READ) : NULL;
+    PyObject *hash = view ? PyObject_Vectorcall(sha1, (PyObject *[]){view, Py_False}, 1, names) : NULL;
+    PyObject *made = hash ? PyObject_CallMethod(hash, "digest", NULL) : NULL;
+    if (made)
+        memcpy(digest, PyBytes_AS_STRING(made), SHA1_BYTES);
+    Py_XDECREF(made);
+    Py_XDECREF(hash);
+    Py_XDECREF(view);
+    return made != NULL;
+}
+
+/* True of what is not stated. False with an error, or without. */
 static bool agrees(struct page_span stated, const unsigned char *data, size_t size)
 {
     unsigned char digest[SHA1_BYTES], letters[SHA1_LETTERS];
@@ -175,7 +199,8 @@ static bool agrees(struct page_span stated, const unsigned char *data, size_t si
         return true;
     if (stated.size != LABEL + SHA1_LETTERS || !begins(stated, SHA1))
         return false;
-    checksum_sha1(data, size, digest);
+    if (!sha1_of(data, size, digest))
+        return false;
     member_base32(digest, SHA1_BYTES, letters);
     return !memcmp(stated.data + LABEL, letters, SHA1_LETTERS);
 }
@@ -186,12 +211,13 @@ PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t coun
     struct page_span block;
     (void)module;
     if (!are_plain(given, count, &block) || !agrees(record_value(given[0], BLOCK_DIGEST), block.data, block.size))
-        return Py_NewRef(Py_False);
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
     struct page_span stated = record_value(given[0], PAYLOAD_DIGEST);
     if (!stated.size || is(record_value(given[0], "warc-type"), "revisit"))
         return Py_NewRef(Py_True);
     size_t start = begins(record_value(given[0], "content-type"), "application/http") ? http_head(block) : 0;
-    return PyBool_FromLong(agrees(stated, block.data + start, block.size - start));
+    bool holds = agrees(stated, block.data + start, block.size - start);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);
 }
 
 /* The value of a Content-Type without its parameters, in small letters; false if it is not of ASCII, or long. */
@@ -312,13 +338,15 @@ static bool sealing_of(PyObject *const *given, bool has_body, struct sealing *ma
     return true;
 }
 
-static void seal(const struct sealing *given, unsigned char *out)
+/* False with an error. */
+static bool seal(const struct sealing *given, unsigned char *out)
 {
     unsigned char digest[SHA1_BYTES], *block = out + given->head;
     memcpy(block, given->block.data, given->block.size);
     memcpy(block + given->block.size, given->body.data, given->body.size);
     memcpy(out + given->size - 4, "\r\n\r\n", 4);
-    checksum_sha1(block, given->block.size + given->body.size, digest);
+    if (!sha1_of(block, given->block.size + given->body.size, digest))
+        return false;
     memcpy(out, given->fields.data, given->fields.size);
     out += given->fields.size;
     memcpy(out, DIGEST_NAME, sizeof DIGEST_NAME - 1);
@@ -327,6 +355,7 @@ static void seal(const struct sealing *given, unsigned char *out)
     out += SHA1_LETTERS;
     memcpy(out, LENGTH_NAME, sizeof LENGTH_NAME - 1);
     memcpy(out + sizeof LENGTH_NAME - 1, given->digits, given->length);
+    return true;
 }
 
 /* sealed(fields, block, body) -> the record: its fields, its digest and length, and block and body as one block. */
@@ -341,8 +370,8 @@ PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t cou
     if (!sealing_of(given, true, &sealing))
         return NULL;
     PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sealing.size);
-    if (record)
-        seal(&sealing, (unsigned char *)PyBytes_AS_STRING(record));
+    if (record && !seal(&sealing, (unsigned char *)PyBytes_AS_STRING(record)))
+        Py_CLEAR(record);
     return record;
 }
 
@@ -360,7 +389,8 @@ PyObject *member_short(PyObject *module, PyObject *const *given, Py_ssize_t coun
         return NULL;
     if (sealing.size > sizeof record)
         return Py_NewRef(Py_None);
-    seal(&sealing, record);
+    if (!seal(&sealing, record))
+        return NULL;
     size_t size = deflate_member(record, sealing.size, member);
     return size ? PyBytes_FromStringAndSize((const char *)member, (Py_ssize_t)size) : Py_NewRef(Py_None);
 }

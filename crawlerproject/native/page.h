@@ -201,7 +201,8 @@ enum { DEFLATE_MOST = 4096, DEFLATE_ROOM = 2 * DEFLATE_MOST };
 size_t deflate_member(const unsigned char *in, size_t size, unsigned char out[DEFLATE_ROOM]);
 
 uint32_t checksum_crc32(const unsigned char *data, size_t size);
-void checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);
+/* False where the processor has no instructions for it: the digest is to come from elsewhere. */
+bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 
