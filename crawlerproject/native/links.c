@@ -147,9 +147,16 @@ static int sorted_pieces(struct text query, PyObject *shapes, struct text *piece
     return count;
 }
 
+/* What the addresses of a host have in common. */
+struct site {
+    struct text digest;
+    PyObject *host, *scheme;
+};
+
 struct page_base {
-    struct text origin, folder, own_digest;
-    PyObject *own, *scheme, *digest, *type, *shapes;
+    struct text origin, folder;
+    struct site own;
+    PyObject *digest, *type, *shapes, *others;
 };
 
 static PyObject *joined(struct text before, int slash, struct text path)
@@ -165,13 +172,39 @@ static PyObject *joined(struct text before, int slash, struct text path)
     return url;
 }
 
-/* The URL that a simple link means, and its query; NULL without an error: it is none. */
-static PyObject *simple_url(const struct page_base *base, PyObject *target, struct text *query)
+/* The other site on which an absolute link leads to ``path``: others["http://host"] is (host, scheme, digest). */
+static int other_site(const struct page_base *base, PyObject *target, struct text *path, struct site *site)
+{
+    enum { OTHER_HOST, OTHER_SCHEME, OTHER_DIGEST, OTHER_FIELDS, LONGEST_SCHEME = 8 };
+    if (path->size <= LONGEST_SCHEME || memcmp(path->data, "http", 4))
+        return 0;
+    const unsigned char *slash = memchr(path->data + LONGEST_SCHEME, '/', path->size - LONGEST_SCHEME);
+    size_t size = slash ? (size_t)(slash - path->data) : 0;
+    PyObject *origin = size ? PyUnicode_Substring(target, 0, (Py_ssize_t)size) : NULL;
+    PyObject *known = origin ? PyDict_GetItemWithError(base->others, origin) : NULL;
+    Py_XDECREF(origin);
+    PyObject *digest = known ? field(known, OTHER_FIELDS, OTHER_DIGEST) : NULL;
+    if (!digest)
+        return 0;
+    site->digest = (struct text){(unsigned char *)PyBytes_AS_STRING(digest), (size_t)PyBytes_GET_SIZE(digest)};
+    site->host = PyTuple_GET_ITEM(known, OTHER_HOST);
+    site->scheme = PyTuple_GET_ITEM(known, OTHER_SCHEME);
+    *path = (struct text){slash, path->size - size};
+    return 1;
+}
+
+/* The URL that a simple link means (without a fragment), its site and its query; NULL: it is none, or an error is set. */
+static PyObject *simple_url(const struct page_base *base, PyObject *target, struct site *site, struct text *query)
 {
     struct text href, path;
     if (!ascii_of(target, &href))
         return NULL;
-    const unsigned char *mark = memchr(href.data, '?', href.size);
+    *site = base->own;
+    const unsigned char *mark = memchr(href.data, '#', href.size);
+    size_t size = href.size;
+    if (mark)
+        href.size = (size_t)(mark - href.data);
+    mark = memchr(href.data, '?', href.size);
     *query = (struct text){NULL, 0};
     path = href;
     if (mark) {
@@ -182,10 +215,9 @@ static PyObject *simple_url(const struct page_base *base, PyObject *target, stru
     }
     if (is_simple(path))
         return href.data[0] == '/' ? joined(base->origin, 0, href) : joined(base->folder, 1, href);
-    if (!starts_with(path, base->origin))
+    if (!other_site(base, target, &path, site) || !is_simple(path))
         return NULL;
-    path = (struct text){path.data + base->origin.size, path.size - base->origin.size};
-    return path.size && path.data[0] == '/' && is_simple(path) ? Py_NewRef(target) : NULL;
+    return href.size == size ? Py_NewRef(target) : PyUnicode_Substring(target, 0, (Py_ssize_t)href.size);
 }
 
 /* What a simple URL is known by, in bytes; None where Python has to look. */
@@ -209,7 +241,7 @@ static PyObject *simple_text(const struct page_base *base, PyObject *url, struct
 }
 
 /* The address of a simple URL, which it takes over; None where Python has to look. */
-static PyObject *simple_address(const struct page_base *base, PyObject *url, struct text query)
+static PyObject *simple_address(const struct page_base *base, const struct site *site, PyObject *url, struct text query)
 {
     PyObject *key = NULL, *bytes, *digest = NULL;
     bytes = simple_text(base, url, query);
@@ -220,20 +252,20 @@ static PyObject *simple_address(const struct page_base *base, PyObject *url, str
     if (bytes)
         digest = PyObject_CallOneArg(base->digest, bytes);
     Py_XDECREF(bytes);
-    if (digest && PyBytes_Check(digest) && base->own_digest.size + (size_t)PyBytes_GET_SIZE(digest) == KEY_BYTES)
+    if (digest && PyBytes_Check(digest) && site->digest.size + (size_t)PyBytes_GET_SIZE(digest) == KEY_BYTES)
         key = PyBytes_FromStringAndSize(NULL, KEY_BYTES);
     else if (digest)
         PyErr_SetString(PyExc_ValueError, "a digest has another length");
     if (key) {
-        memcpy(PyBytes_AS_STRING(key), base->own_digest.data, base->own_digest.size);
-        memcpy(PyBytes_AS_STRING(key) + base->own_digest.size, PyBytes_AS_STRING(digest), (size_t)PyBytes_GET_SIZE(digest));
+        memcpy(PyBytes_AS_STRING(key), site->digest.data, site->digest.size);
+        memcpy(PyBytes_AS_STRING(key) + site->digest.size, PyBytes_AS_STRING(digest), (size_t)PyBytes_GET_SIZE(digest));
     }
     Py_XDECREF(digest);
     if (!key) {
         Py_DECREF(url);
         return NULL;
     }
-    PyObject *fields[ADDRESS_FIELDS] = {url, key, Py_NewRef(base->own), Py_NewRef(base->scheme)};
+    PyObject *fields[ADDRESS_FIELDS] = {url, key, Py_NewRef(site->host), Py_NewRef(site->scheme)};
     return made(base->type, fields, ADDRESS_FIELDS);
 }
 
@@ -241,9 +273,10 @@ static PyObject *simple_address(const struct page_base *base, PyObject *url, str
 static int add_address(PyObject *addresses, const struct page_base *base, PyObject *target, PyObject *join)
 {
     struct text query;
-    PyObject *url = simple_url(base, target, &query), *address = NULL, *key;
+    struct site site;
+    PyObject *url = simple_url(base, target, &site, &query), *address = NULL, *key;
     if (url)
-        address = simple_address(base, url, query);
+        address = simple_address(base, &site, url, query);
     if (PyErr_Occurred())
         return 0;
     if (!url || address == Py_None) {
@@ -262,29 +295,29 @@ static int add_address(PyObject *addresses, const struct page_base *base, PyObje
     return done;
 }
 
-/* addresses(targets, join, digest, type, origin, folder, own, scheme, own_digest, shapes, own_key) -> list of addresses */
+/* addresses(targets, join, digest, type, origin, folder, own, scheme, own_digest, shapes, others, own_key) -> list of addresses */
 PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     struct page_base base;
     (void)module;
-    if (!takes(count, 11))
+    if (!takes(count, 12))
         return NULL;
     if (!ascii_of(given[4], &base.origin) || !ascii_of(given[5], &base.folder) || !PyBytes_Check(given[8])
-        || !PyDict_Check(given[9])) {
-        PyErr_SetString(PyExc_TypeError, "origin and folder are of ASCII, a digest is bytes, shapes are a dict");
+        || !PyDict_Check(given[9]) || !PyDict_Check(given[10])) {
+        PyErr_SetString(PyExc_TypeError, "origin and folder are of ASCII, a digest is bytes, shapes and others are dicts");
         return NULL;
     }
-    base.digest = given[2], base.type = given[3], base.own = given[6], base.scheme = given[7];
-    base.shapes = given[9];
-    base.own_digest = (struct text){(unsigned char *)PyBytes_AS_STRING(given[8]), (size_t)PyBytes_GET_SIZE(given[8])};
+    base.digest = given[2], base.type = given[3], base.shapes = given[9], base.others = given[10];
+    base.own.digest = (struct text){(unsigned char *)PyBytes_AS_STRING(given[8]), (size_t)PyBytes_GET_SIZE(given[8])};
+    base.own.host = given[6], base.own.scheme = given[7];
     PyObject *targets = PySequence_Fast(given[0], "targets are a list"), *found = NULL;
     PyObject *addresses = targets ? PyDict_New() : NULL;
     int done = addresses != NULL;
     for (Py_ssize_t place = 0; done && place < PySequence_Fast_GET_SIZE(targets); place++)
         done = add_address(addresses, &base, PySequence_Fast_GET_ITEM(targets, place), given[1]);
     if (done) {
-        int has = PyDict_Contains(addresses, given[10]);
-        done = has >= 0 && (!has || !PyDict_DelItem(addresses, given[10]));
+        int has = PyDict_Contains(addresses, given[11]);
+        done = has >= 0 && (!has || !PyDict_DelItem(addresses, given[11]));
     }
     if (done)
         found = PyDict_Values(addresses);

@@ -101,6 +101,39 @@ def test_links_mean_the_same(page: str, targets: list[str]) -> None:
     assert all(type(address) is Address for address in found)
 
 
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *(
+            "http://o.test",
+            "https://o.test:8443",
+            "http://o.test:80",
+            "http://O.test",
+            "http://o.test.",
+            "http://1.2.3",
+        ),
+        *("http://[::1]", "http://xn--bcher-kva.test", "http://strasse.test", "http://a@o.test", "http:///"),
+    ],
+)
+def test_links_to_a_site_that_is_known(origin: str) -> None:
+    """The second link of an origin is joined natively where the first one was written as it is fetched."""
+    base = Base("http://h.test/a/b")
+    for path in (
+        "/first",
+        "/second/x.html",
+        "/third?b=1&a=2",
+        "/UP?utm_x=1",
+        "/..",
+        "/%41",
+        "/x#y z",
+        "/x?b=1#?",
+        "",
+        "?q",
+    ):
+        written = origin + path
+        assert base.addresses([written], b"") == addresses([written]), written
+
+
 @given(page=st.sampled_from(PAGES), targets=TARGETS, rel=st.sampled_from(("", "nofollow", " NoFollow\xa0é")))
 def test_links_of_a_search_index_are_the_same(page: str, targets: list[str], rel: str) -> None:
     """Their URLs, relations and places, and which is the canonical one."""
@@ -264,7 +297,7 @@ def test_rows_are_packed_the_same(texts: list[tuple[str, str, int, int]], last: 
     assert way(reader().put_rows) == way(put_rows_in_python)
 
 
-BASE: tuple[Any, ...] = ("http://h", "http://h", "h", "http", b"12345678", {}, b"")
+BASE: tuple[Any, ...] = ("http://h", "http://h", "h", "http", b"12345678", {}, {}, b"")
 FOUND = DiscoveredUrl(parse("http://h.test/a"), 1, "", "", 3)
 INDEX: tuple[Any, ...] = Matcher([Rule(False, "/*b*c"), Rule(False, "/x$")]).index()
 PATTERNS: list[Any] = [

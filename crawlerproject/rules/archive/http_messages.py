@@ -234,7 +234,8 @@ def payload_type(sample: bytes) -> str | None:
     sample = sample[:SAMPLE_BYTES]
     if not sample:
         return None
-    if len(sample.translate(None, _BINARY)) == len(sample) and sample[4:8] != b"ftyp" and _HTML.match(sample):
+    is_text = len(sample.translate(None, _BINARY)) == len(sample)
+    if is_text and sample[4:8] != b"ftyp" and _HTML.match(sample):
         return "text/html"  # as nearly all
     if sample[0] in _MAGIC_STARTS:
         for magic, name in _MAGIC:
@@ -248,7 +249,7 @@ def payload_type(sample: bytes) -> str | None:
         return "text/plain"
     if sample.startswith(b"\xef\xbb\xbf"):
         sample = sample[3:]
-    if len(sample.translate(None, _BINARY)) < len(sample):
+    if not is_text:
         return None
     if _XML.match(sample):
         return _xml(sample)

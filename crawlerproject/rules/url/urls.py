@@ -89,6 +89,7 @@ class Address(NamedTuple):
         return self.url == f"{self.scheme}://{self.host}/"
 
 
+_HOST_DIGEST_BYTES = 8  # with which a key begins
 _new = tuple.__new__
 
 
@@ -107,6 +108,8 @@ _resolved: dict[tuple[str | None, str], Address | None] = {}
 What counts is the page's folder; for a link that begins with "/" its origin; for an absolute one nothing.
 """
 _MOST_RESOLVED = 32_768  # some 400 bytes each
+_sites: dict[str, tuple[str, str, bytes]] = {}
+"""Of the sites of such absolute links, by their origin where it is written as it is fetched: host, scheme, digest."""
 _PLAIN = re.compile(r"https?://[0-9A-Za-z][\x21-\x2e\x30-\x7e]*/")
 # Paths that are joined as they stand: nothing to escape, no dot segments, nothing that a key leaves out.
 _SIMPLE = re.compile(r"/?[0-9A-Za-z_~-][0-9A-Za-z_.~-]*+(?:/[0-9A-Za-z_~-][0-9A-Za-z_.~-]*+)*+/?").fullmatch
@@ -175,7 +178,12 @@ class Base:
         address = self._join(href)
         if len(_resolved) >= _MOST_RESOLVED:
             _resolved.clear()
+            _sites.clear()
         _resolved[key] = address
+        if of is None and address is not None and "xn--" not in address.host:
+            origin = f"{address.scheme}://{address.host}"
+            if href.startswith(f"{origin}/"):
+                _sites[origin] = address.host, address.scheme, address.key[:_HOST_DIGEST_BYTES]
         return address
 
     def addresses(self, targets: list[str], own_key: bytes) -> list[Address]:
@@ -187,7 +195,7 @@ class Base:
         join, page = self.join, native.reader
         if page is not None and self._own_digest:
             scheme = "https" if self._origin[4] == "s" else "http"
-            of = self._origin, self._folder, self._own, scheme, self._own_digest, _shapes
+            of = self._origin, self._folder, self._own, scheme, self._own_digest, _shapes, _sites
             return page.addresses(targets, join, xxh3_128_digest, Address, *of, own_key)
         addresses: dict[bytes, Address] = {}
         for target in targets:
