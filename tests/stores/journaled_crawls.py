@@ -31,7 +31,8 @@ def journals(url: str, worker: str = "one", crawl: str = "", **more: Any) -> Par
 
 def opened(folder: Path, url: str, worker: str = "one", crawl: str = "", **more: Any) -> JournaledStore:
     """A worker's store in a new life, which holds nothing yet."""
-    return JournaledStore(folder / worker, journals(url, worker, crawl, **more))
+    rejoins = more.pop("rejoins", False)
+    return JournaledStore(folder / worker, journals(url, worker, crawl, **more), rejoins=rejoins)
 
 
 def take(store: JournaledStore, *partitions: int) -> list[str]:

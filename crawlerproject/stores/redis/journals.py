@@ -195,6 +195,13 @@ class PartitionJournals:
             if not answer:
                 raise lost_partition(partition)
 
+    def opened_by(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Those that have a holder: the token of the last that had all rows; 0: none since Redis lost data."""
+        wanted, own = list(partitions), self.crawl_id.encode()
+        calls = [Call("HMGET", [self._keys[p].lease], ["holder", "crawl", "of"]) for p in wanted]
+        answers = zip(wanted, self.link.many(calls), strict=True)
+        return {p: int(of or 0) * (crawl == own) for p, (holder, crawl, of) in answers if holder}
+
     def renew(self, lease_ms: int) -> list[int]:
         """Lengthen all leases; those that were lost. Raises StoreForgot."""
         self._renewed_at = since_boot()

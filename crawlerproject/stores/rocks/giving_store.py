@@ -221,8 +221,11 @@ class GivingStore(RocksStore):
             rows[number].append(changed)
         if changes.payloads:
             batch.put(*_new_payloads([*self._payloads, *changes.payloads]))
-        # Of partitions of others nothing is changed, but for what a message says that comes late.
+        # Of partitions of others nothing is changed, but for what a message says that comes late: no journal has that,
+        # so their rows here do not count any more.
         self._coming = {number: some for number, some in rows.items() if number in self._numbers}
+        for number in rows.keys() - self._coming:
+            batch.put(*unmarked(number)[1:])
         for number in self._coming:
             batch.put(journal_key(number, self._numbers[number] + 1), b"", column)
         return batch
@@ -387,6 +390,11 @@ class GivingStore(RocksStore):
         unknown = {digest for digest in digests if digest and super(GivingStore, self).original(digest) is None}
         for digest, original in self.journals.originals(list(unknown)).items():
             self._originals[digest] = original
+
+
+def unmarked(partition: int) -> tuple[str, bytes, bytes]:
+    """The row that says of the rows of a partition that they are not whole here."""
+    return FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0"
 
 
 def _new_payloads(payloads: Sequence[tuple[bytes, Original | None]]) -> tuple[bytes, bytes]:

@@ -24,7 +24,7 @@ from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.copies import CopySize
 from crawlerproject.stores.redis.journals import Granted, PartitionJournals, Taken
 from crawlerproject.stores.rocks import partition_rows
-from crawlerproject.stores.rocks.giving_store import GivingStore
+from crawlerproject.stores.rocks.giving_store import GivingStore, unmarked
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, ROWS_AT_A_TIME
 from crawlerproject.stores.rocks.rocks_tables import Tables
 from crawlerproject.stores.rocks.row_packing import unpack_rows
@@ -118,8 +118,8 @@ class JournaledStore(GivingStore):
 
     def _load(self, partition: int, taken: Taken, lease_ms: int, *, latest: bool) -> tuple[int, bool]:
         """See to it that the rows of a partition are here: its last change, and whether Redis is to be given all."""
-        tables, key = self._opened(), f"{MARK_FACT}{partition}".encode()
-        crawl_id, token, number = (tables.get(row_codec.FACTS, key) or b"- 0 0").split()
+        tables, (_, key, nothing) = self._opened(), unmarked(partition)
+        crawl_id, token, number = (tables.get(row_codec.FACTS, key) or nothing).split()
         prefix = row_codec.partition_key(row_codec.JOURNAL_ROW, partition)
         unsent = [row_codec.number_of(row) for row, _ in tables.rows(row_codec.MESSAGES, prefix=prefix)]
         last = max([int(number), *unsent])
@@ -140,7 +140,7 @@ class JournaledStore(GivingStore):
         else:
             last = taken.journal + mends
             if not same:
-                tables.put([(row_codec.FACTS, key, b"- 0 0")])
+                tables.put([unmarked(partition)])
                 partition_rows.clear(tables, partition)
                 if taken.of or taken.copy:
                     tick = partial(self.journals.keep, lease_ms)
@@ -177,19 +177,18 @@ class JournaledStore(GivingStore):
             self.journals.keep(lease_ms)
 
     def give_back(self, *partitions: int) -> None:
-        """Let partitions go: nothing of them changes any more, their hosts are on no list. StorageError, LeaseLost."""
+        """Let partitions go: nothing of them changes any more, their hosts are on no list. StorageError, LeaseLost.
+
+        Their rows stay until another worker has them (``copy_some``): until then Redis may lose what it has of them.
+        """
         while any(self._numbers[p] > self._sent[p] or p in self._due_marks for p in partitions):
             self.sync()
         self.journals.release(partitions)
-        with self._sending:
-            tables = self._opened()
+        with self._sending, self._changing:
             for partition in partitions:
-                with self._changing:
-                    for held in (self._numbers, self._sent, self._unsent, self._grown, self._copied):
-                        del held[partition]
-                    self._tried.pop(partition, None)
-                tables.put([(row_codec.FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0")])
-                partition_rows.clear(tables, partition)
+                for held in (self._numbers, self._sent, self._unsent, self._grown, self._copied):
+                    del held[partition]
+                self._tried.pop(partition, None)
 
     def came(self, hosts: Sequence[str]) -> None:
         """Hosts of a partition that was taken: what is remembered of queues and fingerprints is of before."""
@@ -207,11 +206,14 @@ class JournaledStore(GivingStore):
     def copy_some(self) -> bool:
         """Copy a partition whose journal has grown most, if any has by much. In a thread. StorageError, LeaseLost.
 
-        Whether it cost little, so that another may be copied now. When the place of copies takes none, that is said
-        once, and it is asked less and less.
+        First the rows of those go that other workers have by now. Whether it cost little, so that another may be copied
+        now. When the place of copies takes none, that is said once, and it is asked less and less.
         """
         with self._copying:
-            if self._closed or since_boot() < self._copied_next:
+            if self._closed:
+                return False
+            self._clear_taken()
+            if since_boot() < self._copied_next:
                 return False
             to_place, least = self.journals.copies.to_place, _LEAST_COPIED_BYTES
             grown = dict(self._grown)
@@ -238,6 +240,20 @@ class JournaledStore(GivingStore):
                 logger.info("Copies of partitions are put to where the archive goes again.")
                 self._refused = 0
             return not whole
+
+    def _clear_taken(self) -> None:
+        """Remove the rows of partitions that another worker has had whole on its disk since they were held here."""
+        with self._sending:
+            tables, own = self._opened(), dict[int, int]()
+            for key, packed in tables.rows(row_codec.FACTS, prefix=MARK_FACT.encode()):
+                crawl_id, token, _ = packed.decode().split()
+                if crawl_id == (self.journals.crawl_id or "-") and int(token):
+                    own[int(key[len(MARK_FACT) :])] = int(token)
+            given = [partition for partition in own if partition not in self._numbers]
+            for partition, of in self.journals.opened_by(given).items():
+                if of > own[partition]:
+                    tables.put([unmarked(partition)])
+                    partition_rows.clear(tables, partition)
 
     def _copy_whole(self, partition: int, number: int, grown: int) -> None:
         def whole() -> None:

@@ -14,9 +14,11 @@ import pytest
 from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Box, Changes, Due, HostFact, Posted, QueuedPage
+from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.copies import PartitionCopies
 from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
+from crawlerproject.stores.redis.rejoining import Rejoining
 from crawlerproject.stores.rocks import journaled_store, partition_rows, rocks_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.row_packing import Row
@@ -30,6 +32,7 @@ from tests.stores.journaled_crawls import (
     end_lease,
     host_in,
     journals,
+    numbers,
     opened,
     rows_here,
     rows_in_redis,
@@ -144,7 +147,8 @@ def test_a_worker_that_comes_back_has_its_rows(
         assert list(later.hosts_with_work()) == HOSTS[:1]
         assert rows_here(later, 0) == rows_in_redis(later, 0)
         later.give_back(0)
-        assert rows_here(later, 0) == {}
+        assert take(later, 0) == HOSTS[:1]
+        assert rows_here(later, 0) == rows_in_redis(later, 0)
 
 
 def test_what_was_not_given_to_redis_does_not_count(store: JournaledStore, server: RedisServer, tmp_path: Path) -> None:
@@ -224,9 +228,92 @@ def test_a_partition_is_given_back_with_all_that_was_changed(store: JournaledSto
     """Synced or not."""
     store.apply(filled())
     store.give_back(2)
-    assert rows_here(store, 2) == {}
     assert take(rival, 2) == [HOSTS[2]]
     assert rival.head(HOSTS[2], 9) == [row(HOSTS[2], 0)]
+
+
+def test_what_is_given_back_stays_until_another_has_it(
+    store: JournaledStore, rival: JournaledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what was taken and not yet loaded; rows that are ahead of the other's are none to be taken again."""
+    store.apply(filled())
+    store.give_back(2, 3)
+    before = rows_here(store, 2)
+    store.copy_some()
+    with monkeypatch.context() as patch, pytest.raises(StorageError):
+        patch.setattr(PartitionJournals, "opened", lambda *_: (_ for _ in ()).throw(StorageError("away")))
+        take(rival, 2)
+    store.copy_some()
+    assert rows_here(store, 2) == before != {}
+    assert sorted(store.marks()) == [0, 1, 2, 3]
+    take(rival, 2)
+    store.copy_some()
+    assert rows_here(store, 2) == {}
+    assert sorted(store.marks()) == [0, 1, 3]
+    rival.apply(Changes(removed=[row(HOSTS[2], 0)]))
+    rival.give_back(2)
+    assert take(store, 2, 3) == [HOSTS[2], HOSTS[3]]
+    assert (store.head(HOSTS[2], 9), store.head(HOSTS[3], 9)) == ([], [row(HOSTS[3], 0)])
+    rival.copy_some()
+    assert rows_here(rival, 2) == {}
+
+
+@pytest.mark.parametrize("taken", ["not at all", "and not loaded", "loaded", "and given back"])
+def test_what_was_given_back_outlives_redis(
+    server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    """Whoever has had it whole last has the latest rows; both workers come back to an empty server."""
+    crawl = f"given-{next(numbers)}"
+    with (
+        closing(opened(tmp_path, server.url, "one", crawl, crawl_id="before")) as one,
+        closing(opened(tmp_path, server.url, "two", crawl, crawl_id="before")) as two,
+    ):
+        take(one)
+        one.apply(filled())
+        one.give_back(1)
+        if taken == "and not loaded":
+            with monkeypatch.context() as patch, pytest.raises(StorageError):
+                patch.setattr(partition_rows, "put", lambda *_: (_ for _ in ()).throw(StorageError("away")))
+                take(two, 1)
+        elif taken != "not at all":
+            take(two, 1)
+            two.apply(Changes(removed=[row(HOSTS[1], 0)], queued=[row(HOSTS[1], 9)]))
+            two.sync()
+            if taken == "and given back":
+                two.give_back(1)
+        for each in (one, two):
+            each.copy_some()
+        latest = one if taken in ("not at all", "and not loaded") else two
+        before = rows_here(latest, 1)
+    one.journals.link.call("FLUSHALL")
+    link, later = RedisLink(server.url), dict[str, JournaledStore]()
+    for worker in ("two", "one"):
+        later[worker] = opened(tmp_path, server.url, worker, crawl, crawl_id="after", rejoins=True)
+        Rejoining(link, crawl, worker).begin(["one", "two"], later[worker].marks())
+    pending = Rejoining(link, crawl, "one").look()
+    assert pending is not None
+    assert pending.marks == {number: latest.journals.worker if number == 1 else "one" for number in range(PARTITIONS)}
+    finder = later[latest.journals.worker]
+    assert finder.take(1, LEASE_MS, latest=True) is not None
+    assert rows_here(finder, 1) == rows_in_redis(finder, 1) == before != {}
+    other = later["two" if finder is later["one"] else "one"]
+    finder.give_back(1)
+    assert take(other, 1) == [HOSTS[1]]
+    assert rows_here(other, 1) == before
+    for store in later.values():
+        store.close()
+    link.close()
+
+
+def test_a_message_that_comes_late_is_not_known_as_read(store: JournaledStore) -> None:
+    """What was read of a partition that was given back, and no journal has, does not count when it is taken again."""
+    store.apply(filled())
+    store.give_back(1)
+    store.apply(Changes(queued=[row(HOSTS[1], 9)], read=[(Box(1, OUTBOX), 7)]))
+    take(store, 1)
+    assert store.messages.read_up_to(Box(1, OUTBOX)) == 0
+    assert store.head(HOSTS[1], 9) == [row(HOSTS[1], 0)]
+    assert rows_here(store, 1) == rows_in_redis(store, 1)
 
 
 def test_messages_are_posted_before_what_has_caused_them(store: JournaledStore) -> None:
