@@ -29,6 +29,6 @@ def add(store: PartitionJournals, number: int) -> None:
 
 def added(store: PartitionJournals) -> list[bytes]:
     """What that journal has."""
-    tag = partition_keys(store.crawl, 0).lease.removesuffix("lease")
+    tag = partition_keys(store.crawl, 0).queue_prefix.removesuffix("q:")
     found: list[bytes] = store.link.call("LRANGE", [f"{tag}journal"], 0, -1)
     return found

@@ -1,7 +1,9 @@
 """A crawl of format 2, of versions 1.5 to 1.7, whose frontier is in Redis itself: how it becomes one of today's.
 
-The first worker that starts makes the crawl one of today's, which those versions refuse. Then each partition's rows are
-read once, by the worker that takes it, and removed when Redis has a copy of them. What lacks a copy is read again.
+The first worker that starts makes the crawl one of today's, which those versions refuse. One of their workers that was
+frozen meanwhile, or was about to join, has no lease then and gets none, and what it decides is refused. The rows of
+each partition are read once, by the worker that takes it, and removed when Redis has a copy of them. What lacks a copy
+is read again.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.protocols import host_of_fact
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, fleet_keys, partition_keys, worker_keys
-from crawlerproject.stores.redis.redis_crawl import RedisCrawl
+from crawlerproject.stores.redis.redis_crawl import LATER, RedisCrawl
+from crawlerproject.stores.redis.scripts import script
 from crawlerproject.stores.row_codec import (
     FACTS,
     FINGERPRINT_BYTES,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 MIGRATING = "of format 2"
-"""Of the crawl's facts: there while a partition may have rows in Redis itself."""
+"""Of the crawl's facts, while partitions may have rows in Redis itself: the workers of before, each with a NUL."""
 OUTBOX = bytes(16)
 """Of messages that those versions wrote; their numbers are their places in the inbox since the crawl began."""
 # Workers reported ten times in the time of a lease; one that was silent for so long has lost what it held.
@@ -53,6 +56,37 @@ _BUNDLE, _COUNT, _LENGTH = b"\1", Struct(">H"), Struct(">I")
 _PRINT_BYTES = HASH_BYTES + FINGERPRINT_BYTES
 
 
+# The crawl is of another format from now on, once. KEYS facts, incarnations; ARGV its format, that of today, MIGRATING
+_BEGIN = script(
+    """
+if redis.call('HGET', KEYS[1], 'format') ~= ARGV[1] then return 0 end
+local names = ''
+for _, name in ipairs(redis.call('HKEYS', KEYS[2])) do names = names .. name .. '\\0' end
+redis.call('HSET', KEYS[1], 'format', ARGV[2], ARGV[3], names)
+return 1
+"""
+)
+
+# A lease is where workers of today have it; those of before find it taken for ever. KEYS its place of before, lease;
+# ARGV LATER
+_FENCE = script(
+    """
+if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', '9007199254740991', 'token', 0)
+return 1
+"""
+)
+
+# What a process of before decides under a worker's name is refused. KEYS the worker's state; ARGV format of today
+_END_LIFE = script(
+    """
+if redis.call('HSETNX', KEYS[1], 'format', ARGV[1]) == 1 then redis.call('HSET', KEYS[1], 'life', '') end
+return 1
+"""
+)
+
+
 def begin(link: RedisLink, crawl: str, today: int) -> None:
     """Make a crawl of format 2 one of format ``today``; nothing to do for any other.
 
@@ -60,12 +94,25 @@ def begin(link: RedisLink, crawl: str, today: int) -> None:
     """
     keys = fleet_keys(crawl)
     written, partitions = link.call("HMGET", [keys.facts], "format", "partitions")
-    if written is None or int(written) != FORMAT:
-        return
-    ends = RedisCrawl(link, crawl, int(partitions)).lease_ends()
+    if written is not None and int(written) == FORMAT:
+        _refuse_workers(link, crawl, int(partitions))
+        link.call(_BEGIN, [keys.facts, keys.incarnations], FORMAT, today, MIGRATING)
+    if (names := link.call("HGET", [keys.facts], MIGRATING)) is not None:  # also after a death right here
+        leases = [partition_keys(crawl, number) for number in range(int(partitions))]
+        link.many([Call(_FENCE, [each.old_lease, each.lease], [LATER]) for each in leases])
+        states = [worker_keys(crawl, name).state for name in names.decode().split("\0")[:-1]]
+        link.many([Call(_END_LIFE, [state], [today]) for state in states])
+
+
+def _refuse_workers(link: RedisLink, crawl: str, partitions: int) -> None:
+    """Raise OperatorError while one of a crawl of format 2 may be at work."""
+    keys = fleet_keys(crawl)
+    ends = RedisCrawl(link, crawl, partitions).lease_ends()
     now_ms = int(link.call("TIME")[0]) * 1000
-    for name, at in link.call("ZRANGEBYSCORE", [keys.seen], now_ms - _SILENT_SECONDS * 1000, "+inf", "WITHSCORES"):
+    for name, at in link.call("ZRANGEBYSCORE", [keys.old_seen], now_ms - _SILENT_SECONDS * 1000, "+inf", "WITHSCORES"):
         ends.setdefault(name.decode(), (float(at) - now_ms) / 1000 + _SILENT_SECONDS)
+    if int(link.call("HGET", [keys.facts], "format")) != FORMAT:
+        return  # another worker of today was quicker, and is at work
     if ends:
         name, left = max(ends.items(), key=itemgetter(1))
         raise OperatorError(
@@ -74,7 +121,6 @@ def begin(link: RedisLink, crawl: str, today: int) -> None:
         )
     if link.cluster:
         _refuse_unwritten(link, crawl)
-    link.call("HSET", [keys.facts], "format", today, MIGRATING, 1)
 
 
 def _refuse_unwritten(link: RedisLink, crawl: str) -> None:
@@ -85,7 +131,7 @@ def _refuse_unwritten(link: RedisLink, crawl: str) -> None:
         decided = dict.fromkeys(map(int, link.call("HKEYS", [keys.batch])), serial)
         left = link.call("HGETALL", [keys.left])
         decided |= {int(number): int(value.partition(b":")[0]) for number, value in left.items()}
-        calls = [Call("HGET", [partition_keys(crawl, number).lease], [f"by:{name}"]) for number in decided]
+        calls = [Call("HGET", [partition_keys(crawl, number).old_lease], [f"by:{name}"]) for number in decided]
         if any(int(done or 0) < number for done, number in zip(link.many(calls), decided.values(), strict=True)):
             raise OperatorError(
                 f"The last batch of worker {name!r} of the crawl {crawl!r} is not written in all of the cluster: start "

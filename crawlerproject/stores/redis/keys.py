@@ -28,6 +28,7 @@ class PartitionKeys(NamedTuple):
     journal: str  # list of the changes since the copy, packed
     unnamed: str  # sorted set: object at the place of the archive -> until when (store time, ms) it stays there
     # Of format 2 (format_two.py):
+    old_lease: str  # hash as above: a later version's for ever, which no worker of that format gets
     inbox: str  # list of messages from other workers, oldest first
     work: str  # set of the hosts with queued rows
     pages: str  # hash: 24-byte key -> page record, empty while the page is only queued
@@ -63,6 +64,18 @@ class FleetKeys(NamedTuple):
     hubs: str  # list of messages to the worker that hubs reach, oldest first
     moved: str  # list of messages to all workers: where redirects of seeds have widened the scope
     names: str  # sorted set: the workers at work, all scores 0
+    old_seen: str  # as ``seen``, of workers of format 2
+
+
+# Under other words than here; what workers of format 2 write of themselves is apart.
+_STORED = {
+    "queue_prefix": "q:",
+    "incarnations": "lives",
+    "lease": "holder",
+    "old_lease": "lease",
+    "seen": "reported",
+    "old_seen": "seen",
+}
 
 
 class ShareKeys(NamedTuple):
@@ -76,7 +89,7 @@ class ShareKeys(NamedTuple):
 def partition_keys(crawl: str, number: int) -> PartitionKeys:
     """The keys of partition ``number``."""
     tag = f"{{{crawl}.{number}}}:"
-    return PartitionKeys(*(tag + ("q:" if name == "queue_prefix" else name) for name in PartitionKeys._fields))
+    return PartitionKeys(*(tag + _STORED.get(name, name) for name in PartitionKeys._fields))
 
 
 def ledger_key(crawl: str, number: int, *, cluster: bool) -> str:
@@ -96,9 +109,9 @@ def worker_keys(crawl: str, worker: str) -> WorkerKeys:
 
 
 def fleet_keys(crawl: str) -> FleetKeys:
-    """The keys of the whole crawl; ``incarnations`` is stored under an older word, "lives"."""
+    """The keys of the whole crawl."""
     tag = f"{{{crawl}.fleet}}:"
-    return FleetKeys(*(tag + ("lives" if name == "incarnations" else name) for name in FleetKeys._fields))
+    return FleetKeys(*(tag + _STORED.get(name, name) for name in FleetKeys._fields))
 
 
 def share_keys(crawl: str, kind: str) -> ShareKeys:

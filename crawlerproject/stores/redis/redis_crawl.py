@@ -20,6 +20,10 @@ class ActiveWorker(NamedTuple):
     info: dict[str, Any]  # partitions, quiet, incarnation, pages, bytes, errors
 
 
+LATER = b"a later version"
+"""In the place of a holder: of leases as format 2 has them."""
+
+
 class RedisCrawl:
     """Blocking. Raises StorageError."""
 
@@ -55,8 +59,9 @@ class RedisCrawl:
         seconds, micros = self.link.call("TIME")
         now_ms = int(seconds) * 1000 + int(micros) / 1000
         ends: dict[str, float] = {}
-        for holder, until in self.link.many([Call("HMGET", [keys.lease], ["holder", "until"]) for keys in self._keys]):
-            if holder and (left := (int(until) - now_ms) / 1000) > 0:
+        leases = [lease for keys in self._keys for lease in (keys.lease, keys.old_lease)]
+        for holder, until in self.link.many([Call("HMGET", [lease], ["holder", "until"]) for lease in leases]):
+            if holder and holder != LATER and (left := (int(until) - now_ms) / 1000) > 0:
                 ends[holder.decode()] = max(left, ends.get(holder.decode(), 0.0))
         return ends
 
@@ -67,15 +72,13 @@ class RedisCrawl:
     def workers(self) -> list[ActiveWorker]:
         """Those that have joined and not left, by name."""
         keys = fleet_keys(self.crawl)
-        names = sorted(self.link.call("ZRANGE", [keys.seen], 0, -1))
-        if not names:
+        seen = [Call("ZRANGE", [each], [0, -1, "WITHSCORES"]) for each in (keys.old_seen, keys.seen)]
+        *found, (seconds, micros) = self.link.many([*seen, Call("TIME", [])])
+        if not (at := dict(sorted(found[0] + found[1]))):
             return []
-        seconds, micros = self.link.call("TIME")
-        seen = self.link.call("ZMSCORE", [keys.seen], *names)
-        said = self.link.call("HMGET", [keys.info], *names)
+        said = self.link.call("HMGET", [keys.info], *at)
         now = int(seconds) + int(micros) / 1e6
         return [
-            ActiveWorker(name.decode(), max(0.0, now - float(at) / 1000), orjson.loads(info or b"{}"))
-            for name, at, info in zip(names, seen, said, strict=True)
-            if at is not None
+            ActiveWorker(name.decode(), max(0.0, now - float(seen) / 1000), orjson.loads(info or b"{}"))
+            for (name, seen), info in zip(at.items(), said, strict=True)
         ]
