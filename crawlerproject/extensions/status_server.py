@@ -21,18 +21,8 @@ from crawlerproject.extensions.status_file import StatusFile
 from crawlerproject.inspection.status_facts import SILENT_SECONDS
 from crawlerproject.rules.printable import human_seconds
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
+from crawlerproject.watch import live
 from crawlerproject.watch.fleet_summary import Beside, of_all
-from crawlerproject.watch.live import (
-    FIRST_ROWS,
-    ORDERS,
-    STEP_SECONDS,
-    HostSampler,
-    Levels,
-    Totals,
-    host_table,
-    live_facts,
-    read_last_hour,
-)
 from crawlerproject.watch.watch_pages import (
     Bodiless,
     NoAnswer,
@@ -83,8 +73,8 @@ class StatusServer(HttpListener):
         }
         asked = ours_of(settings) | {"CRAWL_DIR": str(whole.absolute())}
         self._questions = Questions(asked)
-        self._sampler = HostSampler(scheduler)
-        self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
+        self._sampler = live.HostSampler(scheduler)
+        self._hour = live.read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
         text = metrics(lambda: self._counted(each=True))
         self._read_last = asyncio.Event()
 
@@ -111,7 +101,7 @@ class StatusServer(HttpListener):
         logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
         self._sampler.start()
         self._rows = create_looping_call(self._add_row)
-        self._rows.start(STEP_SECONDS, now=True)
+        self._rows.start(live.STEP_SECONDS, now=True)
         self._keeping = create_looping_call(self._keep)
         self._keeping.start(KEEP_SECONDS, now=False)
 
@@ -155,29 +145,29 @@ class StatusServer(HttpListener):
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())
-        return live_facts(self._counted(), self._run, self._sampler.last, rows)
+        return live.live_facts(self._counted(), self._run, self._sampler.last, rows)
 
     def _hosts(self, asked: Mapping[str, str]) -> dict[str, Any]:
         order = asked.get("by", "left")
-        if order not in ORDERS:
-            raise Unfit(f"Ask with ?by= one of {', '.join(ORDERS)}.")
-        return host_table(self._sampler.last, order, FIRST_ROWS)
+        if order not in live.ORDERS:
+            raise Unfit(f"Ask with ?by= one of {', '.join(live.ORDERS)}.")
+        return live.host_table(self._sampler.last, order, live.FIRST_ROWS)
 
     def _add_row(self) -> None:
         crawl, status = self._scheduler.crawl, self._counted()
         if not status or crawl.run.closed:
             return
         progress = status["progress"]
-        levels = Levels(
+        levels = live.Levels(
             progress["ceiling_per_second"],
             progress["queued_urls"],
             progress["hosts_in_flight"],
             status["machine"]["rss_bytes"],
         )
         done, others = crawl.run.tallies, [one["progress"] for one in self._beside.statuses(time.monotonic())]
-        own = Totals(done.pages, done.bytes, done.errors)
-        totals = (own[at] + sum(one[name] for one in others) for at, name in enumerate(Totals._fields))
-        self._hour.add(crawl.run.now(), Totals(*totals), levels)
+        own = live.Totals(done.pages, done.bytes, done.errors)
+        totals = (own[at] + sum(one[name] for one in others) for at, name in enumerate(live.Totals._fields))
+        self._hour.add(crawl.run.now(), live.Totals(*totals), levels)
 
     def _keep(self) -> None:
         crawl = self._scheduler.crawl

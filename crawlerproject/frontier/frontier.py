@@ -13,6 +13,7 @@ from dataclasses import replace
 from math import inf
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier import other_workers
 from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.frontier_state import FrontierState
 from crawlerproject.frontier.hosts.host import Host, HostState, Stage
@@ -21,16 +22,6 @@ from crawlerproject.frontier.learned.render_gains import Renders
 from crawlerproject.frontier.learned.revisits import Revisits, again
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions
 from crawlerproject.frontier.leasing import LeaseIssuer
-from crawlerproject.frontier.other_workers import (
-    Changed,
-    HubMoved,
-    HubNamed,
-    HubRequest,
-    Links,
-    Message,
-    RobotsWanted,
-    ScopeWidened,
-)
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit, document_of
 from crawlerproject.frontier.politeness import Consequence, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
@@ -99,18 +90,18 @@ class Frontier:
         self.state.robots.forget(mine)
         return self.hosts.let_go(mine)
 
-    def read(self, message: Message, now: float) -> None:
+    def read(self, message: other_workers.Message, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
         self.hosts.clock.now = now
-        if isinstance(message, Links):
+        if isinstance(message, other_workers.Links):
             self.add(message.found, now)
-        elif isinstance(message, RobotsWanted):
+        elif isinstance(message, other_workers.RobotsWanted):
             self._robots_responses.wanted(message, now)
-        elif isinstance(message, Changed):
+        elif isinstance(message, other_workers.Changed):
             self.changed(message.pages, now)
-        elif isinstance(message, ScopeWidened):
+        elif isinstance(message, other_workers.ScopeWidened):
             self.admission.scope_widened(message)
-        elif isinstance(message, HubNamed | HubMoved | HubRequest):
+        elif isinstance(message, other_workers.HubNamed | other_workers.HubMoved | other_workers.HubRequest):
             if self.subscriptions is not None:
                 self.subscriptions.heard(message, now)
         else:

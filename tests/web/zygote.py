@@ -444,7 +444,7 @@ def _import_crawler() -> None:
     from crawlerproject.rules.url.domains import registered_domain
 
     _import_all("crawlerproject.commands")
-    for name in ("spiders.web", "spiders.plan", "stores.index.parquet_tables"):
+    for name in ("spiders.web", "spiders.plan_spider", "stores.index.parquet_tables"):
         importlib.import_module(f"crawlerproject.{name}")
     registered_domain("a.test")  # reads the list
     for value in vars(settings).values():

@@ -14,18 +14,10 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.fleet.repartition.journal import PlanChange
+from crawlerproject.frontier import other_workers
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import COMBINED
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
-from crawlerproject.frontier.other_workers import (
-    Changed,
-    Links,
-    Message,
-    RobotsGiven,
-    RobotsWanted,
-    pack_message,
-    unpack_message,
-)
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, GIVEN_ARCHIVE_FACT
@@ -172,8 +164,8 @@ def _unread_messages(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes
     for one in known.values():
         for number in range(int(one.get(UNREAD_FACT) or 0)):
             for packed in orjson.loads(one.get(f"{UNREAD_PREFIX}{number}") or b"[]"):
-                for worker, message in _by_holder(unpack_message(orjson.dumps(packed)), plan):
-                    read[worker].append(pack_message(message))
+                for worker, message in _by_holder(other_workers.unpack_message(orjson.dumps(packed)), plan):
+                    read[worker].append(other_workers.pack_message(message))
     if not any(UNREAD_FACT in one for one in known.values()):
         return {worker: {} for worker in plan.workers}
     facts: dict[str, dict[str, bytes]] = {}
@@ -184,17 +176,17 @@ def _unread_messages(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes
     return facts
 
 
-def _by_holder(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Message]]:
-    if isinstance(message, Links):
+def _by_holder(message: other_workers.Message, plan: FleetPlan) -> Iterator[tuple[str, other_workers.Message]]:
+    if isinstance(message, other_workers.Links):
         for worker in plan.workers:
             if found := [item for item in message.found if plan.holder(item.address.host) == worker]:
-                yield worker, Links(found)
-    elif isinstance(message, Changed):
+                yield worker, other_workers.Links(found)
+    elif isinstance(message, other_workers.Changed):
         for worker in plan.workers:
             if pages := [page for page in message.pages if plan.holder(page[0].host) == worker]:
-                yield worker, Changed(pages)
-    elif isinstance(message, RobotsWanted):
+                yield worker, other_workers.Changed(pages)
+    elif isinstance(message, other_workers.RobotsWanted):
         yield plan.holder(host_key(message.target)), message
     else:
-        assert isinstance(message, RobotsGiven)
+        assert isinstance(message, other_workers.RobotsGiven)
         yield plan.holder(message.origin.rpartition("://")[2]), message

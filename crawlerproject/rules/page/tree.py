@@ -9,19 +9,7 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlerproject.rules.page.page import (
-    EMPTY_ROOT_WORDS,
-    ENOUGH_LINKS,
-    ENOUGH_WORDS,
-    MOST_ELEMENTS,
-    MOST_NOTICE,
-    Document,
-    Shell,
-    has_rel,
-    link_target,
-    looks_whole,
-    refresh_target,
-)
+from crawlerproject.rules.page import page
 from crawlerproject.rules.page.text_fingerprint import count_words, text_fingerprint
 
 _SELECTOR = "a[href],area[href],iframe[src],frame[src],link[href],meta[content],base[href]"
@@ -54,15 +42,15 @@ class _Elements:
     anchors: list[str | None] = field(default_factory=list)  # hrefs of a and area
 
 
-def read_tree(source: bytes) -> Document:
+def read_tree(source: bytes) -> page.Document:
     """Read a page in UTF-8."""
     tree = LexborHTMLParser(source)
     found = _collect(tree)
     head = tree.head.css_first("title") if tree.head is not None else None  # in the head: an svg has titles of its own
     title = "" if head is None else " ".join(head.text().split())
     words, text = words_and_text(tree)
-    whole = looks_whole(words, _count(found.anchors)) or b"<script" not in source.lower()
-    return Document(
+    whole = page.looks_whole(words, _count(found.anchors)) or b"<script" not in source.lower()
+    return page.Document(
         found.targets,
         found.nofollow,
         found.metas,
@@ -76,7 +64,7 @@ def read_tree(source: bytes) -> Document:
     )
 
 
-def read_shell(source: bytes) -> Shell | None:
+def read_shell(source: bytes) -> page.Shell | None:
     """``Document.shell`` by a parse of its own: few pages need it, and reading them is not dearer for it."""
     tree = LexborHTMLParser(source)
     scripts = [
@@ -88,21 +76,24 @@ def read_shell(source: bytes) -> Shell | None:
         return None
     links = _count(node.attributes.get("href") for node in tree.css("a[href],area[href]"))
     script_characters = sum(len(node.text(deep=True)) for node in scripts)
-    notice = " ".join(node.text(separator=" ") for node in tree.css("noscript")[:MOST_ELEMENTS])
+    notice = " ".join(node.text(separator=" ") for node in tree.css("noscript")[: page.MOST_ELEMENTS])
     tree.strip_tags(UNSEEN_TAGS, recursive=True)
     shown = tree.body.text(separator=" ", skip_empty=True) if tree.body is not None else ""
     words = count_words(shown)
-    if looks_whole(words, links):
+    if page.looks_whole(words, links):
         return None
-    return Shell(
+    return page.Shell(
         len(source),
         words,
         links,
         script_characters,
         len(shown),
-        shown[:MOST_NOTICE] if words < ENOUGH_WORDS else "",
-        notice[:MOST_NOTICE],
-        any(count_words(node.text(separator=" ")) < EMPTY_ROOT_WORDS for node in tree.css(_ROOTS)[:MOST_ELEMENTS]),
+        shown[: page.MOST_NOTICE] if words < page.ENOUGH_WORDS else "",
+        notice[: page.MOST_NOTICE],
+        any(
+            count_words(node.text(separator=" ")) < page.EMPTY_ROOT_WORDS
+            for node in tree.css(_ROOTS)[: page.MOST_ELEMENTS]
+        ),
     )
 
 
@@ -115,7 +106,7 @@ def _collect(tree: LexborHTMLParser) -> _Elements:
             if name := attributes.get("name"):
                 found.metas.append((name, content))
             elif (attributes.get("http-equiv") or "").strip().lower() == "refresh" and (
-                target := refresh_target(content)
+                target := page.refresh_target(content)
             ):
                 found.targets.append(target)
             continue
@@ -125,14 +116,14 @@ def _collect(tree: LexborHTMLParser) -> _Elements:
             continue
         if tag == "a" or tag == "area":
             found.anchors.append(attributes.get("href"))
-        target = link_target(tag, attributes)
+        target = page.link_target(tag, attributes)
         if target is None:
             continue
-        if "rel" in attributes and has_rel(attributes, "nofollow"):
+        if "rel" in attributes and page.has_rel(attributes, "nofollow"):
             found.nofollow += 1
         else:
             found.targets.append(target)
-        if tag == "link" and found.canonical is None and has_rel(attributes, "canonical"):
+        if tag == "link" and found.canonical is None and page.has_rel(attributes, "canonical"):
             found.canonical = target
     return found
 
@@ -157,6 +148,6 @@ def _count(hrefs: Iterable[str | None]) -> int:
         with suppress(ValueError):
             if target and urlsplit(target).scheme in ("", "http", "https"):
                 found.add(target)
-        if len(found) == ENOUGH_LINKS:
+        if len(found) == page.ENOUGH_LINKS:
             break
     return len(found)

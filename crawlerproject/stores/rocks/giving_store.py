@@ -22,6 +22,7 @@ from rocksdict import ColumnFamily, WriteBatch
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores import row_codec
 from crawlerproject.stores.outboxes import Outboxes, post_bytes
 from crawlerproject.stores.protocols import (
     ARCHIVE_FACT,
@@ -46,22 +47,6 @@ from crawlerproject.stores.rocks.rocks_queues import Put
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from crawlerproject.stores.rocks.rocks_tables import RawBatch
 from crawlerproject.stores.rocks.row_packing import Row, pack_changes
-from crawlerproject.stores.row_codec import (
-    FACTS,
-    FORMAT_FACT,
-    JOURNAL_ROW,
-    MESSAGES,
-    PAYLOADS,
-    QUEUE,
-    TEXT,
-    host_row_key,
-    journal_key,
-    message_key,
-    number_of,
-    pack_original,
-    partition_key,
-    unpack_original,
-)
 
 # The id of a crawl that goes on after a loss, until Redis has been given the facts of the worker again.
 _REJOINS = "rejoins"
@@ -71,7 +56,7 @@ _DIGEST_BYTES = 20
 # The last loss of a worker, as Redis has it, after which first captures were looked at.
 _LOSSES = "losses"
 # About this folder, not about the worker.
-_OWN_FACTS = frozenset({FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT, _LOSSES})
+_OWN_FACTS = frozenset({row_codec.FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT, _LOSSES})
 # Hosts that are known to have their row; some 100 bytes each.
 _HOSTS = 100_000
 # Given to Redis in one call.
@@ -119,45 +104,45 @@ class GivingStore(RocksStore):
         batch = tables.batch()
         known = partition_rows.facts_of(tables)
         own = {name for name in known if name in _OWN_FACTS or name.startswith(MARK_FACT)}
-        batch.delete(FACTS, DUE_FACT.encode())
+        batch.delete(row_codec.FACTS, DUE_FACT.encode())
         # A process that rejoined may have been killed before it had given Redis anything.
         self._rejoins = self._rejoins or known.get(_REJOINS) == crawl_id
         if self._rejoins:
-            batch.put(FACTS, _REJOINS.encode(), crawl_id)
+            batch.put(row_codec.FACTS, _REJOINS.encode(), crawl_id)
             self._facts = {name: packed for name, packed in known.items() if name not in own}
         else:
             facts = self.journals.facts()
             for name in known.keys() - own - facts.keys():
-                batch.delete(FACTS, name.encode(*TEXT))
+                batch.delete(row_codec.FACTS, name.encode(*row_codec.TEXT))
             for name, packed in facts.items():
-                batch.put(FACTS, name.encode(*TEXT), packed)
+                batch.put(row_codec.FACTS, name.encode(*row_codec.TEXT), packed)
             if (losses := self.journals.losses()) != known.get(_LOSSES, b""):
                 self._forget_unknown(batch)
-                batch.put(FACTS, _LOSSES.encode(), losses)
+                batch.put(row_codec.FACTS, _LOSSES.encode(), losses)
             # Captures that are cut off with what Redis was not given are no payload's first.
             new = known.get(_NEW_PAYLOADS, b"")
             for first in range(0, len(new), _DIGEST_BYTES):
-                batch.delete(PAYLOADS, new[first : first + _DIGEST_BYTES])
+                batch.delete(row_codec.PAYLOADS, new[first : first + _DIGEST_BYTES])
         tables.write(batch)
 
     def _forget_unknown(self, batch: RawBatch) -> None:
         """An archive was lost since: a first capture that Redis does not know may have been in it."""
-        rows = self._opened().rows(PAYLOADS)
+        rows = self._opened().rows(row_codec.PAYLOADS)
         while some := list(islice(rows, ROWS_AT_A_TIME)):
             there = self.journals.originals([digest for digest, _ in some])
             for digest, packed in some:
-                if there.get(digest) != unpack_original(packed):
-                    batch.delete(PAYLOADS, digest)
+                if there.get(digest) != row_codec.unpack_original(packed):
+                    batch.delete(row_codec.PAYLOADS, digest)
 
     def marks(self) -> dict[int, Mark]:
         """The partitions whose rows are here: the token under which each was held, and its last change."""
         tables, found = self._opened(), dict[int, Mark]()
-        for key, packed in tables.rows(FACTS, prefix=MARK_FACT.encode()):
+        for key, packed in tables.rows(row_codec.FACTS, prefix=MARK_FACT.encode()):
             _, token, number = packed.split()
             partition = int(key[len(MARK_FACT) :])
             if int(token):
-                prefix = partition_key(JOURNAL_ROW, partition)
-                unsent = [number_of(row) for row, _ in tables.rows(MESSAGES, prefix=prefix)]
+                prefix = row_codec.partition_key(row_codec.JOURNAL_ROW, partition)
+                unsent = [row_codec.number_of(row) for row, _ in tables.rows(row_codec.MESSAGES, prefix=prefix)]
                 found[partition] = int(token), max([int(number), *unsent])
         return found
 
@@ -187,15 +172,15 @@ class GivingStore(RocksStore):
         for host, changed in partition_rows.rows_removed(changes):  # others may be queued in their places
             rows[partition(host)].append(changed)
         self._coming = rows
-        batch, column = super()._batch(changes), self._tables.handles[MESSAGES]
+        batch, column = super()._batch(changes), self._tables.handles[row_codec.MESSAGES]
         of_pages = [host_key(record.url) for _, record in changes.pages]
         self._coming_hosts = {}
         for host in partition_rows.hosts_changed(changes, of_pages):
             number = partition(host)
             token = held.get(number, 0) if number in self._numbers else 0
             if not token or self._with_row.get(host) != token:
-                key = host_row_key(number, host)
-                rows[number].append((MESSAGES, key, b""))
+                key = row_codec.host_row_key(number, host)
+                rows[number].append((row_codec.MESSAGES, key, b""))
                 batch.put(key, b"", column)
                 if token:
                     self._coming_hosts[host] = token
@@ -207,16 +192,16 @@ class GivingStore(RocksStore):
             digest = record.digest
             original = first[digest] if digest in first else self.original(digest) if digest else None
             if original is not None:
-                packed = pack_original(original)
-                rows[partition(host)].append((PAYLOADS, digest, packed))
+                packed = row_codec.pack_original(original)
+                rows[partition(host)].append((row_codec.PAYLOADS, digest, packed))
                 if digest not in first:
-                    batch.put(digest, packed, self._tables.handles[PAYLOADS])
+                    batch.put(digest, packed, self._tables.handles[row_codec.PAYLOADS])
             elif digest in first:
-                rows[partition(host)].append((PAYLOADS, digest, None))
+                rows[partition(host)].append((row_codec.PAYLOADS, digest, None))
         # One that is lost is no capture that its page's next holder may name.
         for digest, original in changes.payloads:
             if original is None and (lost := self.original(digest)) is not None:
-                rows[partition(host_key(lost.url))].append((PAYLOADS, digest, None))
+                rows[partition(host_key(lost.url))].append((row_codec.PAYLOADS, digest, None))
         for number, changed in partition_rows.read_marks(changes):
             rows[number].append(changed)
         if changes.payloads:
@@ -227,17 +212,17 @@ class GivingStore(RocksStore):
         for number in rows.keys() - self._coming:
             batch.put(*unmarked(number)[1:])
         for number in self._coming:
-            batch.put(journal_key(number, self._numbers[number] + 1), b"", column)
+            batch.put(row_codec.journal_key(number, self._numbers[number] + 1), b"", column)
         return batch
 
     def _put_of(self, host: str, put: Put) -> Put:
         """As of any store; a row that is queued is what the journal gets as well."""
-        append, queue = self._coming[self.journals.partition(host)].append, self._tables.handles[QUEUE]
+        append, queue = self._coming[self.journals.partition(host)].append, self._tables.handles[row_codec.QUEUE]
 
         def put_both(key: bytes, value: bytes, column: ColumnFamily | None) -> None:
             put(key, value, column)
             if column is queue:  # that its page is known follows from it
-                append((QUEUE, key, value))
+                append((row_codec.QUEUE, key, value))
 
         return put_both
 
@@ -297,7 +282,7 @@ class GivingStore(RocksStore):
                 changes = self._packed(partition, sent, last)
                 waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
                 for number in range(sent + 1, last + 1):
-                    batch.delete(MESSAGES, journal_key(partition, number))
+                    batch.delete(row_codec.MESSAGES, row_codec.journal_key(partition, number))
         boxes = [] if (waiting or messages) and self._unasked < _FORGOTTEN_AT_ONCE else self._unread_boxes()
         mail = Mail(messages, payloads, boxes)
         if not (waiting or facts or any(mail)):
@@ -306,21 +291,21 @@ class GivingStore(RocksStore):
         self._are_posted(messages)
         if self._rejoins and (waiting or facts):
             self._rejoins = False
-            batch.delete(FACTS, _REJOINS.encode())
+            batch.delete(row_codec.FACTS, _REJOINS.encode())
         if ARCHIVE_FACT in facts:
-            batch.put(FACTS, GIVEN_ARCHIVE_FACT.encode(), facts[ARCHIVE_FACT])
+            batch.put(row_codec.FACTS, GIVEN_ARCHIVE_FACT.encode(), facts[ARCHIVE_FACT])
         for each in waiting:
             self._tried.pop(each.partition, None)
             self._sent[each.partition] = each.first + len(each.changes) - 1
             del self._unsent[each.partition][: len(each.changes)]
             self._grown[each.partition] += sum(map(len, each.changes))
-            batch.put(FACTS, *self._mark(each.partition, self._sent[each.partition]))
+            batch.put(row_codec.FACTS, *self._mark(each.partition, self._sent[each.partition]))
         self._forget_read(batch, dict(zip(boxes, known, strict=True)))
         with self._changing:
             self._forget_given(read, facts)
             if payloads:
                 del self._payloads[: len(payloads)]
-                batch.put(FACTS, *_new_payloads(self._payloads))
+                batch.put(row_codec.FACTS, *_new_payloads(self._payloads))
             tables.write(batch)
 
     def _forget_given(self, read: dict[int, tuple[int, dict[bytes, int]]], facts: dict[str, bytes]) -> None:
@@ -351,7 +336,7 @@ class GivingStore(RocksStore):
         to_hubs = {box: maxsize for box in self._outboxes.unread() if box.partition == LISTENER}
         for box, up_to in (known | to_hubs).items():
             for each in self._outboxes.forget(box, up_to):
-                batch.delete(MESSAGES, message_key(*each))
+                batch.delete(row_codec.MESSAGES, row_codec.message_key(*each))
 
     @property
     def quiet(self) -> bool:
@@ -394,7 +379,7 @@ class GivingStore(RocksStore):
 
 def unmarked(partition: int) -> tuple[str, bytes, bytes]:
     """The row that says of the rows of a partition that they are not whole here."""
-    return FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0"
+    return row_codec.FACTS, f"{MARK_FACT}{partition}".encode(), b"- 0 0"
 
 
 def _new_payloads(payloads: Sequence[tuple[bytes, Original | None]]) -> tuple[bytes, bytes]:

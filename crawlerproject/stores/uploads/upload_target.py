@@ -21,16 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from crawlerproject.errors import OperatorError, TargetError
-from crawlerproject.rules.archive.upload_rules import (
-    SCHEMES,
-    Here,
-    Measured,
-    Seen,
-    address_problem,
-    agrees,
-    part_bytes,
-    without_secrets,
-)
+from crawlerproject.rules.archive import upload_rules
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.atomic_files import whole_file
 
@@ -64,7 +55,7 @@ def target_errors(where: str, passed: tuple[type[Exception], ...] = ()) -> Itera
         code = response.get("Error", {}).get("Code", "") if isinstance(response, dict) else ""
         kind = str(code) or type(error).__name__
         text = str(error)[: 4 * _MOST_LETTERS]
-        line = printable_line(without_secrets(f"{kind}: {text}" if text else kind))[:_MOST_LETTERS]
+        line = printable_line(upload_rules.without_secrets(f"{kind}: {text}" if text else kind))[:_MOST_LETTERS]
         raise TargetError(f"{where}: {line}") from None
 
 
@@ -78,11 +69,11 @@ class UploadTarget(ABC):
         return f"{self.url}/{name}"
 
     @abstractmethod
-    def look(self, name: str) -> Seen | None:
+    def look(self, name: str) -> upload_rules.Seen | None:
         """Size and digests that the place reports for a file; None when it has no such file."""
 
     @abstractmethod
-    def send(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
+    def send(self, name: str, path: Path, what: upload_rules.Measured, transfer: Transfer) -> None:
         """Put a file there, going on with what ``transfer.token`` names."""
 
     @abstractmethod
@@ -99,7 +90,7 @@ class UploadTarget(ABC):
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
 
-    def put(self, name: str, data: bytes) -> Measured:
+    def put(self, name: str, data: bytes) -> upload_rules.Measured:
         """Put a small file there, and have it confirmed."""
         with target_errors(self.where(name)), NamedTemporaryFile(prefix="upload-") as file:
             file.write(data)
@@ -111,9 +102,9 @@ class UploadTarget(ABC):
             raise TargetError(f"{name} was sent, and what is there is not what was sent")
         return what
 
-    def has(self, name: str, what: Measured, *, read_back: bool = False) -> bool:
+    def has(self, name: str, what: upload_rules.Measured, *, read_back: bool = False) -> bool:
         """Whether a file is there, by the place's word or, where that says nothing, by the bytes that it gives."""
-        verdict = agrees(what, self.look(name))
+        verdict = upload_rules.agrees(what, self.look(name))
         if verdict is None or (verdict and read_back):
             return self.read_sha256(name) == (what.size, what.sha256)
         return verdict
@@ -133,15 +124,15 @@ class FolderTarget(UploadTarget):
     def __init__(self, folder: Path) -> None:
         self.folder, self.url = folder, str(folder)
 
-    def look(self, name: str) -> Seen | None:
+    def look(self, name: str) -> upload_rules.Seen | None:
         path = self.folder / name
         with target_errors(str(path)):
             if not path.is_file():
                 return None
             found = measured(path)
-            return Seen(found.size, frozenset({found.sha256}))
+            return upload_rules.Seen(found.size, frozenset({found.sha256}))
 
-    def send(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
+    def send(self, name: str, path: Path, what: upload_rules.Measured, transfer: Transfer) -> None:
         target = self.folder / name
         with target_errors(str(target)):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -162,16 +153,16 @@ class ObjectTarget(UploadTarget):
     def __init__(self, files: Any, url: str) -> None:
         self.files, self.url = files, url
 
-    def look(self, name: str) -> Seen | None:
+    def look(self, name: str) -> upload_rules.Seen | None:
         with target_errors(self.where(name)):
             self.files.invalidate_cache()
             try:
                 facts = self.files.info(self.where(name))
             except FileNotFoundError:
                 return None
-            return Seen(int(facts["size"]), frozenset(_digests(facts)))
+            return upload_rules.Seen(int(facts["size"]), frozenset(_digests(facts)))
 
-    def send(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
+    def send(self, name: str, path: Path, what: upload_rules.Measured, transfer: Transfer) -> None:
         where = self.where(name)
         with target_errors(where), path.open("rb") as source, self.files.open(where, "wb") as target:
             _copy(source, target, transfer)
@@ -191,28 +182,28 @@ class S3Target(ObjectTarget):
         super().__init__(files, url)
         self._bucket, _, self._prefix = url.removeprefix("s3://").partition("/")
 
-    def look(self, name: str) -> Seen | None:
+    def look(self, name: str) -> upload_rules.Seen | None:
         with target_errors(self.where(name)):
             try:
                 facts = self._call("head_object", name)
             except FileNotFoundError:
                 return None
-            return Seen(int(facts["ContentLength"]), frozenset({str(facts.get("ETag", "")).strip('"')}))
+            return upload_rules.Seen(int(facts["ContentLength"]), frozenset({str(facts.get("ETag", "")).strip('"')}))
 
-    def send(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
+    def send(self, name: str, path: Path, what: upload_rules.Measured, transfer: Transfer) -> None:
         with target_errors(self.where(name)):
-            if what.size <= part_bytes(what.size):
+            if what.size <= upload_rules.part_bytes(what.size):
                 data = path.read_bytes()
                 self._call("put_object", name, Body=data, ContentMD5=_md5(data))
                 transfer.sent(len(data))
             else:
                 self._in_parts(name, path, what, transfer)
 
-    def _in_parts(self, name: str, path: Path, what: Measured, transfer: Transfer) -> None:
+    def _in_parts(self, name: str, path: Path, what: upload_rules.Measured, transfer: Transfer) -> None:
         upload, there = self._begun(name, transfer.token)
         if upload != transfer.token:
             transfer.remember(upload)
-        step, tags = part_bytes(what.size), []
+        step, tags = upload_rules.part_bytes(what.size), []
         with path.open("rb") as file:
             for number, data in enumerate(iter(lambda: file.read(step), b""), start=1):
                 tag = f'"{md5(data, usedforsecurity=False).hexdigest()}"'
@@ -281,19 +272,19 @@ def _md5(data: bytes) -> str:
 # --- files as they are here -----------------------------------------------------------------------
 
 
-def here(path: Path) -> Here | None:
+def here(path: Path) -> upload_rules.Here | None:
     """A file as it lies in its folder; None when it does not, or is a link."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
         return None
-    return Here(found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    return upload_rules.Here(found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
-def measured(path: Path) -> Measured:
+def measured(path: Path) -> upload_rules.Measured:
     """Size and the digests by which the place is believed, some six seconds a gigabyte. Raises OSError."""
     whole, content, size = md5(usedforsecurity=False), sha256(), 0
-    step = part_bytes(path.stat().st_size)
+    step = upload_rules.part_bytes(path.stat().st_size)
     parts, part, left = [], md5(usedforsecurity=False), step
     with path.open("rb") as file:
         while chunk := file.read(min(CHUNK_BYTES, left)):
@@ -305,11 +296,11 @@ def measured(path: Path) -> Measured:
                 parts.append(part.digest())
                 part, left = md5(usedforsecurity=False), step
     if size <= step:
-        return Measured(size, content.hexdigest(), whole.hexdigest(), whole.hexdigest())
+        return upload_rules.Measured(size, content.hexdigest(), whole.hexdigest(), whole.hexdigest())
     if left < step:
         parts.append(part.digest())
     etag = f"{md5(b''.join(parts), usedforsecurity=False).hexdigest()}-{len(parts)}"
-    return Measured(size, content.hexdigest(), whole.hexdigest(), etag)
+    return upload_rules.Measured(size, content.hexdigest(), whole.hexdigest(), etag)
 
 
 # --- the place that an address names --------------------------------------------------------------
@@ -317,10 +308,10 @@ def measured(path: Path) -> Measured:
 
 def checked_url(url: str, what: str = "ARCHIVE_URL") -> str:
     """An address of an archive, without a slash at its end. Raises OperatorError, also when a package is missing."""
-    if problem := address_problem(url):
+    if problem := upload_rules.address_problem(url):
         raise OperatorError(f"{what} cannot be used: {problem}.")
     scheme = url.partition("://")[0]
-    if package := SCHEMES[scheme]:
+    if package := upload_rules.SCHEMES[scheme]:
         try:
             importlib.import_module(package)
         except ImportError:
