@@ -198,10 +198,6 @@ def requisite_key(key: bytes) -> bytes:
     return key[:8] + key[:7:-1]
 
 
-def _same(key: bytes) -> bytes:
-    return key
-
-
 class _RowKinds(dict[int, RowKind]):
     """Filled as combinations are met: few of the 2,048 ever are."""
 
@@ -240,7 +236,7 @@ class _RowKinds(dict[int, RowKind]):
             counts_for_host=not flags & (FLAG_SEED | FLAG_RECRAWL | FLAG_HUB),
             in_page_budget=not flags & OUTSIDE_BUDGET,
             budget=budget,
-            swapped=requisite_key if requisite else external_key if external else _same,
+            swapped=requisite_key if requisite else external_key if external else bytes,  # bytes: the key itself
             template_traps=not flags & (FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB),
             charges_front=external and not flags & (FLAG_REQUISITE | FLAG_SITEMAP),
             maybe_external=bool(flags & (FLAG_EXTERNAL | FLAG_ROBOTS | FLAG_HUB)),
