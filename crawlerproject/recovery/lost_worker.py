@@ -90,6 +90,8 @@ def fetch_again(
         # Workers that never come back: their archives are asked for no more.
         frontier.link.call("HDEL", [keys.incarnations], *lost)
         frontier.link.call("ZREM", [keys.seen], *lost)
+        for name in lost:
+            journals.name_outboxes((), name)
     return sorted(record.url for record in look.lost)
 
 

@@ -85,6 +85,7 @@ def test_a_revisit_of_what_is_lost_is_fetched_again(tmp_path: Path) -> None:
         again = sorted([mine[0], given, others, f"{others}2"])
         with JournalView(RedisLink(server.url), fleet, PARTITIONS, {}, [kept.folder]) as view:
             assert fetch_again(crawl, view, ["gone"], lambda _: None) == again
+            assert {*view.link.call("HVALS", [fleet_keys(fleet).outboxes])} == {b"kept"}
 
         with closing(JournaledStore(kept.folder.frontier, journals(server.url, "kept", fleet))) as store:
             digests = [payload_digest(body) for body in (*bodies, b"Disallow:")]

@@ -146,6 +146,20 @@ return found
 """
 )
 
+# Of outboxes of which no message can come any more, but for those that an inbox has: how far they were read.
+# KEYS ledger; ARGV partition, token, outboxes*. -> 1, or 0: there are messages, or the partition is another's
+FORGET_MARKS = script(
+    _MANY
+    + """
+local known, gone = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[1] .. ':'), {}
+local came, removed = counts(known[2])
+if came > removed or not known[1] or struct.unpack('>i8', known[1]) ~= tonumber(ARGV[2]) then return 0 end
+for n = 3, #ARGV do gone[n - 2] = ARGV[1] .. '=' .. ARGV[n] end
+many('HDEL', KEYS[1], gone)
+return 1
+"""
+)
+
 # What an inbox of format 2 has comes into the ledger, where today's are. KEYS inbox, ledger; ARGV partition
 MOVE_INBOX = script(
     _MANY

@@ -8,7 +8,7 @@ holder, by its token, can add to them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -129,6 +129,7 @@ class PartitionJournals:
 
     def end(self) -> None:
         """Leave nothing of this worker's, which holds nothing any more and has no facts."""
+        self.name_outboxes(())
         self.link.call("DEL", self._own)
 
     # --- leases ---------------------------------------------------------------------------------
@@ -414,6 +415,23 @@ class PartitionJournals:
 
     def _reads(self, boxes: Sequence[tuple[int, bytes]]) -> list[Call]:
         return [Call("HGET", [self._ledgers[p]], [b"%d=%b" % (p, outbox)]) for p, outbox in boxes]
+
+    def name_outboxes(self, outboxes: Collection[bytes], worker: str = "") -> None:
+        """Of a worker, by default this one, messages of these may come from now on, and of no others."""
+        place, name = fleet_keys(self.crawl).outboxes, (worker or self.worker).encode()
+        known = self.link.call("HGETALL", [place])  # redis makes a dictionary of it
+        gone = [each for each, whose in known.items() if whose == name and each not in outboxes]
+        calls = [Call("HSET", [place], [each, name]) for each in outboxes]
+        self.link.many(calls + [Call("HDEL", [place], [each]) for each in gone])
+
+    def forget_marks(self, partition: int, outboxes: Iterable[bytes]) -> list[bytes]:
+        """Forget how far outboxes of which no message can come any more were read, if its inbox is empty: which."""
+        if not (some := list(outboxes)):
+            return []
+        named = set(self.link.call("HKEYS", [fleet_keys(self.crawl).outboxes]))
+        gone = [each for each in some if each not in named]
+        words = [partition, self.held.get(partition, 0), *gone]
+        return gone if gone and self.link.call(journal_scripts.FORGET_MARKS, [self._ledgers[partition]], *words) else []
 
     # --- payloads -------------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ class FleetKeys(NamedTuple):
     hubs: str  # list of messages to the worker that hubs reach, oldest first
     moved: str  # list of messages to all workers: where redirects of seeds have widened the scope
     names: str  # sorted set: the workers at work, all scores 0
+    outboxes: str  # hash: outbox -> the worker of which messages of it may still come
     old_seen: str  # as ``seen``, of workers of format 2
 
 

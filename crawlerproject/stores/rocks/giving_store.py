@@ -89,6 +89,7 @@ class GivingStore(RocksStore):
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
         self._letters: defaultdict[Box, list[tuple[int, bytes]]] = defaultdict(list)  # of this start, not yet posted
         self._outboxes = Outboxes(self.messages, self._letters_of)
+        self._named = False  # Redis knows of which outboxes messages may come
         self._unasked = 0  # messages that were posted since Redis was asked which were read
         self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
         self._facts: dict[str, bytes] = {}  # of this worker, that Redis does not have yet
@@ -239,6 +240,9 @@ class GivingStore(RocksStore):
 
     def _mail(self) -> list[tuple[int, Posted]]:
         """Messages that are durable here; what is too much for one go is in inboxes by then."""
+        if not self._named:
+            self.journals.name_outboxes({self.messages.outbox, *(box.outbox for box in self.messages.boxes())})
+            self._named = True
         while post_bytes(posts := self._outboxes.waiting(_MOST_BYTES)) >= _MOST_BYTES:
             self.journals.post(posts)
             self._are_posted(posts)

@@ -20,7 +20,7 @@ from crawlerproject.errors import StorageError, TargetError
 from crawlerproject.rules.archive.upload_rules import retry_seconds
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores import row_codec
-from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.protocols import Box, PageRecord
 from crawlerproject.stores.redis.copies import CopySize
 from crawlerproject.stores.redis.journals import Granted, PartitionJournals, Taken
 from crawlerproject.stores.rocks import partition_rows
@@ -264,6 +264,13 @@ class JournaledStore(GivingStore):
             if self._sent.get(partition, -1) < last:
                 raise StorageError(f"partition {partition} was given back while it was copied")
 
+        # How far a worker's outbox of an earlier start was read is nothing to be kept, once that has no more messages.
+        marks = [outbox for outbox, _ in partition_rows.read_up_to(self._opened(), partition)]
+        gone = self.journals.forget_marks(partition, marks)
+        partition_rows.put(
+            self._opened(),
+            ((row_codec.MESSAGES, row_codec.box_key(row_codec.READ_ROW, Box(partition, each)), None) for each in gone),
+        )
         copies = self.journals.copies
         with closing(self._parts(partition)) as parts:  # what an error keeps of it would keep the folder locked
             copied = copies.copy(partition, number, parts, whole, self._go_on)

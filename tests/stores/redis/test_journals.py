@@ -330,3 +330,21 @@ def test_a_worker_that_ends_leaves_nothing(server: RedisServer) -> None:
     with closing(journals(server.url)) as mine, Redis(port=server.port) as client:
         mine.end()
         assert keys_of(client, mine.crawl, "state") == []
+
+
+def test_outboxes_are_named_by_their_workers(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """Each names its own in the place of those of before; one that ends, or is given up, leaves none."""
+
+    def named() -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = mine.link.call("HGETALL", [fleet_keys(mine.crawl).outboxes])
+        return found
+
+    own, other = mine.worker.encode(), rival.worker.encode()
+    mine.name_outboxes([b"first", b"second"])
+    rival.name_outboxes([b"third"])
+    mine.name_outboxes([b"second", b"fourth"])
+    assert named() == {b"second": own, b"fourth": own, b"third": other}
+    rival.name_outboxes((), mine.worker)
+    assert named() == {b"third": other}
+    rival.end()
+    assert named() == {}

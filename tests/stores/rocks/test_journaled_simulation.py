@@ -393,7 +393,7 @@ def simulate(made: list[Machine], seed: int, url: str, folder: Path, *, has_plac
 
 def test_each_page_is_archived_once_whatever_dies(machines: list[Machine], server: RedisServer, tmp_path: Path) -> None:
     """On one server, with and without a place for copies; and all that may happen does."""
-    happened = simulate(machines, 1, server.url, tmp_path) + simulate(machines, 2, server.url, tmp_path, has_place=True)
+    happened = simulate(machines, 6, server.url, tmp_path) + simulate(machines, 7, server.url, tmp_path, has_place=True)
     assert min(happened[what] for what in ("refused", "extended")) > 0
     assert min(happened[what] for what in ("killed", "failed", "lost", "lose_disk", "die", "copy", "give", "cut")) > 0
 

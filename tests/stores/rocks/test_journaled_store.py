@@ -374,6 +374,63 @@ def test_each_message_names_the_one_before_it_that_is_still_kept(store: Journale
             store.sync()
 
 
+def test_how_far_an_outbox_was_read_is_forgotten_once_it_has_no_messages(
+    store: JournaledStore, rival: JournaledStore, server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When its worker has another one, and the inbox has nothing of it; of one that has messages it is kept."""
+    monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+    store.give_back(0)
+    take(rival, 0)
+
+    def read(up_to: dict[bytes, int]) -> None:
+        changes = filled()
+        changes.read += [(Box(0, outbox), number) for outbox, number in up_to.items()]
+        rival.apply(changes)
+        rival.read(0, rival.unread([0], 9)[0])
+
+    def kept() -> list[bytes]:
+        """After a copy, in all places."""
+        rival.sync()
+        rival.copy_some()
+        here = [outbox for outbox, _ in partition_rows.read_up_to(rival.tables, 0)]
+        marks = rival.journals.link.call("HKEYS", [rival.journals._ledgers[0]])
+        assert [mark[2:] for mark in sorted(marks) if mark.startswith(b"0=")] == here
+        assert rows_in_redis(rival, 0) == rows_here(rival, 0)
+        return here
+
+    outboxes = [store.messages.outbox]
+    store.apply(Changes(messages=[(0, b"read")]))
+    store.sync()
+    read({outboxes[0]: 1})
+    assert kept() == outboxes
+    store.sync()  # it knows of that
+    store.apply(Changes(messages=[(1, b"never posted")]))
+    with closing(again(store, server, tmp_path)) as second:
+        outboxes.append(second.messages.outbox)
+        take(second, 1)
+        second.apply(Changes(messages=[(0, b"read")]))
+        second.sync()
+        read({outboxes[1]: 1})
+        assert kept() == sorted(outboxes)  # the first one has a message for another
+        second.apply(Changes(read=[(Box(1, outboxes[0]), 2)]))
+        second.read(1, second.unread([1], 9)[1])
+        second.sync()
+        second.sync()
+        second.apply(Changes(messages=[(0, b"posted by the next")]))
+    with closing(again(second, server, tmp_path)) as third:
+        third.sync()
+        read({outboxes[1]: 2})
+        assert kept() == outboxes[1:]
+        third.sync()
+    with closing(again(third, server, tmp_path)) as fourth:
+        fourth.apply(Changes(messages=[(0, b"last")]))
+        fourth.sync()
+        rival.apply(filled(1))
+        assert kept() == outboxes[1:]  # until the inbox is empty
+        read({fourth.messages.outbox: 1})
+        assert kept() == [fourth.messages.outbox]
+
+
 def test_messages_of_an_earlier_process_are_posted(store: JournaledStore, server: RedisServer, tmp_path: Path) -> None:
     """What it had written and not sent, or sent and not known as read."""
     store.apply(Changes(messages=[(1, b"sent")]))
