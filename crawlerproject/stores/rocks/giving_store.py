@@ -59,6 +59,8 @@ _LOSSES = "losses"
 _OWN_FACTS = frozenset({row_codec.FORMAT_FACT, DUE_FACT, _REJOINS, _NEW_PAYLOADS, GIVEN_ARCHIVE_FACT, _LOSSES})
 # Hosts that are known to have their row; some 100 bytes each.
 _HOSTS = 100_000
+# Of a box at hand until they are posted, some 10 KB each at most: a commit has fewer, but after Redis was away.
+_MOST_LETTERS = 20
 # Given to Redis in one call.
 _MOST_BYTES = 1 << 20
 # Messages that were posted, after which Redis is asked which were read; sooner when there is nothing else to do.
@@ -88,6 +90,7 @@ class GivingStore(RocksStore):
         self._payloads: list[tuple[bytes, Original | None]] = []  # that other workers cannot know yet
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
         self._letters: defaultdict[Box, list[tuple[int, bytes]]] = defaultdict(list)  # of this start, not yet posted
+        self._in_rows: dict[Box, int] = {}  # of boxes of which rows alone have what comes behind these: the last number
         self._outboxes = Outboxes(self.messages, self._letters_of)
         self._named = False  # Redis knows of which outboxes messages may come
         self._unasked = 0  # messages that were posted since Redis was asked which were read
@@ -165,7 +168,11 @@ class GivingStore(RocksStore):
             for host, token in self._coming_hosts.items():
                 self._with_row[host] = token
             for number, (partition, packed) in enumerate(changes.messages, last + 1):
-                self._letters[Box(partition, self.messages.outbox)].append((number, packed))
+                letters = self._letters[box := Box(partition, self.messages.outbox)]
+                if box in self._in_rows or len(letters) == _MOST_LETTERS:
+                    self._in_rows[box] = number
+                else:
+                    letters.append((number, packed))
 
     def _batch(self, changes: Changes) -> WriteBatch:
         rows: defaultdict[int, list[Row]] = defaultdict(list)
@@ -249,10 +256,10 @@ class GivingStore(RocksStore):
         return posts
 
     def _letters_of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
-        """What waits to be posted; of an earlier start as its rows have it."""
-        if box.outbox != self.messages.outbox:
-            return self.messages.of(box, after, up_to, most_bytes)
+        """What waits to be posted; of an earlier start, or while much waits, as its rows have it."""
         letters = self._letters[box]
+        if box.outbox != self.messages.outbox or (box in self._in_rows and (not letters or letters[-1][0] <= after)):
+            return self.messages.of(box, after, up_to, most_bytes)
         first, end = (bisect_right(letters, number, key=itemgetter(0)) for number in (after, up_to))
         found, size = list[tuple[int, bytes]](), 0
         for letter in islice(letters, first, end):  # a slice would copy all that wait while Redis is away
@@ -265,9 +272,12 @@ class GivingStore(RocksStore):
     def _are_posted(self, posts: list[tuple[int, Posted]]) -> None:
         self._outboxes.are_posted(posts)
         self._unasked += len(posts)
-        for box, number in {Box(partition, each.outbox): each.number for partition, each in posts}.items():
-            letters = self._letters[box]
-            del letters[: bisect_right(letters, number, key=itemgetter(0))]
+        with self._changing:
+            for box, number in {Box(partition, each.outbox): each.number for partition, each in posts}.items():
+                letters = self._letters[box]
+                del letters[: bisect_right(letters, number, key=itemgetter(0))]
+                if self._in_rows.get(box) == number:
+                    del self._in_rows[box]
 
     def _give(
         self,

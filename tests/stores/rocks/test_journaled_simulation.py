@@ -26,7 +26,7 @@ from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import copy_key
 from crawlerproject.stores.redis.copy_place import placed
 from crawlerproject.stores.redis.keys import partition_keys
-from crawlerproject.stores.rocks import journaled_store, partition_rows
+from crawlerproject.stores.rocks import giving_store, journaled_store, partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.rocks_tables import RawBatch, Tables
 from tests.stores.journaled_crawls import (
@@ -367,6 +367,7 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
     monkeypatch.setattr(RedisLink, "_at_once", called)
     monkeypatch.setattr(Tables, "write", written)
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 20)
+    monkeypatch.setattr(giving_store, "_MOST_LETTERS", 1)
     for module in (journaled_store, partition_rows):
         monkeypatch.setattr(module, "ROWS_AT_A_TIME", 10)
     return made

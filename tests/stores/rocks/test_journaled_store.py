@@ -19,7 +19,7 @@ from crawlerproject.stores.redis.copies import PartitionCopies
 from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.rejoining import Rejoining
-from crawlerproject.stores.rocks import journaled_store, partition_rows, rocks_store
+from crawlerproject.stores.rocks import giving_store, journaled_store, partition_rows, rocks_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.row_packing import Row
 from crawlerproject.stores.row_codec import JOURNAL_ROW, MESSAGES, host_prefix, partition_key
@@ -429,6 +429,37 @@ def test_how_far_an_outbox_was_read_is_forgotten_once_it_has_no_messages(
         assert kept() == outboxes[1:]  # until the inbox is empty
         read({fourth.messages.outbox: 1})
         assert kept() == [fourth.messages.outbox]
+
+
+def test_what_waits_while_redis_is_away_is_in_rows(store: JournaledStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory has the first few of a box alone; all are posted in their order, what is written meanwhile too."""
+    monkeypatch.setattr(giving_store, "_MOST_BYTES", 1_000)
+    number, most, post = 0, giving_store._MOST_LETTERS, store.journals.post
+
+    def write(count: int) -> None:
+        nonlocal number
+        for _ in range(count):
+            number += 1
+            store.apply(Changes(messages=[(1, b"%d" % number)]))
+
+    def posted(posts: list[tuple[int, Posted]]) -> None:
+        post(posts)
+        write(1)
+
+    box = Box(1, store.messages.outbox)
+    write(3 * most)
+    assert len(store._letters[box]) == most
+    with monkeypatch.context() as patch:
+        patch.setattr(store.journals, "post", posted)
+        store.sync()
+    store.sync()
+    assert (store._letters[box], store._in_rows) == ([], {})
+    write(1)
+    assert len(store._letters[box]) == 1
+    store.sync()
+    [inbox] = store.unread([1], 2 * number).values()
+    assert [(each.number, each.packed) for each in inbox.messages] == [(n, b"%d" % n) for n in range(1, number + 1)]
+    assert number > 3 * most + 1
 
 
 def test_messages_of_an_earlier_process_are_posted(store: JournaledStore, server: RedisServer, tmp_path: Path) -> None:
